@@ -13,6 +13,7 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import (
     BoostedTrees,
     Family,
@@ -50,8 +51,11 @@ _FORESTS: dict[str, Any] = {
     "extra trees": ExtraTreesRegressor(bootstrap=True),
     "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
 }
-# Of columns of about unit spread: some rows are enough to outweigh it.
-_LINEAR: dict[str, Any] = {"linear": Ridge(10.0, solver="cholesky")}
+# Ridges of columns of about unit spread: some rows are enough to outweigh it.
+_SUMS: dict[str, Any] = {
+    "linear": Ridge(10.0, solver="cholesky"),
+    "additive": AdditiveRidge(),
+}
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 
 
@@ -64,8 +68,8 @@ class CentreStack:
     regressors : "stack", "boosting", "linear", regressor or list of regressors
         "stack": boosted trees (of a skewed positive target also of its logarithm, of
         categories also on the target's mean in each, `TargetCodes`), a forest, small
-        networks, and ridge regression. Of two kinds of a family the better on one fold
-        is taken, and the fold screens the families.
+        networks, and ridge regression on columns or on curves of each. Of two kinds of
+        a family the better on one fold is taken, and the fold screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -205,7 +209,7 @@ class CentreStack:
             {**log} if is_skewed(y) else {},
             {**forests} if self.out_of_bag else each(plain, Forest.view),
             each(nets, "dense"),
-            each(_LINEAR, "dense"),
+            each(_SUMS, "dense"),
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
         if self.regressors != "stack":

@@ -10,6 +10,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 
 from localexpert.coordinate import CentreStack, Frame
+from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.boosting import FoldBooster
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest, is_skewed
 from localexpert.coordinate.small_nets import SmallNets
@@ -41,12 +42,12 @@ def families():
         "boosting": BoostedTrees(**common),
         "forest": Forest(ExtraTreesRegressor(bootstrap=True), **common),
         "net": Fitted(SmallNets(n_nets=1), view="dense", n_jobs=None),
-        "linear": Fitted(Ridge(), view="dense", n_jobs=None),
+        "additive": Fitted(AdditiveRidge(), view="dense", n_jobs=None),
     }
 
 
 class TestHonesty:
-    @pytest.mark.parametrize("name", ["forest", "net", "linear"])
+    @pytest.mark.parametrize("name", ["forest", "net", "additive"])
     def test_a_row_never_moves_its_own_prediction(self, data, name):
         other = data.y.copy()
         other[7] += 100.0
@@ -97,6 +98,7 @@ class TestStack:
             "forest",
             "net",
             "net, strong decay",
+            "additive",
             "linear",
         }
         assert min(stack.report_.values()) > 0.0
@@ -209,6 +211,50 @@ class TestDenseInputs:
         assert inputs.shape == (100, 33)
         assert inputs[-1].sum() == pytest.approx(1.0 + np.log(22 * 40 / 100))
         assert inputs[78, -1] == inputs[-1, -1]
+
+
+class TestAdditiveRidge:
+    # With 12 features there are more columns than rows.
+    @pytest.mark.parametrize("n_features", [2, 12])
+    def test_solves_the_penalised_normal_equations(self, rng, n_features):
+        X, y = rng.normal(size=(90, n_features)), rng.normal(size=90)
+        y += np.abs(X[:, 0])
+        w = rng.uniform(0.5, 2.0, 90)
+        model = AdditiveRidge().fit(X, y, w)
+        bends = [
+            np.maximum(x[:, None] - k, 0)
+            for x, k in zip(X.T, model.knots_, strict=True)
+        ]
+        B = np.hstack([X, *bends])
+        np.testing.assert_allclose(
+            model.predict(X), model.intercept_ + B @ model.coefficients_
+        )
+        B = B - np.average(B, axis=0, weights=w)
+        spread = np.sqrt(np.average(B**2, axis=0, weights=w))
+        B, z = B / spread, y - np.average(y, weights=w)
+        gram, cross = B.T @ (w[:, None] * B) / w.sum(), B.T @ (w * z) / w.sum()
+        root = np.sqrt(w / w.sum())[:, None] * B
+        n = w.sum() ** 2 / (w @ w)
+        best = None
+        for penalty in np.logspace(-6.0, 3.0, 28):
+            inverse = np.linalg.inv(gram + penalty * np.eye(len(gram)))
+            freedom = 1.0 + np.trace(root @ inverse @ root.T)
+            error = np.average((z - B @ (inverse @ cross)) ** 2, weights=w)
+            score = error / (1.0 - freedom / n) ** 2
+            if freedom < 0.5 * n and (best is None or score < best[0]):
+                best = score, inverse @ cross
+        np.testing.assert_allclose(model.coefficients_ * spread, best[1], atol=1e-8)
+
+    def test_finds_curves_and_ignores_noise(self, rng):
+        X = rng.uniform(-1.0, 1.0, size=(2000, 3))
+        truth = np.abs(X[:, 0]) + X[:, 1] ** 2
+        model = AdditiveRidge().fit(X, truth + 0.3 * rng.normal(size=2000))
+        assert np.std(model.predict(X) - truth) < 0.05
+
+    @pytest.mark.parametrize("n", [1, 2, 5])
+    def test_fewer_rows_than_columns(self, rng, n):
+        model = AdditiveRidge().fit(rng.normal(size=(n, 4)), rng.normal(size=n))
+        assert np.isfinite(model.predict(rng.normal(size=(3, 4)))).all()
 
 
 KINDS = [
