@@ -59,7 +59,7 @@ class NearestExperts(Experts):
     def _check_parameters(self) -> None:
         check_integer(self.n_neighbors, "n_neighbors", 1)
 
-    # Task k is to foretell `r <= thresholds[k]`. Every row stands in one test part, and
+    # Task k is to foretell `y <= thresholds[k]`. Every row stands in one test part, and
     # rows of weight zero in no training part. Fitted state ends in `_`.
     def _fit(self, tasks: Tasks) -> Float64Array:
         codes = tasks.table.codes  # numbers, and codes of texts and categories
@@ -68,7 +68,7 @@ class NearestExperts(Experts):
             _Neighbours(tasks, train, codes[train], categories, self.n_neighbors)
             for train, _ in tasks.folds
         ]
-        oof = np.empty((tasks.n, tasks.n_thresholds))
+        oof = np.empty((len(tasks), tasks.n_thresholds))
         for model, (_, test) in zip(self.models_, tasks.folds, strict=True):
             oof[test] = model.ask(codes[test])
         return oof
@@ -95,8 +95,8 @@ class _Neighbours:
         self.inputs = DenseInputs.learn(codes, categories)
         self.search = NearestNeighbors(n_neighbors=min(n_neighbors, len(rows)))
         self.search.fit(self.inputs.transform(codes))
-        self.below = tasks.r[rows][:, None] <= tasks.thresholds
-        self.weights = tasks.weights[rows]
+        self.below = tasks.y[rows][:, None] <= tasks.thresholds
+        self.weights = tasks.weight[rows]
 
     def ask(self, codes: Float64Array) -> Float64Array:
         """Return the neighbours' weighted shares, shape (n, N)."""

@@ -50,7 +50,6 @@ def find_rounds(
     weights: Sequence[float],
     max_rounds: int,
     pool: Parallel,
-    least_gain: float = _LEAST_GAIN,
 ) -> int:
     """Boost all models in step and return the rounds after which little is gained.
 
@@ -65,8 +64,6 @@ def find_rounds(
     max_rounds : int
     pool : Parallel
         Runs the models side by side, in threads.
-    least_gain : float
-        Share of the loss below which a gain is none.
 
     Returns
     -------
@@ -86,7 +83,7 @@ def find_rounds(
         rounds = min(rounds + step, max_rounds)
         losses = pool(delayed(model.loss_after)(rounds) for model in models)
         loss = float(np.average(losses, weights=weights))
-        if not loss >= best_loss * (1.0 - least_gain):
+        if not loss >= best_loss * (1.0 - _LEAST_GAIN):
             best_rounds, best_loss = rounds, loss
         progress.reach(rounds, max(rounds, int(last())))
     return best_rounds
@@ -215,9 +212,18 @@ class FoldBooster:
         parameters = {**_FIXED, **parameters}
         if len(train) < _LEAST_ROWS_TO_BAG:
             parameters["bagging_fraction"] = 1.0
-        data = lgb.Dataset(known, y[train], weight=w[train], params=parameters)
+        # LightGBM wants this apart from the others.
+        categories = parameters.pop("categorical_feature", "auto")
+        data = lgb.Dataset(
+            known,
+            y[train],
+            weight=w[train],
+            categorical_feature=categories,
+            params=parameters,
+        )
         self.booster = lgb.Booster(parameters, data)
-        held = lgb.Dataset(self._encode(self.given), y[test], data, w[test])
+        X = self._encode(self.given)
+        held = data.create_valid(X, y[test], w[test], params=parameters)
         self.booster.add_valid(held, "held out")
         self.losses: list[float] = []
 
@@ -230,19 +236,16 @@ class FoldBooster:
             self.losses.append(self.booster.eval_valid()[0][2])
         return self.losses[n_rounds - 1]
 
-    def freeze(self, n_rounds: int) -> lgb.Booster:
-        """Return the first rounds as a model of its own, without training rows."""
-        return lgb.Booster(model_str=self.booster.model_to_string(n_rounds))
-
     def answer(self, n_rounds: int) -> Float64Array:
         """Return what the first rounds say of the test part."""
         X = self._encode(self.given)
-        return np.asarray(predict_booster(self.freeze(n_rounds), X))
+        return np.asarray(predict_booster(self.booster, X, num_iteration=n_rounds))
 
     def finish(self, n_rounds: int) -> Float64Array:
         """Keep the first rounds, and no rows; return what they say of the test part."""
-        self.booster = self.freeze(n_rounds)
-        answers = self.predict(self.given)
+        answers = self.answer(n_rounds)
+        text = self.booster.model_to_string(n_rounds)
+        self.booster = lgb.Booster(model_str=text)
         del self.given, self.losses
         return answers
 

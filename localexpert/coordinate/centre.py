@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
@@ -64,8 +62,6 @@ _NETS: dict[str, dict[str, Any]] = {
 }
 _NETS_OF_RAMPS: dict[str, dict[str, Any]] = {"net of ramps": {"n_ramps": 10}}
 
-Result = TypeVar("Result")
-
 
 @dataclass(eq=False, repr=False)
 class CentreStack:
@@ -99,8 +95,8 @@ class CentreStack:
         The same as a share of that squared error.
     dense_inputs_ : DenseInputs or None
         How families of dense or narrow columns read rows.
-    report_ : dict of str to dict
-        Root mean squared error out of fold (on one fold if screened out), and seconds.
+    report_ : dict of str to float
+        Root mean squared error out of fold (on one fold if screened out).
     """
 
     regressors: Any = "stack"
@@ -116,7 +112,7 @@ class CentreStack:
             self.origin_, self.unit_ = single_precision(sample.y)
         given, table, w = sample.y, sample.table, sample.weight
         sample = replace(sample, y=(given - self.origin_) / self.unit_)
-        self.report_: dict[str, dict[str, float]] = {}
+        self.report_: dict[str, float] = {}
         groups = self._groups(table, sample.y)
         views = {family.view for group in groups for family in group.values()}
         scaled = views & {"dense", "narrow"}
@@ -130,10 +126,10 @@ class CentreStack:
             with progress.stage("families"):
                 for name, (family, trial) in kept.items():
                     with progress.stage(name):
-                        self._fit_family(name, family, trial, sample)
+                        family.fit(self._view(table, family), sample, trial)
+                    self._note(name, family.oof_[sample.judged], sample, sample.judged)
+                    self.fitted_[name] = family
         self._choose_blend(sample)
-        for figures in self.report_.values():
-            figures["rmse"] *= self.unit_
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         # By how much the mean of the folds' models beats one of them: exactly their
         # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
@@ -169,17 +165,6 @@ class CentreStack:
         total = sum(held.values())
         self.weights_ = {name: weight / total for name, weight in held.items()}
         self.oof_ = self.origin_ + self.unit_ * _join(answers, self.weights_)
-
-    def _fit_family(
-        self, name: str, family: Family, trial: Trial | None, sample: Sample
-    ) -> None:
-        """Fit a family to all folds, and note its seconds and its error."""
-        data = self._view(sample.table, family)
-        _, seconds = _time(
-            family.fit, data, sample.y, sample.folds, sample.weight, trial
-        )
-        self._note(name, seconds, family.oof_[sample.judged], sample, sample.judged)
-        self.fitted_[name] = family
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
@@ -250,29 +235,25 @@ class CentreStack:
             return {name: (family, None) for name, family in families.items()}
         y, w, fold = sample.y, sample.weight, sample.folds[0]
         jobs = [
-            delayed(_time)(family.attempt, self._view(sample.table, family), y, fold, w)
+            delayed(family.attempt)(self._view(sample.table, family), sample, fold)
             for family in families.values()
         ]
         results = run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
-        trials: dict[str, Trial] = {}
-        for name, (trial, seconds) in zip(families, results, strict=True):
-            trials[name] = trial
-            self._note(name, seconds, trial.answers, sample, fold[1])
-        best = [min(group, key=lambda n: self.report_[n]["rmse"]) for group in groups]
+        trials: dict[str, Trial] = dict(zip(families, results, strict=True))
+        for name, trial in trials.items():
+            self._note(name, trial.answers, sample, fold[1])
+        best = [min(group, key=self.report_.__getitem__) for group in groups]
         if len(fold[1]) >= _ROWS_TO_SCREEN:
             answers = {name: trials[name].answers for name in best}
             best = _useful(answers, y[fold[1]], w[fold[1]])
         return {name: (families[name], trials[name]) for name in best}
 
-    def _note(
-        self, name: str, seconds: float, said: Float64Array, sample: Sample, rows: Rows
-    ) -> None:
-        """Add to a family's seconds, and note the error of what it says of rows."""
+    def _note(self, name: str, said: Float64Array, sample: Sample, rows: Rows) -> None:
+        """Note the error of what a family says of rows."""
         w = sample.weight[rows]
         mass = w if w.any() else np.ones(len(w))
         rmse = np.sqrt(mass @ (said - sample.y[rows]) ** 2 / mass.sum())
-        before = self.report_.get(name, {"seconds": 0.0})["seconds"]
-        self.report_[name] = {"seconds": before + seconds, "rmse": float(rmse)}
+        self.report_[name] = self.unit_ * float(rmse)
 
 
 def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:
@@ -320,13 +301,6 @@ def single_precision(y: Float64Array) -> tuple[float, float]:
     # A power of 2: dividing by it rounds nothing.
     unit = 1.0 if _LEAST_SPAN < span < 1.0 / _LEAST_SPAN else 2.0 ** np.frexp(span)[1]
     return origin, float(unit)
-
-
-def _time(function: Callable[..., Result], *arguments: Any) -> tuple[Result, float]:
-    """Return what a function returns, and the seconds it took."""
-    start = time.perf_counter()
-    result = function(*arguments)
-    return result, time.perf_counter() - start
 
 
 def _useful(

@@ -1,12 +1,18 @@
-"""Families of regressors that predict the centre, each out of fold."""
+"""Families of regressors that predict the centre, each out of fold.
+
+Each has a `view` of tables that it reads, and three methods. `attempt` fits one fold,
+to see whether the others are worth it. `fit` fits one model per fold, of which the
+first may be that of the trial: `oof_` (n,) are its predictions out of fold, NaN in rows
+that no fold tests. `predict_each` returns what the models of the folds say, of shape
+(n_models, n); their mean is the forecast for new rows.
+"""
 
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -17,6 +23,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import take_rows
 from localexpert.data.threads import ask_each
 from localexpert.data.user_learners import (
@@ -67,44 +74,8 @@ class Trial(NamedTuple):
     answers: Float64Array
 
 
-class Family(metaclass=ABCMeta):
-    """One kind of regressor, fitted fold by fold.
-
-    After `fit` the out-of-fold predictions are `oof_` (n,), NaN in rows that no fold
-    tests, and `predict_each` gives those of the models of the folds, whose mean is the
-    forecast for new rows.
-
-    Parameters
-    ----------
-    view : {"given", "codes", "narrow", "dense"}
-        Which view of a `Table` the regressor reads.
-    """
-
-    view: View
-    oof_: Float64Array
-
-    @abstractmethod
-    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
-        """Fit one fold, to see whether the others are worth it."""
-
-    @abstractmethod
-    def fit(
-        self,
-        X: Any,
-        y: Float64Array,
-        folds: Sequence[Fold],
-        w: Float64Array,
-        first: Trial | None = None,
-    ) -> Family:
-        """Fit one model per fold; `first` is the trial of the first, if there was."""
-
-    @abstractmethod
-    def predict_each(self, X: Any) -> Float64Array:
-        """Return every model's predictions, shape (n_models, n)."""
-
-
 @dataclass(eq=False, kw_only=True)
-class BoostedTrees(Family):
+class BoostedTrees:
     """LightGBM with a common number of rounds.
 
     Parameters
@@ -124,26 +95,19 @@ class BoostedTrees(Family):
     n_jobs: int | None
     view: View = field(default="codes", init=False)
 
-    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+    def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Boost one fold until its loss falls no more."""
         boosters = self._boosters(*X.shape)
-        model = boosters.start(X, np.log(y) if self.logarithm else y, fold, w)
+        model = boosters.start(X, self._target(sample), fold, sample.weight)
         answers = model.answer(boosters.boost([model]))
         return Trial(model, np.exp(answers) if self.logarithm else answers)
 
-    def fit(
-        self,
-        X: Any,
-        y: Float64Array,
-        folds: Sequence[Fold],
-        w: Float64Array,
-        first: Trial | None = None,
-    ) -> BoostedTrees:
+    def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Boost every fold."""
         self.boosters_ = self._boosters(*X.shape)
         start = None if first is None else first.model
-        target = np.log(y) if self.logarithm else y
-        self.oof_ = self.boosters_.fit(X, target, folds, w, start)
+        y, w, folds = sample.y, sample.weight, sample.folds
+        self.oof_ = self.boosters_.fit(X, self._target(sample), folds, w, start)
         if self.logarithm:
             # exp of a mean of logs is too small (Jensen): the factor makes the answers
             # out of fold unbiased in least squares, sum w m (y - f m) = 0.
@@ -157,6 +121,9 @@ class BoostedTrees(Family):
         """Return the predictions of the folds' models."""
         answers = self.boosters_.predict_each(X)
         return self.factor_ * np.exp(answers) if self.logarithm else answers
+
+    def _target(self, sample: Sample) -> Float64Array:
+        return np.log(sample.y) if self.logarithm else sample.y
 
     def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
         wide = n_columns > max(n, _MANY_COLUMNS)
@@ -178,7 +145,7 @@ class BoostedTrees(Family):
 
 
 @dataclass(eq=False)
-class Fitted(Family):
+class Fitted:
     """Any scikit-learn regressor, cloned for every fold.
 
     Parameters
@@ -195,12 +162,12 @@ class Fitted(Family):
     n_jobs: int | None = field(kw_only=True)
     parameter: str = field(default="center", kw_only=True)
 
-    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+    def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Fit one fold's clone."""
         train, test = fold
-        model = clone(self.regressor)
+        model, y, w = clone(self.regressor), sample.y[train], sample.weight[train]
         try:
-            fit_weighted(model, take_rows(X, train), y[train], w[train])
+            fit_weighted(model, take_rows(X, train), y, w)
             return Trial(model, ask(model, take_rows(X, test)))
         except Exception as error:
             msg = (
@@ -209,15 +176,9 @@ class Fitted(Family):
             )
             raise RuntimeError(msg) from error
 
-    def fit(
-        self,
-        X: Any,
-        y: Float64Array,
-        folds: Sequence[Fold],
-        w: Float64Array,
-        first: Trial | None = None,
-    ) -> Fitted:
+    def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Fit a clone on the training part of every fold."""
+        w, folds = sample.weight, sample.folds
         if np.ptp(w[w > 0.0]) > 0.0 and name_of_argument(self.regressor) is None:
             msg = (
                 f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
@@ -225,10 +186,11 @@ class Fitted(Family):
             )
             warnings.warn(msg, CalibrationWarning, stacklevel=2)
         done = [] if first is None else [first]
-        jobs = [delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]]
+        rest = folds[len(done) :]
+        jobs = [delayed(self.attempt)(X, sample, fold) for fold in rest]
         trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         self.models_ = [trial.model for trial in trials]
-        self.oof_ = np.full(len(y), np.nan)
+        self.oof_ = np.full(len(sample), np.nan)
         for trial, (_, test) in zip(trials, folds, strict=True):
             self.oof_[test] = trial.answers
         return self
@@ -242,7 +204,7 @@ class Fitted(Family):
 
 
 @dataclass(eq=False)
-class Forest(Family):
+class Forest:
     """Trees on bootstrap samples, their number and size bounded.
 
     Parameters
@@ -259,9 +221,10 @@ class Forest(Family):
     # The trees of scikit-learn read single precision.
     view: View = field(default="narrow", init=False)
 
-    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+    def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Grow a smaller forest on one fold's training part."""
         train, test = fold
+        y, w = sample.y, sample.weight
         rows = train[w[train] > 0.0]
         model = self.make(len(rows)).set_params(
             n_estimators=_TREES_OF_A_TRIAL,
@@ -270,16 +233,10 @@ class Forest(Family):
         model.fit(X[rows], y[rows], sample_weight=w[rows])
         return Trial(model, model.predict(X[test]))
 
-    def fit(
-        self,
-        X: Any,
-        y: Float64Array,
-        folds: Sequence[Fold],
-        w: Float64Array,
-        first: Trial | None = None,
-    ) -> Forest:
+    def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Grow one forest on all rows of positive weight; folds play no part."""
-        del folds, first
+        del first
+        y, w = sample.y, sample.weight
         rows = np.flatnonzero(w > 0.0)
         self.model_ = self.make(len(rows)).set_params(
             oob_score=True, n_jobs=self.n_jobs
@@ -314,6 +271,9 @@ class Forest(Family):
             max_samples=_MOST_ROWS if n > _MOST_ROWS else None,
             random_state=self.random_state,
         )
+
+
+Family: TypeAlias = BoostedTrees | Fitted | Forest
 
 
 def _slim(tree: Any) -> None:

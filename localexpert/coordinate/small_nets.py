@@ -46,10 +46,6 @@ class SmallNets(RegressorMixin, BaseEstimator):
         Share of the step length by which parameters shrink in every step.
     n_nets : int
     random_state : int
-    n_passes : int, optional
-        Over the rows; by default as many as suit their number.
-    rate : float
-        Greatest step length.
     n_ramps : int
         In how many parts each column enters besides, see `Ramps`.
 
@@ -64,15 +60,11 @@ class SmallNets(RegressorMixin, BaseEstimator):
         decay: float = 0.03,
         n_nets: int = 2,
         random_state: int = 0,
-        n_passes: int | None = None,
-        rate: float = _RATE,
         n_ramps: int = 0,
     ):
         self.decay = decay
         self.n_nets = n_nets
         self.random_state = random_state
-        self.n_passes = n_passes
-        self.rate = rate
         self.n_ramps = n_ramps
 
     def fit(
@@ -82,12 +74,9 @@ class SmallNets(RegressorMixin, BaseEstimator):
         sample_weight: Float64Array | None = None,
     ) -> Self:
         """Fit every net from its own seed."""
-        w = (
-            np.ones(len(y))
-            if sample_weight is None
-            else sample_weight / sample_weight.mean()
-        )
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
         # Weights of mean 1 leave the step length what it is without weights.
+        w = w / w.mean()
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
         target = (y - self.mean_) / self.spread_
@@ -96,9 +85,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
         batch, n_passes = plan_training(*inputs.shape)
         if self.n_ramps:
             n_passes = round(_PASSES_OF_RAMPS * n_passes)
-        if self.n_passes is not None:
-            n_passes = self.n_passes
-        rates = step_lengths(n_passes * max(1, len(y) // batch), self.rate)
+        rates = step_lengths(n_passes * max(1, len(y) // batch))
         # Nets differ by start and order alone: all see all rows.
         streams = [
             np.random.default_rng([self.random_state, j]) for j in range(self.n_nets)
@@ -143,11 +130,11 @@ def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
     return batch, round(passes)
 
 
-def step_lengths(n_steps: int, most: float = _RATE) -> Float64Array:
+def step_lengths(n_steps: int) -> Float64Array:
     """Return step lengths that rise linearly to the most, and fall as a cosine."""
     time = np.arange(n_steps) / n_steps
     fall = 0.5 * (1.0 + np.cos(np.pi * (time - _WARM_UP) / (1.0 - _WARM_UP)))
-    return np.where(time < _WARM_UP, time / _WARM_UP, fall) * most
+    return np.where(time < _WARM_UP, time / _WARM_UP, fall) * _RATE
 
 
 def draw_start(p: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -208,15 +195,12 @@ def train_networks(
     parts = view_layers(gradient.reshape(theta.shape), p, n_hidden)
     n_batches = max(1, n // batch)
     ends = (np.arange(n_batches + 1) * n // n_batches).tolist()
-    step = 0
+    batches = (order[:, i:j] for order in orders for i, j in pairwise(ends))
     # What overflows ends in parameters that are not finite, without a word.
     with np.errstate(all="ignore"):
-        for order in orders:
-            for start, stop in pairwise(ends):
-                _fill_gradient(nets, parts, rows[order[:, start:stop]])
-                step += 1
-                rate = rates[step - 1]
-                step_by_adam(vector, gradient, mean, square, step, rate, decay)
+        for step, (rate, some) in enumerate(zip(rates, batches, strict=True), 1):
+            _fill_gradient(nets, parts, rows[some])
+            step_by_adam(vector, gradient, mean, square, step, rate, decay)
 
 
 def view_layers(

@@ -52,7 +52,7 @@ def make_folds(
     groups : array-like of shape (n,), optional
         Rows with the same group are never parted.
     random_state : int or Generator, optional
-        Shuffles the folds of an integer; splitters have their own.
+        Shuffles rows, and groups of one size; splitters have their own.
     sample_weight : array-like of shape (n,), optional
         Non-negative weights: the folds of "auto" or an integer are of nearly equal
         weight. Rows of weight zero are dealt last and change nothing for the others.
@@ -134,7 +134,7 @@ def _deal_rows(
         dealt[held] = _shuffle(weight[held], n_folds, rng)
         dealt[absent] = np.arange(len(absent)) % n_folds
     else:
-        names, part = _deal_groups(weight[held], groups[held], n_folds)
+        names, part = _deal_groups(weight[held], groups[held], n_folds, rng)
         # A group of weight zero only goes with the next one.
         place = np.searchsorted(names, groups)
         dealt = part[np.minimum(place, n_parts - 1)]
@@ -166,11 +166,15 @@ def _shuffle(
 
 
 def _deal_groups(
-    weight: Float64Array, groups: NDArray[Any], n_folds: int
+    weight: Float64Array,
+    groups: NDArray[Any],
+    n_folds: int,
+    rng: np.random.Generator,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the groups and their folds, as `GroupKFold` would deal copies of rows.
 
-    The heaviest group comes first, and each goes to the lightest fold so far.
+    The heaviest group comes first, of equal ones any, and each goes to the lightest
+    fold so far.
     """
     names, place = np.unique(groups, return_inverse=True)
     # Counted where weights are all the same, which is as good as none.
@@ -178,7 +182,8 @@ def _deal_groups(
     sizes = np.bincount(place, None if equal else weight)
     part = np.empty(len(names), dtype=np.intp)
     held = np.zeros(n_folds)
-    for group in np.argsort(sizes)[::-1]:
+    order = rng.permutation(len(names))
+    for group in order[np.argsort(-sizes[order], kind="stable")]:
         part[group] = np.argmin(held)
         held[part[group]] += sizes[group]
     return names, part

@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_predict
 from calibration.typing import Float64Array
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.training_rows import mix_bits
 
 # Fewer different rows may be equal by design.
 _FEWEST = 50
@@ -130,11 +131,7 @@ def _hash_cells(X: Float64Array) -> NDArray[np.uint64]:
     # One of the bits of 0, and of NaN.
     bits = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0)).view(np.uint64)
     salts = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
-    # The mixing of SplitMix64 (Steele et al. 2014).
-    mixed = bits ^ salts
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    return mix_bits(bits ^ salts)
 
 
 def _count_pairs(values: NDArray[Any]) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,19 +46,13 @@ class ColumnSummary:
             counts = np.bincount(known.astype(np.intp), minlength=n_categories)
             return cls(None, counts.astype(np.int64), n_missing)
         edges = _choose_edges(known)
-        empty = cls(edges, np.zeros(2 * len(edges) + 1, dtype=np.int64), n_missing)
-        cells = empty.place(known).astype(np.intp)
-        counts = np.bincount(cells, minlength=len(empty.counts))
+        cells = _place(known, edges).astype(np.intp)
+        counts = np.bincount(cells, minlength=2 * len(edges) + 1)
         return cls(edges, counts.astype(np.int64), n_missing)
 
     def place(self, values: Float64Array) -> Float64Array:
         """Return the cell of each value (n,), which keeps their order; NaN stays."""
-        edges = self.edges
-        if edges is None:
-            return values
-        before = np.searchsorted(edges, values, side="left")
-        upto = np.searchsorted(edges, values, side="right")
-        return np.where(np.isnan(values), np.nan, (before + upto).astype(np.float64))
+        return values if self.edges is None else _place(values, self.edges)
 
     def sample(self) -> Float64Array:
         """Return the cell of each row of training, sorted, NaN where missing."""
@@ -71,16 +64,10 @@ class ColumnSummary:
 class TableSummary:
     """Counts of all columns' values in the rows that a model was fitted on.
 
-    All columns are kept end to end: a file of few long arrays is small.
-
     Parameters
     ----------
     n_rows : int
-    edges : ndarray of shape (sum of n_edges,)
-    n_edges : ndarray of int, shape (p,)
-        -1 of a category.
-    counts : ndarray of int, shape (sum of n_counts,)
-    n_counts, n_missing : ndarrays of int, shape (p,)
+    columns : list of ColumnSummary
 
     Examples
     --------
@@ -96,11 +83,7 @@ class TableSummary:
     """
 
     n_rows: int
-    edges: Float64Array
-    n_edges: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    n_counts: NDArray[np.int64]
-    n_missing: NDArray[np.int64]
+    columns: list[ColumnSummary]
 
     @classmethod
     def of(cls, table: Table, weight: Float64Array) -> Self | None:
@@ -112,45 +95,26 @@ class TableSummary:
             codes, known = table.codes[weight > 0.0], table.reader.category_codes
         except (TypeError, ValueError):
             return None
-        told = [
-            ColumnSummary.of(codes[:, j], len(known[j]) if j in known else None)
-            for j in range(codes.shape[1])
-        ]
-        none = np.empty(0)
         return cls(
             len(codes),
-            np.concatenate([none, *(c.edges for c in told if c.edges is not None)]),
-            _integers(-1 if c.edges is None else len(c.edges) for c in told),
-            np.concatenate([_integers(()), *(c.counts for c in told)]),
-            _integers(len(c.counts) for c in told),
-            _integers(c.n_missing for c in told),
+            [
+                ColumnSummary.of(values, len(known[j]) if j in known else None)
+                for j, values in enumerate(codes.T)
+            ],
         )
 
-    @cached_property
-    def columns(self) -> list[ColumnSummary]:
-        """The columns one by one."""
-        ends = np.cumsum(self.n_counts)[:-1]
-        edges = np.split(self.edges, np.cumsum(np.maximum(self.n_edges, 0))[:-1])
-        counts = np.split(self.counts, ends)
-        return [
-            ColumnSummary(None if k < 0 else at, held, int(gaps))
-            for k, at, held, gaps in zip(
-                self.n_edges, edges, counts, self.n_missing, strict=True
-            )
-        ]
+
+def _place(values: Float64Array, edges: Float64Array) -> Float64Array:
+    """Return the numbers of the cells, NaN where missing."""
+    before = np.searchsorted(edges, values, side="left")
+    upto = np.searchsorted(edges, values, side="right")
+    return np.where(np.isnan(values), np.nan, (before + upto).astype(np.float64))
 
 
 def _choose_edges(known: Float64Array) -> Float64Array:
     """Return all distinct values of a sorted column, or quantiles of many."""
-    if len(known) == 0:
-        return known
-    distinct: Float64Array = known[np.concatenate([[True], np.diff(known) > 0.0])]
+    distinct = np.unique(known)
     if len(distinct) <= _MOST_EDGES:
         return distinct
     places = np.linspace(0, len(known) - 1, _MOST_EDGES).round().astype(np.intp)
-    kept: Float64Array = np.unique(known[places])
-    return kept
-
-
-def _integers(values: Any) -> NDArray[np.int64]:
-    return np.fromiter(values, dtype=np.int64)
+    return np.unique(known[places])

@@ -228,10 +228,10 @@ def _hash_rows(table: Table, y: Float64Array) -> Hashes:
     names: Iterable[Any] = table.reader.features.names or (
         f"x{j}" for j in range(table.codes.shape[1])
     )
-    total = _mix(_bits_of(y) ^ _salt_of("target"))
+    total = mix_bits(_bits_of(y) ^ _salt_of("target"))
     for name, values in zip(names, table.codes.T, strict=True):
-        total += _mix(_mix(_bits_of(values)) ^ _salt_of(f"column {name}"))
-    return _mix(total)
+        total += mix_bits(mix_bits(_bits_of(values)) ^ _salt_of(f"column {name}"))
+    return mix_bits(total)
 
 
 def _bits_of(values: Float64Array) -> Hashes:
@@ -248,8 +248,17 @@ def _salt_of(name: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest[:8], "little"))
 
 
-def _mix(bits: Hashes) -> Hashes:
-    """Return splitmix64's last step (Steele, Lea & Flood 2014), which is one to one."""
+def mix_bits(bits: Hashes) -> Hashes:
+    """Return splitmix64's last step (Steele, Lea & Flood 2014), which is one to one.
+
+    Parameters
+    ----------
+    bits : ndarray of uint64
+
+    Returns
+    -------
+    ndarray of uint64
+    """
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

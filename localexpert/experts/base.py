@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,34 +23,33 @@ from localexpert._validation import (
     make_rng,
     show,
 )
-from localexpert.data.folds import Fold, Rows, check_folds, judged_rows
+from localexpert.data.folds import Fold, Rows, check_folds
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.thresholds import threshold_widths
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks:
-    """Rows, thresholds and folds: task k is to foretell `r <= thresholds[k]`.
+class Tasks(Sample):
+    """A sample and thresholds: task k is to foretell `y <= thresholds[k]`.
+
+    Rows of weight zero are no part of any training part: what is weighted nothing is as
+    if it were not there.
 
     Parameters
     ----------
     table : Table of shape (n, p)
-    r : ndarray of shape (n,)
+    y : ndarray of shape (n,)
+        Targets, or residuals in the frame.
+    weight : ndarray of shape (n,)
+        Ones where none were given.
+    folds : list of (train, test)
+        No row is in two test parts; rows in none only train.
     thresholds : ndarray of shape (N,)
         Increasing; every one has a row on both sides.
-    folds : list of (train, test)
-        No row is in two test parts; rows in none only train. Rows of weight zero are
-        no part of any training part: what is weighted nothing is as if it were not
-        there.
-    weights : ndarray of shape (n,)
-        Ones where none were given.
     """
 
-    table: Table
-    r: Float64Array
-    thresholds: Float64Array
-    folds: list[Fold]
-    weights: Float64Array
+    thresholds: Float64Array = field(kw_only=True)
 
     @classmethod
     def check(
@@ -76,17 +74,13 @@ class Tasks:
                 f"got {show(cuts[0])} to {show(cuts[-1])}."
             )
             raise ValueError(msg)
-        return cls(table, targets, cuts, _check_folds(folds, weights), weights)
-
-    @cached_property
-    def widths(self) -> Float64Array:
-        """Widths of the thresholds in a sum over them, shape (N,)."""
-        return threshold_widths(self.thresholds, self.r, self.weights)
+        checked = _check_folds(folds, weights)
+        return cls(table, targets, weights, checked, thresholds=cuts)
 
     @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.r)
+    def widths(self) -> Float64Array:
+        """Widths of the thresholds in a sum over them, shape (N,)."""
+        return threshold_widths(self.thresholds, self.y, self.weight)
 
     @property
     def n_thresholds(self) -> int:
@@ -96,49 +90,31 @@ class Tasks:
     @property
     def present(self) -> Rows:
         """Rows with a weight above zero."""
-        return np.flatnonzero(self.weights > 0.0)
-
-    @cached_property
-    def judged(self) -> Rows:
-        """Rows that a test part holds."""
-        return judged_rows(self.folds)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the test parts hold every row."""
-        return len(self.judged) == self.n
+        return np.flatnonzero(self.weight > 0.0)
 
     @property
     def weighted(self) -> bool:
         """Whether the rows with a weight differ in it."""
-        positive = self.weights[self.weights > 0.0]
-        return bool(positive.min() != positive.max())
+        return bool(np.ptp(self.weight[self.weight > 0.0]) > 0.0)
 
-    def label(self, rows: Rows, k: int) -> NDArray[np.bool_]:
-        """Return the labels of some rows in task k."""
-        labels: NDArray[np.bool_] = self.r[rows] <= self.thresholds[k]
-        return labels
-
-    def count_below(self, rows: Rows) -> Rows:
-        """Return how many thresholds are less than each r: label k is 1 from there."""
-        return np.searchsorted(self.thresholds, self.r[rows], side="left")
+    @property
+    def below(self) -> Rows:
+        """How many thresholds are less than each y, (n,): its label is 1 from there."""
+        return np.searchsorted(self.thresholds, self.y, side="left")
 
     def base_rates(self, rows: Rows) -> Float64Array:
         """Return the smoothed share of class 1 per task, shape (N,).
 
         The constant (n1 + 1) / (n + 2) of weights: the answer without features.
         """
-        weights = self.weights[rows]
-        below = np.bincount(
-            self.count_below(rows), weights, minlength=self.n_thresholds + 1
-        )
-        rates: Float64Array = (np.cumsum(below)[:-1] + 1.0) / (weights.sum() + 2.0)
+        weight = self.weight[rows]
+        below = np.bincount(self.below[rows], weight, minlength=self.n_thresholds + 1)
+        rates: Float64Array = (np.cumsum(below)[:-1] + 1.0) / (weight.sum() + 2.0)
         return rates
 
     def describe(self, k: int, fold: int) -> str:
-        """Name a task and a fold for a message; the fold after the last is all rows."""
-        part = f"fold {fold}" if fold < len(self.folds) else "the refit on all rows"
-        return f"threshold {self.thresholds[k]:g} (number {k}) in {part}"
+        """Name a task and a fold for a message."""
+        return f"threshold {self.thresholds[k]:g} (number {k}) in fold {fold}"
 
 
 class Experts(BaseEstimator, metaclass=ABCMeta):
@@ -204,7 +180,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         self.reader_ = tasks.table.reader
         self.thresholds_ = tasks.thresholds
         answers = self._fit(tasks)
-        if not tasks.is_whole and np.shape(answers)[:1] == (tasks.n,):
+        if not tasks.is_whole and np.shape(answers)[:1] == (len(tasks),):
             answers = answers[tasks.judged]
         self.oof_probabilities_ = self._check_answers(answers, len(tasks.judged))
         return self
@@ -220,7 +196,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n, N)
-            The mean over the models of the folds, or what the refit says.
+            The mean over the models of the folds.
         """
         check_is_fitted(self)
         # New rows of a stage that has read them, or of a user.

@@ -63,13 +63,6 @@ class CalibratedExperts:
     members: Mapping[str, Experts]
     calibration: ExpertCalibration
 
-    def fit(
-        self, sample: Sample, thresholds: Float64Array, importance: Float64Array
-    ) -> CalibratedExperts:
-        """Fit the strategies and their weights, then the calibrators; see `ask`."""
-        self.ask(sample, thresholds, importance)
-        return self.calibrate(sample, thresholds)
-
     def ask(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> None:
@@ -92,29 +85,22 @@ class CalibratedExperts:
                     )
         # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).
         # In units of y: `importance` carries the coordinate of the frame back.
-        judged = sample.judged
         weight, below = _outcomes(sample, thresholds)
         widths = threshold_widths(thresholds, sample.y, sample.weight)
-        cost = np.outer(weight * importance[judged], widths)
-        answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}
-        self.losses_ = {
-            name: float((cost * (p - below) ** 2).sum() / weight.sum())
-            for name, p in answers.items()
-        }
-        spared = {
-            name: _SPARED * fitted.spared_ * float((cost * p * (1.0 - p)).sum())
-            for (name, fitted), p in zip(
-                self.fitted_.items(), answers.values(), strict=True
-            )
-        }
+        cost = np.outer(weight * importance[sample.judged], widths)
+        answers, spared, self.losses_ = {}, {}, {}
+        for name, fitted in self.fitted_.items():
+            # Joined; kept besides they would be half of a large model.
+            p = answers[name] = fitted.oof_probabilities_
+            del fitted.oof_probabilities_
+            noise = float((cost * p * (1.0 - p)).sum())
+            spared[name] = _SPARED * fitted.spared_ * noise
+            self.losses_[name] = float((cost * (p - below) ** 2).sum() / weight.sum())
         self.weights_ = blend_weights(
             answers, below, cost, least=_LEAST_WEIGHT, spared=spared
         )
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         self.pooled_ = self._join(answers)
-        for fitted in self.fitted_.values():
-            # Joined; kept twice they would be half of a large model.
-            del fitted.oof_probabilities_
 
     def prospect(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
@@ -163,11 +149,8 @@ class CalibratedExperts:
 
     def predict(self, table: Table) -> Float64Array:
         """Return calibrated probabilities of new rows, shape (n, N)."""
-        return self.calibration.predict(self.predict_raw(table))
-
-    def predict_raw(self, table: Table) -> Float64Array:
-        """Return what the members say of new rows together, shape (n, N)."""
-        return self._join({n: m.predict(table) for n, m in self.fitted_.items()})
+        answers = {name: one.predict(table) for name, one in self.fitted_.items()}
+        return self.calibration.predict(self._join(answers))
 
     def keep(self, places: Rows) -> None:
         """Keep what was said of some of the judged rows only."""

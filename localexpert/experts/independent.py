@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+import warnings
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Self
 
 import lightgbm as lgb
 import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.utils.parallel import delayed
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag
+from localexpert._validation import are_probabilities, check_answers, show
+from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
-from localexpert.data.folds import renumber_folds
-from localexpert.data.table import Table
+from localexpert.data.table import Table, take_rows
 from localexpert.data.threads import ask_each, one_thread
+from localexpert.data.user_learners import name_of_argument, suggest_pipeline
 from localexpert.experts.base import Experts, Tasks
-from localexpert.experts.classifiers import (
-    Classifiers,
-    Model,
-    asks_out_of_bag,
-    check_classifier,
-)
+from localexpert.progress import run_jobs
 
 # Chosen by the log loss out of fold summed over thresholds on the sets concrete,
 # airfoil, kin8nm, abalone, insurance and seoul_bike.
@@ -41,6 +46,95 @@ _PARAMETERS: dict[str, Any] = {
 _MOST_ROUNDS, _PATIENCE = 300, 30
 # Thresholds by which the number of rounds is chosen.
 _N_PILOTS = 5
+# Libraries whose estimators take all cores where they are not told a number.
+_GREEDY = ("catboost", "lightgbm", "xgboost")
+_THREAD_PARAMETERS = ("n_jobs", "nthread", "thread_count")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The fitted expert of one threshold.
+
+    Decisions d become P = expit(logit(base rate) + (d - mean(d)) / sd(d)), mean and
+    deviation over the training rows: increasing in d and of about the right level and
+    spread, so that values of different folds compare. Calibration does the rest.
+
+    Parameters
+    ----------
+    estimator : classifier or None
+        None where the training rows all have one label.
+    rate : float
+        Smoothed share of the label in training.
+    mean, spread : float
+        Of the decisions of a classifier without `predict_proba`.
+    """
+
+    estimator: Any
+    rate: float
+    mean: float = 0.0
+    spread: float = 1.0
+
+    @classmethod
+    def fit(
+        cls,
+        classifier: Any,
+        X: Any,
+        labels: NDArray[np.bool_],
+        rate: float,
+        **more: Any,
+    ) -> Self:
+        """Fit a classifier, where labels differ, with more arguments of its `fit`."""
+        if labels.all() or not labels.any():
+            return cls(None, rate)
+        classifier.fit(X, labels, **more)
+        if hasattr(classifier, "predict_proba"):
+            return cls(classifier, rate)
+        decision = _decide(classifier, X)
+        mean, spread = float(decision.mean()), float(decision.std())
+        # Equal decisions differ by rounding, which must not be blown up.
+        flat = spread <= 1e-9 * abs(mean)
+        return cls(classifier, rate, mean, 1.0 if flat else spread)
+
+    def predict(self, X: Any) -> Float64Array:
+        """Return P(r <= v | x), shape (n,)."""
+        if self.estimator is None:
+            return np.full(X.shape[0], self.rate)
+        if not hasattr(self.estimator, "predict_proba"):
+            decision = _decide(self.estimator, X)
+            return expit(float(logit(self.rate)) + (decision - self.mean) / self.spread)
+        classes = list(self.estimator.classes_)
+        answer = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        if len(classes) != 2 or answer.shape != (X.shape[0], 2):
+            msg = f"shape {answer.shape} for {X.shape[0]} rows and classes {classes}"
+        else:
+            p = answer[:, classes.index(True)]
+            if are_probabilities(p):
+                return np.clip(p, 0.0, 1.0)
+            msg = f"values from {show(p.min())} to {show(p.max())}"
+            msg = "NaN" if np.isnan(p).any() else msg
+        name = type(self.estimator).__name__
+        msg = f"{name} must predict probabilities in [0, 1] of two classes, got {msg}"
+        raise ValueError(msg)
+
+
+def _decide(classifier: Any, X: Any) -> Float64Array:
+    """Return decisions; refuse what are not so many numbers."""
+    rule = f"{type(classifier).__name__} must decide on every row by a number"
+    return check_answers(classifier.decision_function(X), X.shape[0], rule)
+
+
+def check_classifier(classifier: Any, name: str = "classifier") -> None:
+    """Refuse what cannot be fitted or yields neither probabilities nor scores."""
+    able = all(hasattr(classifier, one) for one in ("fit", "get_params"))
+    answers = any(
+        hasattr(classifier, one) for one in ("predict_proba", "decision_function")
+    )
+    if isinstance(classifier, type) or not (able and answers):
+        msg = (
+            f"`{name}` must be a classifier with `fit` and `predict_proba` or "
+            f"`decision_function`, got {classifier!r}."
+        )
+        raise TypeError(msg)
 
 
 class IndependentExperts(Experts):
@@ -52,9 +146,6 @@ class IndependentExperts(Experts):
         Any scikit-learn classifier, or Pipeline that ends in one, with
         `predict_proba` or `decision_function`; cloned for every threshold and fold.
         Default: LightGBM with 15 leaves whose number of rounds is chosen, see Notes.
-    refit : bool
-        Fit the experts once more, to all rows, for prediction instead of averaging
-        those of the folds.
     monotone : dict or list of int, optional
         Columns, by name or of an array by position, in which the target may only
         rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Or a list of
@@ -70,8 +161,7 @@ class IndependentExperts(Experts):
     oof_probabilities_ : ndarray of shape (n, N)
         Not monotone along the thresholds: the experts know nothing of one another.
     models_ : list of lists
-        Fitted experts by fold, then by threshold; one list after a refit, or where
-        out-of-bag probabilities were used.
+        Fitted experts by fold, then by threshold.
     n_rounds_ : int
         Boosting rounds of the default.
 
@@ -80,14 +170,12 @@ class IndependentExperts(Experts):
     The default reads strings and categorical types as categories. To a classifier
     given X is handed on as it is: what a table may hold is for the classifier to say.
 
-    The default's number of rounds is one for all folds and thresholds: the one with
-    the least held-out log loss, averaged over the folds at five thresholds.
+    The default's number of rounds is one for all folds and thresholds: the mean over
+    five thresholds of that with the least held-out log loss of the folds.
 
     A decision function d becomes expit(logit(base rate) + (d - mean) / sd), mean and
-    deviation over the training rows. A forest with `oob_score=True` is fitted once
-    per threshold, and its out-of-bag probabilities are used; the folds are not, unless
-    they leave rows untested. A
-    task with one class in a training part predicts (n1 + 1) / (n + 2).
+    deviation over the training rows. A task with one class in a training part predicts
+    (n1 + 1) / (n + 2).
 
     Where experts run in parallel each has one thread, libraries below included.
     Errors name the threshold and the fold, with the classifier's error as cause.
@@ -114,13 +202,11 @@ class IndependentExperts(Experts):
         self,
         classifier: Any = None,
         *,
-        refit: bool = False,
         monotone: Directions | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
     ):
         self.classifier = classifier
-        self.refit = refit
         self.monotone = monotone
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -128,7 +214,6 @@ class IndependentExperts(Experts):
     def _check_parameters(self) -> None:
         if self.classifier is not None:
             check_classifier(self.classifier)
-        check_flag(self.refit, "refit")
         if check_directions(self.monotone) is not None and self.classifier is not None:
             msg = (
                 "`classifier` must be None with `monotone`, which other learners do "
@@ -138,92 +223,118 @@ class IndependentExperts(Experts):
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
-        classifier, X = self.classifier, tasks.table.given
-        options: dict[str, Any] = {}
+        classifier, options = self.classifier, dict[str, Any]()
         if classifier is None:
-            signs = read_directions(self.monotone, tasks.table.reader)
-            seed = int(rng.integers(2**31))
-            classifier, X = _make_booster(tasks, signs, seed), tasks.table.codes
+            classifier = self._make_booster(tasks, int(rng.integers(2**31)))
             options["categorical_feature"] = tasks.table.reader.categories
-            self.n_rounds_ = classifier.n_estimators
-        ours = Classifiers(classifier, X, tasks, rng, self.n_jobs, options)
-        if asks_out_of_bag(classifier) and tasks.is_whole:
-            fitted = ours.fit_out_of_bag()
-            self.models_ = [[model for model, _ in fitted]]
-            return np.column_stack([probabilities for _, probabilities in fitted])
-        parts = list(tasks.folds)
-        if self.refit:
-            parts.append((tasks.present, np.empty(0, dtype=np.intp)))
-        results = ours.fit(parts)
-        oof = np.empty((tasks.n, tasks.n_thresholds))
-        for (_, test), experts in zip(tasks.folds, results, strict=False):
-            oof[test] = np.column_stack([answers for _, answers in experts])
-        kept = results[len(tasks.folds) :] if self.refit else results
-        self.models_ = [[model for model, _ in experts] for experts in kept]
+        name = name_of_argument(classifier)
+        if tasks.weighted and name is None:
+            msg = (
+                f"{type(classifier).__name__}.fit takes no `sample_weight`: the "
+                "experts are fitted without the weights."
+            )
+            warnings.warn(msg, CalibrationWarning, stacklevel=4)
+        parallel = effective_n_jobs(self.n_jobs) > 1
+        places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
+        attempt = _Attempt(tasks, self._view(tasks.table), name, options)
+        jobs = [
+            delayed(attempt)(_prepare(classifier, seed, parallel=parallel), *place)
+            for place, seed in zip(
+                places, rng.integers(2**31, size=len(places)).tolist(), strict=True
+            )
+        ]
+        # The libraries under parallel classifiers get one thread each.
+        with threadpool_limits(limits=1) if parallel else nullcontext():
+            results = run_jobs(jobs, n_jobs=self.n_jobs)
+        oof = np.empty((len(tasks), tasks.n_thresholds))
+        self.models_ = [[] for _ in tasks.folds]
+        for (number, k), told in zip(places, results, strict=True):
+            if isinstance(told, Exception):
+                msg = (
+                    f"The expert of {tasks.describe(k, number)} failed: {told}"
+                    f"{suggest_pipeline(tasks.table.given, self.classifier)}"
+                )
+                raise RuntimeError(msg) from told
+            model, oof[tasks.folds[number][1], k] = told
+            self.models_[number].append(model)
         return oof
 
     def _predict(self, table: Table) -> Float64Array:
-        X = table.codes if self.classifier is None else table.given
+        X = self._view(table)
 
         def ask(models: tuple[Model, ...]) -> Float64Array:
-            return sum((m.predict(X) for m in models), np.zeros(len(table))) / len(
-                models
-            )
+            each = [model.predict(X) for model in models]
+            return sum(each, np.zeros(len(table))) / len(models)
 
         columns = list(zip(*self.models_, strict=True))
         with one_thread(len(table)):
             answers = ask_each(ask, columns, len(table), self.n_jobs)
         return np.column_stack(answers)
 
+    def _view(self, table: Table) -> Any:
+        return table.codes if self.classifier is None else table.given
 
-def _make_booster(tasks: Tasks, signs: Sequence[int], seed: int) -> lgb.LGBMClassifier:
-    """Return an unfitted booster with one number of rounds for all folds and tasks.
+    def _make_booster(self, tasks: Tasks, seed: int) -> lgb.LGBMClassifier:
+        """Return an unfitted booster with one number of rounds for all experts."""
+        parameters = dict(_PARAMETERS)
+        signs = read_directions(self.monotone, tasks.table.reader)
+        if any(signs):
+            parameters["monotone_constraints"] = [-sign for sign in signs]
+        known = {"objective": "binary", "seed": seed, **parameters}
+        known["categorical_feature"] = tasks.table.reader.categories
+        folds = [fold for fold in tasks.folds if tasks.weight[fold[1]].any()]
+        middles = (np.arange(_N_PILOTS) + 0.5) * tasks.n_thresholds / _N_PILOTS
+        rounds = []
+        for k in np.unique(middles.astype(int)):
+            labels = (tasks.y <= tasks.thresholds[k]).astype(np.float64)
+            boosters = FoldBoosters(known, _MOST_ROUNDS, _PATIENCE, self.n_jobs)
+            boosters.fit(tasks.table.codes, labels, folds, tasks.weight)
+            rounds.append(boosters.n_rounds_)
+        self.n_rounds_ = round(float(np.mean(rounds))) if folds else 1
+        return lgb.LGBMClassifier(n_estimators=self.n_rounds_, **parameters)
 
-    Parameters
-    ----------
-    tasks : Tasks
-    signs : sequence of int
-        The target may only rise (+1) or fall (-1) with features of such signs.
-    seed : int
 
-    Returns
-    -------
-    LGBMClassifier
-        Reads codes. Its rounds have the least held-out log loss, mean over folds and
-        some thresholds.
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """What fits an expert and asks it about the test part of its fold.
+
+    `options` are more arguments of `fit`, and `weight_name` is that of the weights.
     """
-    parameters = dict(_PARAMETERS)
-    if any(signs):
-        parameters["monotone_constraints"] = [-sign for sign in signs]
-    middles = (np.arange(_N_PILOTS) + 0.5) * tasks.n_thresholds / _N_PILOTS
-    curves = [
-        _boost(tasks, k, parameters, seed) for k in np.unique(middles.astype(int))
-    ]
-    longest = max(map(len, curves))
-    mean = np.mean([np.pad(c, (0, longest - len(c)), "edge") for c in curves], axis=0)
-    return lgb.LGBMClassifier(n_estimators=int(np.argmin(mean)) + 1, **parameters)
+
+    tasks: Tasks
+    X: Any
+    weight_name: str | None
+    options: dict[str, Any]
+
+    def __call__(
+        self, classifier: Any, number: int, k: int
+    ) -> tuple[Model, Float64Array] | Exception:
+        """Return an error as a result, told at home with its task."""
+        tasks, (train, test) = self.tasks, self.tasks.folds[number]
+        more = dict(self.options)
+        if tasks.weighted and self.weight_name is not None:
+            more[self.weight_name] = tasks.weight[train]
+        labels = tasks.y[train] <= tasks.thresholds[k]
+        rate = float(tasks.base_rates(train)[k])
+        try:
+            own = take_rows(self.X, train)
+            model = Model.fit(classifier, own, labels, rate, **more)
+            return model, model.predict(take_rows(self.X, test))
+        except Exception as error:
+            return error
 
 
-def _boost(tasks: Tasks, k: int, parameters: dict[str, Any], seed: int) -> list[float]:
-    """Return the held-out log loss of a task after every round."""
-    # Rows without weight have no part in the bins either.
-    rows = tasks.present
-    folds = renumber_folds(tasks.folds, rows, tasks.n)
-    folds = [(train, test) for train, test in folds if len(test)]
-    if not folds:
-        return [0.0]
-    data = lgb.Dataset(
-        tasks.table.codes[rows],
-        tasks.label(rows, k).astype(np.float64),
-        weight=tasks.weights[rows] if tasks.weighted else None,
-        categorical_feature=tasks.table.reader.categories,
-        params=parameters,
-    )
-    told = lgb.cv(
-        {**parameters, "objective": "binary", "seed": seed},
-        data,
-        _MOST_ROUNDS,
-        folds=folds,
-        callbacks=[lgb.early_stopping(_PATIENCE, verbose=False)],
-    )
-    return list(cast(list[float], told["valid binary_logloss-mean"]))
+def _prepare(classifier: Any, seed: int, *, parallel: bool) -> Any:
+    """Return a clone with a seed, and with one thread where it would take more."""
+    fresh, changes = clone(classifier), dict[str, Any]()
+    parameters = fresh.get_params(deep=True)
+    for name, value in parameters.items():
+        prefix, _, last = name.rpartition("__")
+        if last == "random_state" and value is None:
+            changes[name] = seed
+        if last in _THREAD_PARAMETERS:
+            owner = type(parameters[prefix] if prefix else fresh)
+            greedy = value is None and owner.__module__.startswith(_GREEDY)
+            if greedy or (value not in (None, 1) and parallel):
+                changes[name] = 1
+    return fresh.set_params(**changes)

@@ -11,7 +11,13 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag, check_integer, check_number, is_auto
+from localexpert._validation import (
+    check_flag,
+    check_integer,
+    check_number,
+    is_auto,
+    make_rng,
+)
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each
@@ -27,9 +33,9 @@ _LEAST_TREES, _MOST_TREES = 60, 100
 # Cuts that are drawn of a feature that is tried: it stands so many times in the table
 # that trees learn from. With one cut losses were 3 to 6 % more on raw targets.
 _CUTS = 3
-# Thresholds whose indicators are decomposed.
-_MOST_INDICATORS = 32
-# Rows predicted in one piece of work; whole bytes of bits.
+# Thresholds whose indicators are decomposed, and components that decide the splits.
+_MOST_INDICATORS, _COMPONENTS = 32, 4
+# Rows predicted in one piece of work.
 _CHUNK = 4_096
 
 
@@ -48,9 +54,6 @@ class JointForest(Experts):
         Least number of distinct rows in a leaf.
     max_features : float
         Share of the features tried at a split.
-    n_components : int
-        Principal components of the indicators that decide the splits. The leaves hold
-        all thresholds in any case.
     max_samples : int or "auto"
         Rows drawn, with replacement, for a tree; "auto": as many as there are, at
         most 20 000, so that time grows little with more rows.
@@ -115,7 +118,6 @@ class JointForest(Experts):
         *,
         min_samples_leaf: int = 1,
         max_features: float = 0.8,
-        n_components: int = 4,
         max_samples: int | str = "auto",
         out_of_bag: bool = True,
         n_jobs: int | None = None,
@@ -124,7 +126,6 @@ class JointForest(Experts):
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
-        self.n_components = n_components
         self.max_samples = max_samples
         self.out_of_bag = out_of_bag
         self.n_jobs = n_jobs
@@ -143,7 +144,6 @@ class JointForest(Experts):
             check_integer(self.n_estimators, "n_estimators", 1)
         check_integer(self.min_samples_leaf, "min_samples_leaf", 1)
         check_number(self.max_features, "max_features", 0.0, 1.0, open_low=True)
-        check_integer(self.n_components, "n_components", 1)
         if not is_auto(self.max_samples):
             check_integer(self.max_samples, "max_samples", 1)
         check_flag(self.out_of_bag, "out_of_bag")
@@ -151,35 +151,40 @@ class JointForest(Experts):
     def _fit(self, tasks: Tasks) -> Float64Array:
         self.inputs_ = tasks.table.dense_inputs
         X = self._view(tasks.table)
-        rng = np.random.default_rng(self.random_state)
+        rng = make_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
-        below = tasks.count_below(np.arange(tasks.n))
-        wide = np.tile(X, (1, _CUTS))
+        wide, below = np.tile(X, (1, _CUTS)), tasks.below
+        # All that scikit-learn's check could find are gaps, and it costs time.
+        gaps = bool(np.isnan(X).any())
         jobs = [
-            delayed(self._grow)(tasks, wide, below, number, seed)
+            delayed(self._grow)(tasks, wide, gaps, below, number, seed)
             for number, seed in enumerate(seeds)
         ]
         # One thread for linear algebra: the trees share the cores.
         with current_progress().stage("trees"), threadpool_limits(1, user_api="blas"):
             grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
         self.laws_ = LeafLaws.join([laws for laws, _ in grown])
-        oof = self._answer(X, np.stack([bits for _, bits in grown]))
+        asked = np.stack([asked for _, asked in grown], axis=1)
+        spoke = asked[tasks.judged].sum(axis=1)
+        # A row alone in its leaf is a draw of its law: the mean of m trees has the
+        # noise p (1 - p) / m, more rows in a leaf have less.
+        more = np.mean(1.0 / np.maximum(spoke, 1)) - 1.0 / len(grown)
+        self.spared_ = float(more) / self.min_samples_leaf
+        oof = self._answer(X, asked)
         return _fill_unjudged(oof, tasks, below)
 
     def _predict(self, table: Table) -> Float64Array:
         return self._answer(self._view(table))
 
     def _answer(
-        self, X: NDArray[np.float32], bits: NDArray[np.uint8] | None = None
+        self, X: NDArray[np.float32], asked: NDArray[np.bool_] | None = None
     ) -> Float64Array:
-        """Return the mean of the trees, or of those that packed bits ask for a row."""
+        """Return the mean of the trees, or of those that are asked about a row."""
 
         def ask(start: int) -> Float64Array:
-            part, asked = X[start : start + _CHUNK], None
-            if bits is not None:
-                own = bits[:, start // 8 : (start + _CHUNK) // 8]
-                asked = np.unpackbits(own, axis=1, count=len(part)).T.astype(bool)
-            return self.laws_.mean(part, len(self.thresholds_), asked)
+            rows = slice(start, start + _CHUNK)
+            some = None if asked is None else asked[rows]
+            return self.laws_.mean(X[rows], len(self.thresholds_), some)
 
         parts = ask_each(ask, range(0, len(X), _CHUNK), len(X), self.n_jobs)
         return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
@@ -204,42 +209,38 @@ class JointForest(Experts):
         self,
         tasks: Tasks,
         X: NDArray[np.float32],
+        gaps: bool,
         below: Rows,
         number: int,
         seed: int,
-    ) -> tuple[LeafLaws, NDArray[np.uint8]]:
+    ) -> tuple[LeafLaws, NDArray[np.bool_]]:
         """Grow a tree on a bootstrap sample; also say whom it may be asked about.
 
         Returns
         -------
         laws : LeafLaws
-        asked : ndarray
-            One bit per row, packed.
+        asked : ndarray of bool, shape (n,)
         """
         rng = np.random.default_rng(seed)
-        source, asked = tasks.present, np.ones(tasks.n, dtype=bool)
+        source, asked = tasks.present, np.ones(len(tasks), dtype=bool)
         if not (self.out_of_bag and tasks.is_whole):
             source, test = tasks.folds[number % len(tasks.folds)]
             asked[:] = False
             asked[test] = True
         drawn = source[rng.integers(len(source), size=self._count_samples(len(source)))]
-        weights = np.bincount(drawn, minlength=tasks.n) * tasks.weights
+        weights = np.bincount(drawn, minlength=len(tasks)) * tasks.weight
         tree = ExtraTreeRegressor(
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             random_state=seed,
         )
-        table = project_indicators(
-            below, weights, tasks.n_thresholds, self.n_components
-        )
-        # All that the check could find are gaps, and it costs time.
-        gaps = bool(np.isnan(X).any())
+        table = project_indicators(below, weights, tasks.n_thresholds, _COMPONENTS)
         tree.fit(X, table[below], sample_weight=weights, check_input=gaps)
         tree.tree_.feature[:] %= X.shape[1] // _CUTS
         laws = LeafLaws.fill(tree.tree_, X, below, weights, tasks.n_thresholds)
         # Out of bag: what a tree has drawn it may not be asked about.
         asked[drawn] = False
-        return laws, np.packbits(asked)
+        return laws, asked
 
 
 def project_indicators(
@@ -278,9 +279,9 @@ def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array
     # With few trees a row may be in all bags. Its base rate leaves the row itself out.
     silent = np.isnan(oof[:, 0])
     if silent.any():
-        weights = tasks.weights[silent, None]
-        mass = np.bincount(below, tasks.weights, minlength=tasks.n_thresholds + 1)
+        weights = tasks.weight[silent, None]
+        mass = np.bincount(below, tasks.weight, minlength=tasks.n_thresholds + 1)
         own = below[silent, None] <= np.arange(tasks.n_thresholds)
         others = np.cumsum(mass)[:-1] - weights * own
-        oof[silent] = (others + 1.0) / (tasks.weights.sum() - weights + 2.0)
+        oof[silent] = (others + 1.0) / (tasks.weight.sum() - weights + 2.0)
     return oof

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration import expected_calibration_error, log_loss
+from calibration import auc_score, expected_calibration_error, log_loss
 from calibration.typing import Float64Array
 from localexpert.data.folds import number_folds
 from localexpert.experts.task_record import TaskRecord
@@ -120,20 +120,11 @@ class ExpertReport:
 def _auc(
     below: NDArray[np.bool_], p: Float64Array, sample_weight: Float64Array
 ) -> float:
-    """Weighted area under the ROC curve; 1/2 where there is one class only.
-
-    The share of pairs of a row below and one above in which the former has the greater
-    p, ties counted half. Written out for the reason given in `_agreement`.
-    """
-    order = np.argsort(p, kind="stable")
-    starts = np.flatnonzero(np.diff(p[order], prepend=-np.inf))
-    masses = (sample_weight * below)[order], (sample_weight * ~below)[order]
-    inside, outside = (np.add.reduceat(mass, starts) for mass in masses)
-    pairs = inside.sum() * outside.sum()
-    # Both sums are exactly 0 where there is nothing to add up.
-    if pairs == 0.0:
+    """Area under the ROC curve; 1/2 where there is one class only."""
+    held = below[sample_weight > 0.0]
+    if held.all() or not held.any():
         return 0.5
-    return float(inside @ (np.cumsum(outside) - 0.5 * outside) / pairs)
+    return auc_score(below, p, sample_weight=sample_weight)
 
 
 def _agreement(

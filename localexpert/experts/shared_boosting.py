@@ -6,23 +6,14 @@ from typing import Any, Literal
 
 import lightgbm as lgb
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_flag,
-    check_increasing,
-    check_integer,
-    check_number,
-    check_vector,
-    is_auto,
-)
+from localexpert._validation import check_integer, check_number, is_auto, make_rng
 from localexpert.coordinate.boosting import find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions
-from localexpert.data.folds import Rows
+from localexpert.data.folds import Fold, Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts, Tasks
@@ -41,6 +32,16 @@ _LEAST_DRAWS, _MOST_DRAWS = 2, 12
 _SNAPPED = 0.7
 # Rounds over which the step length rises to the learning rate.
 _WARM_UP_ROUNDS = 20
+_FIXED: dict[str, Any] = {
+    "objective": "binary",
+    "lambda_l2": 1.0,
+    "max_bin": 127,
+    "feature_pre_filter": False,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbosity": -1,
+}
 
 
 class SharedBoosting(Experts):
@@ -60,21 +61,12 @@ class SharedBoosting(Experts):
     min_rows_in_leaf : int
         Least number of training rows in a leaf, repetitions not counted: a leaf
         holds at least this times `draws` repeated rows.
-    feature_fraction : float
-        Share of the features that a tree may use.
-    l2 : float
-        Ridge penalty on the values of leaves.
-    max_bins : int
-        Most bins of a feature.
     max_rounds : int
         Most rounds; their number is chosen, see Notes.
     monotone : dict or list of int, optional
         Columns, by name or of an array by position, in which the target may only
         rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Or a list of
         +1, -1 and 0, one for each column.
-    refit : bool
-        Fit one model to all rows for prediction instead of averaging those of the
-        folds.
     n_jobs : int, optional
         Folds boosted at a time, in threads.
     random_state : int, optional
@@ -102,8 +94,7 @@ class SharedBoosting(Experts):
     Thresholds enter as positions on their own grid (k for the k-th, linear between,
     0 and N + 1 one spacing beyond the ends), so their scale plays no part. Draws are
     stratified: every row gets one from each of `draws` equal parts of the grid. Seven
-    of ten are moved to the nearest threshold, the rest stay where they fall, so that
-    the model can be asked at any threshold (`predict_at`).
+    of ten are moved to the nearest threshold, the rest stay where they fall.
 
     Defaults were chosen by the same sum, out of fold, on the sets concrete, airfoil,
     kin8nm, abalone, insurance and seoul_bike, on raw targets and on residuals.
@@ -138,12 +129,8 @@ class SharedBoosting(Experts):
         learning_rate: float = 0.15,
         num_leaves: int = 16,
         min_rows_in_leaf: int = 20,
-        feature_fraction: float = 1.0,
-        l2: float = 1.0,
-        max_bins: int = 127,
         max_rounds: int = 500,
         monotone: Directions | None = None,
-        refit: bool = False,
         n_jobs: int | None = None,
         random_state: int | None = None,
     ):
@@ -151,37 +138,10 @@ class SharedBoosting(Experts):
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
         self.min_rows_in_leaf = min_rows_in_leaf
-        self.feature_fraction = feature_fraction
-        self.l2 = l2
-        self.max_bins = max_bins
         self.max_rounds = max_rounds
         self.monotone = monotone
-        self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def predict_at(self, X: Any, thresholds: ArrayLike) -> Float64Array:
-        """Return P(r <= v | x) at any thresholds, not only those of `fit`.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, p)
-            Features, in the columns of `fit`.
-        thresholds : array-like of shape (m,)
-            Strictly increasing. Farther out than one spacing of the grid the
-            probabilities stay what they are there.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-        """
-        check_is_fitted(self)
-        cuts = check_vector(thresholds, "thresholds")
-        check_increasing(cuts, "thresholds")
-        knots = grid_knots(self.thresholds_)
-        places = np.interp(cuts, knots, np.arange(len(knots), dtype=np.float64))
-        table = X if isinstance(X, Table) else self.reader_.read(X)
-        return self._predict_places(table, places)
 
     def _check_parameters(self) -> None:
         if not is_auto(self.draws):
@@ -189,129 +149,59 @@ class SharedBoosting(Experts):
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         check_integer(self.num_leaves, "num_leaves", 2)
         check_integer(self.min_rows_in_leaf, "min_rows_in_leaf", 1)
-        check_number(self.feature_fraction, "feature_fraction", 0.0, 1.0, open_low=True)
-        check_number(self.l2, "l2", 0.0)
-        check_integer(self.max_bins, "max_bins", 2)
         check_integer(self.max_rounds, "max_rounds", 1)
         check_directions(self.monotone)
-        check_flag(self.refit, "refit")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         X, parts = tasks.table.codes, [train for train, _ in tasks.folds]
-        self.n_draws_ = count_draws(self.draws, min(map(len, parts)))
-        rng = np.random.default_rng(self.random_state)
-        seeds = rng.integers(2**31, size=len(parts) + 1).tolist()
-        wait = delayed(self._start)
+        self.n_draws_ = self._count_draws(min(map(len, parts)))
+        self.starts_ = [
+            start_scores(tasks.y[part], tasks.weight[part], tasks.thresholds)
+            for part in parts
+        ]
+        seeds = make_rng(self.random_state).integers(2**31, size=len(parts)).tolist()
+        signs = read_directions(self.monotone, tasks.table.reader)
         with thread_pool(self.n_jobs) as pool:
-            waiting = zip(parts, seeds[:-1], strict=True)
-            models = pool(wait(tasks, part, seed) for part, seed in waiting)
-            self.starts_ = [start_of(tasks, part) for part in parts]
-            held_out = [
-                HeldOutThresholds(
-                    model, start, self.learning_rate, tasks, X, _thin(test, tasks)
+            held_out = pool(
+                delayed(HeldOutThresholds)(self, tasks, signs, fold, start, seed)
+                for fold, start, seed in zip(
+                    tasks.folds, self.starts_, seeds, strict=True
                 )
-                for model, start, (_, test) in zip(
-                    models, self.starts_, tasks.folds, strict=True
-                )
-            ]
-            shares = [tasks.weights[test].sum() for _, test in tasks.folds]
+            )
+            shares = [tasks.weight[test].sum() for _, test in tasks.folds]
             self.n_rounds_ = find_rounds(held_out, shares, self.max_rounds, pool)
         self.trees_ = [
-            ThresholdTrees.from_booster(model, 0, self.n_rounds_) for model in models
+            ThresholdTrees.from_booster(one.model, 0, self.n_rounds_)
+            for one in held_out
         ]
-        jobs = [
-            (slice(k, k + 1), rows)
-            for k, (_, test) in enumerate(tasks.folds)
-            for rows in _chunk_rows(test)
-        ]
-        oof = self._answer(X, np.arange(1.0, tasks.n_thresholds + 1.0), jobs)
-        if self.refit:
-            model = self._start(tasks, tasks.present, seeds[-1])
-            boost(model, self.n_rounds_, self.learning_rate)
-            self.trees_ = [ThresholdTrees.from_booster(model)]
-            self.starts_ = [start_of(tasks, tasks.present)]
-        return oof
+        tests = enumerate(test for _, test in tasks.folds)
+        return self._answer(X, [(slice(k, k + 1), rows) for k, rows in tests])
 
     def _predict(self, table: Table) -> Float64Array:
-        return self._predict_places(table, np.arange(1.0, len(self.thresholds_) + 1.0))
+        n = len(table)
+        pieces = np.split(np.arange(n), range(_CHUNK, n, _CHUNK))
+        return self._answer(table.codes, [(slice(None), rows) for rows in pieces])
 
-    def _start(self, tasks: Tasks, part: Rows, seed: int) -> lgb.Booster:
-        """Return a model that waits to be boosted on repeated rows of a part."""
-        places = draw_places(
-            len(part), self.n_draws_, tasks.n_thresholds, np.random.default_rng(seed)
-        )
-        knots = grid_knots(tasks.thresholds)
-        grid = np.arange(len(knots))
-        cuts = np.interp(places, grid, knots)
-        signs = read_directions(self.monotone, tasks.table.reader)
-        parameters = self.booster_parameters(signs, self.n_draws_, seed)
-        weight = np.repeat(tasks.weights[part], self.n_draws_)
-        data = lgb.Dataset(
-            repeat_rows(tasks.table.codes[part], places),
-            (tasks.r[part][:, None] <= cuts).ravel(),
-            weight=weight if tasks.weighted else None,
-            # Between thresholds, too, boosting starts from the base rate of the place.
-            init_score=np.interp(places, grid, start_of(tasks, part)).ravel(),
-            categorical_feature=tasks.table.reader.categories,
-            params=parameters,
-            free_raw_data=True,
-        )
-        return lgb.Booster(parameters, data)
+    def _count_draws(self, n: int) -> int:
+        """Return the thresholds per row, of which there are n in training."""
+        if self.draws != "auto":
+            return self.draws
+        wanted = _DRAWS * (_DRAWS_AT / n) ** _DRAWS_POWER
+        return int(np.clip(np.round(wanted), _LEAST_DRAWS, _MOST_DRAWS))
 
-    def booster_parameters(
-        self, signs: list[int], n_draws: int, seed: int
-    ) -> dict[str, Any]:
-        """Return LightGBM's parameters for rows that are repeated so many times.
-
-        Parameters
-        ----------
-        signs : list of int
-            The direction of each feature, 0 of none; that of the threshold is set.
-        n_draws, seed : int
-
-        Returns
-        -------
-        dict of str to object
-        """
-        return {
-            "objective": "binary",
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.num_leaves,
-            "min_data_in_leaf": self.min_rows_in_leaf * n_draws,
-            "feature_fraction": self.feature_fraction,
-            "lambda_l2": self.l2,
-            "min_data_per_group": _ROWS_PER_CATEGORY * n_draws,
-            "max_bin": self.max_bins,
-            # P(r <= v | x) may only rise with v: a distribution function by design.
-            # And where r may only rise with a feature, it may only fall with it.
-            "monotone_constraints": [*(-sign for sign in signs), 1],
-            "feature_pre_filter": False,
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": 1,
-            "seed": seed,
-            "verbosity": -1,
-        }
-
-    def _predict_places(self, table: Table, places: Float64Array) -> Float64Array:
-        jobs = [(slice(None), rows) for rows in _chunk_rows(np.arange(len(table)))]
-        return self._answer(table.codes, places, jobs)
-
-    def _answer(
-        self, X: Float64Array, places: Float64Array, jobs: list[tuple[slice, Rows]]
-    ) -> Float64Array:
-        """Return probabilities, shape (n, len(places)).
+    def _answer(self, X: Float64Array, jobs: list[tuple[slice, Rows]]) -> Float64Array:
+        """Return probabilities, shape (n, N).
 
         A job is a slice of the models, whose mean is taken, and the rows they answer.
         """
+        places = np.arange(1.0, len(self.thresholds_) + 1.0)
 
         def ask(job: tuple[slice, Rows]) -> Float64Array:
             models, rows = job
             total: Float64Array = np.zeros((len(rows), len(places)))
             trees, starts = self.trees_[models], self.starts_[models]
             for one, start in zip(trees, starts, strict=True):
-                offset = np.interp(places, np.arange(len(start)), start)
-                total += expit(one.sum(X[rows], places) + offset)
+                total += expit(one.sum(X[rows], places) + start[1:-1])
             return total / len(trees)
 
         out = np.empty((len(X), len(places)))
@@ -327,40 +217,52 @@ class HeldOutThresholds:
 
     Parameters
     ----------
-    model : lightgbm.Booster
-    start : ndarray of shape (N + 2,)
-        Where it started, see `start_scores`.
-    learning_rate : float
+    experts : SharedBoosting
+        With parameters, and the number of draws.
     tasks : Tasks
-    encoded : ndarray of shape (n, p)
-        Features of the rows of the tasks.
-    rows : ndarray of int, shape (m,)
-        Those that are held out.
+    signs : list of int
+        The direction of each feature, 0 of none.
+    fold : (train, test)
+    start : ndarray of shape (N + 2,)
+        Where boosting starts, see `start_scores`.
+    seed : int
     """
 
     def __init__(
         self,
-        model: lgb.Booster,
-        start: Float64Array,
-        learning_rate: float,
+        experts: SharedBoosting,
         tasks: Tasks,
-        encoded: Float64Array,
-        rows: Rows,
+        signs: list[int],
+        fold: Fold,
+        start: Float64Array,
+        seed: int,
     ):
-        self.model, self.rounds = model, 0
-        self.learning_rate = learning_rate
-        self.X = encoded[rows]
-        self.labels = tasks.r[rows][:, None] <= tasks.thresholds
+        train, test = fold
+        self.rounds, self.learning_rate = 0, experts.learning_rate
+        self.model = _start_model(experts, tasks, train, signs, start, seed)
+        # Some held-out rows, spread over all of them, which may be sorted.
+        rows = test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
+        self.X = tasks.table.codes[rows]
+        self.labels = tasks.y[rows][:, None] <= tasks.thresholds
         self.widths = tasks.widths
         # Where no row has a weight the fold has none in the mean either.
-        weights = tasks.weights[rows]
-        self.weights = weights / max(weights.sum(), np.finfo(float).tiny)
+        weight = tasks.weight[rows]
+        self.weight = weight / max(weight.sum(), np.finfo(float).tiny)
         self.raw = np.tile(start[1:-1], (len(rows), 1))
 
     def loss_after(self, n_rounds: int) -> float:
-        """Add rounds until there are so many; return the mean loss."""
+        """Add rounds until there are so many; return the mean loss.
+
+        The first rounds take short steps: in a good frame hardly anything is left to
+        learn, and one full step is too far.
+        """
         done = self.model.current_iteration()
-        boost(self.model, n_rounds - self.rounds, self.learning_rate)
+        for _ in range(n_rounds - self.rounds):
+            warmth = (1 + self.model.current_iteration()) / _WARM_UP_ROUNDS
+            rate = self.learning_rate * min(1.0, warmth)
+            # LightGBM asks each thread anew how much it may say.
+            self.model.reset_parameter({"learning_rate": rate, "verbosity": -1})
+            self.model.update()
         self.rounds = n_rounds
         n_done = self.model.current_iteration()
         if n_done > done:  # it is not where no leaf can be split any more
@@ -369,48 +271,50 @@ class HeldOutThresholds:
         # The mean Brier score, summed over thresholds by their spacing, is the CRPS
         # between the outermost ones.
         gaps = expit(self.raw) - self.labels
-        return float(self.weights @ (gaps**2 @ self.widths))
+        return float(self.weight @ (gaps**2 @ self.widths))
 
 
-def boost(model: lgb.Booster, n_rounds: int, learning_rate: float) -> None:
-    """Add rounds; the first ones take short steps.
-
-    In a good frame hardly anything is left to learn, and one full step is too far.
-
-    Parameters
-    ----------
-    model : lightgbm.Booster
-    n_rounds : int
-    learning_rate : float
-    """
-    for _ in range(n_rounds):
-        warmth = (1 + model.current_iteration()) / _WARM_UP_ROUNDS
-        rate = learning_rate * min(1.0, warmth)
-        # LightGBM asks each thread anew how much it may say.
-        model.reset_parameter({"learning_rate": rate, "verbosity": -1})
-        model.update()
-
-
-def _thin(test: Rows, tasks: Tasks) -> Rows:
-    """Return some held-out rows, spread over all of them, which may be sorted."""
-    return test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
-
-
-def _chunk_rows(rows: Rows) -> list[Rows]:
-    """Cut rows into pieces of work."""
-    return [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+def _start_model(
+    experts: SharedBoosting,
+    tasks: Tasks,
+    rows: Rows,
+    signs: list[int],
+    start: Float64Array,
+    seed: int,
+) -> lgb.Booster:
+    """Return a model that waits to be boosted on rows that are repeated."""
+    n_draws = experts.n_draws_
+    rng = np.random.default_rng(seed)
+    places = draw_places(len(rows), n_draws, tasks.n_thresholds, rng)
+    knots = grid_knots(tasks.thresholds)
+    grid = np.arange(len(knots))
+    parameters = {
+        **_FIXED,
+        "learning_rate": experts.learning_rate,
+        "num_leaves": experts.num_leaves,
+        "min_data_in_leaf": experts.min_rows_in_leaf * n_draws,
+        "min_data_per_group": _ROWS_PER_CATEGORY * n_draws,
+        # P(r <= v | x) may only rise with v: a distribution function by design.
+        # And where r may only rise with a feature, it may only fall with it.
+        "monotone_constraints": [*(-sign for sign in signs), 1],
+        "seed": seed,
+    }
+    repeated = np.repeat(tasks.table.codes[rows], n_draws, axis=0)
+    data = lgb.Dataset(
+        np.column_stack([repeated, places.ravel()]),
+        (tasks.y[rows, None] <= np.interp(places, grid, knots)).ravel(),
+        weight=np.repeat(tasks.weight[rows], n_draws) if tasks.weighted else None,
+        # Between thresholds, too, boosting starts from the base rate of the place.
+        init_score=np.interp(places, grid, start).ravel(),
+        categorical_feature=tasks.table.reader.categories,
+        params=parameters,
+        free_raw_data=True,
+    )
+    return lgb.Booster(parameters, data)
 
 
 # Place k is the k-th threshold, and places between are linear; 0 and N + 1 are one
 # spacing beyond the ends.
-def count_draws(draws: int | Literal["auto"], n: int) -> int:
-    """Return the thresholds per row, of which there are n in training."""
-    if draws != "auto":
-        return draws
-    wanted = _DRAWS * (_DRAWS_AT / n) ** _DRAWS_POWER
-    return int(np.clip(np.round(wanted), _LEAST_DRAWS, _MOST_DRAWS))
-
-
 def grid_knots(thresholds: Float64Array) -> Float64Array:
     """Return the thresholds with one more, a spacing away, at either end."""
     if len(thresholds) == 1:
@@ -421,23 +325,18 @@ def grid_knots(thresholds: Float64Array) -> Float64Array:
     return np.concatenate([[low], thresholds, [high]])
 
 
-def start_of(tasks: Tasks, part: Rows) -> Float64Array:
-    """Return where the boosting of a part starts."""
-    return start_scores(tasks.r[part], tasks.weights[part], tasks.thresholds)
-
-
 def start_scores(
-    r: Float64Array, weights: Float64Array, thresholds: Float64Array
+    y: Float64Array, weight: Float64Array, thresholds: Float64Array
 ) -> Float64Array:
     """Return the log-odds of the base rates at the grid's knots, shape (N + 2,).
 
     Boosting starts there: what trees must learn is how rows differ, not the marginal.
     The rates are smoothed, (w1 + 1/2) / (w + 1).
     """
+    order = np.argsort(y, kind="stable")
+    mass = np.append(0.0, np.cumsum(weight[order]))
     knots = grid_knots(thresholds)
-    order = np.argsort(r, kind="stable")
-    mass = np.append(0.0, np.cumsum(weights[order]))
-    below = mass[np.searchsorted(r[order], knots, side="right")]
+    below = mass[np.searchsorted(y[order], knots, side="right")]
     rates: Float64Array = (below + 0.5) / (mass[-1] + 1.0)
     return logit(rates)
 
@@ -456,12 +355,3 @@ def draw_places(
     # between keep the trees from cutting right beside a threshold.
     snapped = rng.random((n, n_draws)) < _SNAPPED
     return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)
-
-
-def repeat_rows(encoded: Float64Array, places: Float64Array) -> Float64Array:
-    """Return every row once per position of its own, shape (n * draws, p + 1)."""
-    n, n_draws = places.shape
-    repeated = np.empty((n, n_draws, encoded.shape[1] + 1))
-    repeated[:, :, :-1] = encoded[:, None, :]
-    repeated[:, :, -1] = places
-    return repeated.reshape(n * n_draws, -1)

@@ -234,7 +234,7 @@ class BaseRates(Experts):
         """There are none."""
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        oof = np.empty((tasks.n, tasks.n_thresholds))
+        oof = np.empty((len(tasks), tasks.n_thresholds))
         for train, test in tasks.folds:
             oof[test] = tasks.base_rates(train)
         self.rates_ = tasks.base_rates(tasks.present)

@@ -20,7 +20,7 @@ from localexpert._validation import (
 from localexpert.data.directions import Directions, check_directions
 from localexpert.experts import Experts
 from localexpert.experts.calibration import check_calibrator
-from localexpert.experts.classifiers import check_classifier
+from localexpert.experts.independent import check_classifier
 from localexpert.learn.steps import Carry, Limits, Step
 from localexpert.learn.values import Cells
 

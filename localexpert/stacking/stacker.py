@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -137,7 +138,7 @@ class Stacker(BaseEstimator):
             family = Fitted(
                 self.estimator, view="given", n_jobs=n_jobs, parameter="stacker"
             )
-            stacked = family.fit(inputs, y, folds, weight).oof_
+            stacked = family.fit(inputs, replace(sample, folds=folds)).oof_
             self.oof_ = np.where(np.isnan(stacked), features[:, 0], stacked)
             self.estimator_ = fit_weighted(clone(self.estimator), inputs, y, weight)
         self.report_ = {

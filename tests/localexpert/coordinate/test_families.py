@@ -1,5 +1,6 @@
 """The families of the centre: each alone, and what all of them keep to."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -21,10 +22,15 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 
 
+def make_sample(X, y, w=None, cv=4):
+    w = np.ones(len(y)) if w is None else w
+    return Sample(Table.of(X), y, w, make_folds(len(y), cv, random_state=0))
+
+
 def make_data(rng):
     X = rng.uniform(-1.0, 1.0, size=(240, 3))
     y = 2.0 * X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.1 * rng.normal(size=240)
-    return X, y, make_folds(240, 4, random_state=0), np.ones(240)
+    return make_sample(X, y)
 
 
 @pytest.fixture
@@ -45,52 +51,47 @@ def families():
 class TestHonesty:
     @pytest.mark.parametrize("name", ["forest", "net", "additive"])
     def test_a_row_never_moves_its_own_prediction(self, data, name):
-        X, y, folds, w = data
-        other = y.copy()
+        other = data.y.copy()
         other[7] += 100.0
-        a, b = (families()[name].fit(X, t, folds, w) for t in (y, other))
+        a, b = (
+            families()[name].fit(data.table.codes, sample)
+            for sample in (data, replace(data, y=other))
+        )
         assert a.oof_[7] == b.oof_[7]
         assert not np.array_equal(a.oof_, b.oof_)
 
     def test_a_row_moves_boosting_by_the_number_of_rounds_alone(self, data):
-        X, y, folds, w = data
-        fold = next(fold for fold in folds if 7 in fold[1])
+        fold = next(fold for fold in data.folds if 7 in fold[1])
         answers = []
         for more in (0.0, 100.0):
-            other = y.copy()
+            other = data.y.copy()
             other[7] += more
-            model = FoldBooster({"seed": 0}, X, other, fold, w)
+            model = FoldBooster({"seed": 0}, data.table.codes, other, fold, data.weight)
             model.loss_after(20)
             answers.append(model.answer(20))
         np.testing.assert_array_equal(*answers)
 
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
-        X, y, folds, w = data
-        stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0)
-        stack.fit(Sample(Table.of(X), y, w, folds))
+        stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0).fit(data)
         assert {"extra trees", "forest"} <= set(stack.report_)
         assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
-
-
-def fit_stack(data, n_jobs=None, random_state=0):
-    X, y, folds, w = data
-    stack = CentreStack(n_jobs=n_jobs, random_state=random_state)
-    return stack.fit(Sample(Table.of(X), y, w, folds))
 
 
 @pytest.fixture(scope="module")
 def stack():
     """A stack of all families, for what does not change it."""
-    return fit_stack(make_data(np.random.default_rng(0)))
+    data = make_data(np.random.default_rng(0))
+    return CentreStack(n_jobs=None, random_state=0).fit(data)
 
 
 class TestStack:
     def test_results_do_not_depend_on_the_number_of_jobs(self, data, stack):
-        two = fit_stack(data, n_jobs=2)
+        two = CentreStack(n_jobs=2, random_state=0).fit(data)
         assert stack.weights_ == two.weights_
         np.testing.assert_array_equal(stack.oof_, two.oof_)
-        table = Table.of(data[0])
-        np.testing.assert_array_equal(stack.predict(table), two.predict(table))
+        np.testing.assert_array_equal(
+            stack.predict(data.table), two.predict(data.table)
+        )
 
     def test_the_report_names_every_family(self, stack):
         assert set(stack.report_) == {
@@ -103,19 +104,16 @@ class TestStack:
             "additive",
             "linear",
         }
-        for line in stack.report_.values():
-            assert line["rmse"] > 0.0
-            assert line["seconds"] > 0.0
+        assert min(stack.report_.values()) > 0.0
         assert set(stack.weights_) == set(stack.fitted_)
         assert min(stack.weights_.values()) >= 0.05
         # The smooth truth is for the smooth families.
-        assert stack.report_["net"]["rmse"] < stack.report_["boosting"]["rmse"]
+        assert stack.report_["net"] < stack.report_["boosting"]
 
     def test_many_rows_screen_a_family_that_gains_nothing(self, rng):
         n = 4000
         X = rng.normal(size=(n, 2))
         y = X[:, 0] + 0.1 * rng.normal(size=n)
-        folds = make_folds(n, 4, random_state=0)
         fits = []
 
         class Counted(Ridge):
@@ -126,10 +124,10 @@ class TestStack:
         stack = CentreStack(
             [LinearRegression(), Counted(1e9)], n_jobs=None, random_state=0
         )
-        stack.fit(Sample(Table.of(X), y, np.ones(n), folds))
+        stack.fit(make_sample(X, y))
         assert list(stack.weights_) == ["LinearRegression_0"]
         assert fits == [1e9]
-        assert stack.report_["Counted_1"]["rmse"] > 0.9
+        assert stack.report_["Counted_1"] > 0.9
 
     def test_only_a_skewed_positive_target_has_a_logarithm(self, rng):
         skewed = np.exp(rng.normal(size=200))
@@ -140,9 +138,8 @@ class TestStack:
     def test_the_logarithm_is_unbiased_on_the_whole(self, rng):
         X = rng.uniform(size=(600, 1))
         y = np.exp(2.0 * X[:, 0] + rng.normal(size=600))
-        folds = make_folds(600, 4, random_state=0)
         trees = BoostedTrees(logarithm=True, random_state=0, n_jobs=None)
-        trees.fit(X, y, folds, np.ones(600))
+        trees.fit(X, make_sample(X, y))
         # E exp(log y) = exp(mean + 1/2) for noise of unit variance.
         assert trees.factor_ == pytest.approx(np.exp(0.5), rel=0.25)
         assert trees.oof_ @ (y - trees.oof_) == pytest.approx(0.0, abs=1e-6 * y @ y)
@@ -151,9 +148,8 @@ class TestStack:
         X = np.zeros((200, 1))
         y = np.repeat([0.0, 1.0], 100)
         w = np.repeat([1.0, 3.0], 100)
-        folds = make_folds(200, 4, random_state=0)
         for name, family in families().items():
-            answer = family.fit(X, y, folds, w).predict_each(X[:1]).mean()
+            answer = family.fit(X, make_sample(X, y, w)).predict_each(X[:1]).mean()
             assert answer == pytest.approx(0.75, abs=0.05), name
 
     def test_gaps_and_categories(self, rng):
@@ -163,13 +159,12 @@ class TestStack:
         X.loc[::7, "a"] = np.nan
         X["b"] = X["b"].astype("category")
         X.loc[::11, "b"] = None
-        folds = make_folds(n, 4, random_state=0)
-        table = Table.of(X)
-        frame = Frame("standardize").fit(Sample(table, y, np.ones(n), folds))
+        sample = make_sample(X, y)
+        frame = Frame("standardize").fit(sample)
         assert np.mean((frame.oof_center_ - y) ** 2) < 0.5 * y.var()
         new = X[:3].astype({"b": object})
         new["b"] = ["u", "never seen", None]
-        center, scale = frame.locate(table.reader.read(new))
+        center, scale = frame.locate(sample.table.reader.read(new))
         assert np.isfinite(center).all()
         assert (scale > 0.0).all()
 
@@ -178,9 +173,7 @@ class TestStack:
         n = 10 if case == "ten rows" else 60
         X = rng.normal(size=(n, 1)) * (case != "equal features")
         y = np.full(n, 2.5) if case == "constant y" else rng.normal(size=n)
-        frame = Frame("standardize").fit(
-            Sample(Table.of(X), y, np.ones(n), make_folds(n, 5))
-        )
+        frame = Frame("standardize").fit(make_sample(X, y, cv=5))
         center, scale = frame.locate(Table.of(X))
         for values in (frame.oof_coordinate_, center, scale):
             assert np.isfinite(values).all()
@@ -312,10 +305,9 @@ def fitted(request):
     X[:, 1] = np.round(X[:, 1])
     X[:, 2] += 1e6
     y = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.normal(size=300)
-    folds = make_folds(300, 3, random_state=0)
     forest = Forest(request.param, random_state=0, n_jobs=2)
     plain = clone(forest.make(300)).fit(X, y, sample_weight=np.ones(300))
-    return forest.fit(X, y, folds, np.ones(300)), plain, X
+    return forest.fit(X, make_sample(X, y)), plain, X
 
 
 def test_rows_find_the_leaves_of_the_plain_forest(fitted):

@@ -83,6 +83,14 @@ def test_weighted_groups_are_dealt_as_their_copies(rng):
         np.testing.assert_array_equal(test, np.unique(rows[many]))
 
 
+def test_the_seed_decides_among_groups_of_one_size():
+    groups = np.repeat(np.arange(20), 3)
+    told = [make_folds(60, 4, None, groups, seed) for seed in (0, 0, 1)]
+    first, again, other = ([test.tolist() for _, test in folds] for folds in told)
+    assert first == again
+    assert first != other
+
+
 def test_folds_are_joined_where_each_may_know_all_others():
     number = np.array([0, 1, 2, 3, 4, 5, 5])
     all_others = [[j for j in range(6) if j != k] for k in range(6)]

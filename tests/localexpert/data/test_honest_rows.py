@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,12 +85,6 @@ def test_columns_that_tell_rows_apart_together(rng):
     [
         LocalExpertRegressor(
             strategy=JointForest(50, random_state=0), frame=None, random_state=0
-        ),
-        LocalExpertRegressor(
-            RandomForestClassifier(30, oob_score=True, random_state=0),
-            frame=None,
-            n_thresholds=5,
-            random_state=0,
         ),
         DistributionEnsemble(
             [("pipe", make_pipeline(StandardScaler(), OneNeighbour()))], random_state=0

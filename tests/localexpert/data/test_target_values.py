@@ -22,9 +22,7 @@ KINDS = {
     "default": {},
     "no frame": {"frame": None},
     "shared": {"strategy": "shared", "frame": "center", "stacker": "auto", **RIDGE},
-    "joint": {"strategy": "joint", "recalibrate": "pit", **RIDGE},
     "independent": {"expert": LogisticRegression(), "frame": "standardize", **RIDGE},
-    "uniform": {"strategy": "joint", "thresholds": "uniform", "frame": None},
     "many": {"strategy": "shared", "n_thresholds": 99, "frame": None},
 }
 EVERYTHING = -np.inf, np.inf

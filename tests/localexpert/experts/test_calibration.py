@@ -5,10 +5,11 @@ import pytest
 from scipy.special import expit, logit
 
 from calibration import BetaCalibrator, PlattCalibrator
-from localexpert import JointForest
+from localexpert import JointForest, SharedBoosting
 from localexpert.data.folds import make_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.experts import calibrated_experts
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.task_record import round_odds
@@ -153,6 +154,20 @@ def test_a_prospect_is_near_what_is_reached(units):
     assert reached < 0.95 * raw
     assert prospect < 0.98 * raw
     assert prospect == pytest.approx(reached, rel=0.1)
+
+
+def test_a_forest_is_weighed_without_the_noise_that_new_rows_are_spared(
+    units, monkeypatch
+):
+    thresholds = np.quantile(units.y, np.linspace(0.1, 0.9, 9))
+    members = {"joint": JointForest(random_state=0), "shared": SharedBoosting()}
+    weights = []
+    for charge in (3.0, 0.0):
+        monkeypatch.setattr(calibrated_experts, "_SPARED", charge)
+        experts = CalibratedExperts(members, ExpertCalibration(random_state=0))
+        experts.ask(units, thresholds, np.ones(500))
+        weights.append(experts.weights_["joint"])
+    assert weights[0] > weights[1] + 0.02
 
 
 def test_members_that_are_all_sure_are_no_more_than_sure():

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -30,9 +29,6 @@ STRATEGIES = {
     ),
     "logistic": IndependentExperts(LogisticRegression()),
     "svm": IndependentExperts(LinearSVC(), random_state=0),
-    "out of bag": IndependentExperts(
-        RandomForestClassifier(60, min_samples_leaf=5, oob_score=True), random_state=0
-    ),
 }
 TABLES = (
     "shared",
@@ -171,7 +167,6 @@ def test_rows_without_weight_are_absent(experts, problem, rng):
 
 @strategies()
 @pytest.mark.parametrize(("n", "cv"), [(2, 2), (4, 2), (5, 5)])
-@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores:UserWarning")
 def test_tiny_data(experts, n, cv):
     r = np.arange(n, dtype=float)
     thresholds = place_thresholds(r, 2)
@@ -221,19 +216,6 @@ def test_survives_pickling(experts, problem):
     fitted = clone(experts).fit(X, r, thresholds, folds)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
-
-
-@strategies("shared", "boosted", "lightgbm", "logistic")
-def test_refit_predicts_by_one_model_of_all_rows(experts, problem):
-    X, r, thresholds, folds = problem
-    mean = clone(experts).fit(X, r, thresholds, folds)
-    once = clone(experts).set_params(refit=True).fit(X, r, thresholds, folds)
-    np.testing.assert_array_equal(once.oof_probabilities_, mean.oof_probabilities_)
-    assert (once.predict(X) != mean.predict(X)).any()
-    # A model that has seen a row fits it better than one that has not.
-    assert brier(once.predict(X), r, thresholds) < brier(
-        once.oof_probabilities_, r, thresholds
-    )
 
 
 @pytest.mark.parametrize(

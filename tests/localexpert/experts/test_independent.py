@@ -115,20 +115,6 @@ def test_boosters_of_the_users_are_any_classifier(problem, library, rng):
     )
 
 
-def test_out_of_bag_probabilities_of_forests(problem):
-    X, r, thresholds, folds = problem
-    forest = RandomForestClassifier(50, oob_score=True, random_state=0)
-    experts = IndependentExperts(forest).fit(X, r, thresholds, folds)
-    for k, threshold in enumerate(thresholds):
-        own = clone(forest).fit(X, r <= threshold)
-        np.testing.assert_array_equal(
-            experts.oof_probabilities_[:, k], own.oob_decision_function_[:, 1]
-        )
-        np.testing.assert_array_equal(
-            experts.predict(X)[:, k], own.predict_proba(X)[:, 1]
-        )
-
-
 def test_one_class_in_a_training_part_is_a_smoothed_constant():
     r = np.arange(12.0)
     X = r[:, None]

@@ -128,3 +128,15 @@ def test_folds_keep_groups_apart(rng):
     )
     assert brier(leaky, r, thresholds) < 0.2 * base
     assert brier(honest, r, thresholds) > base
+
+
+def test_new_rows_are_spared_the_noise_of_trees_that_were_silent(problem):
+    """Of m trees that speak it is p (1 - p) / m, where leaves hold single rows."""
+    X, r, thresholds, folds = problem
+    bags = JointForest(60, random_state=0).fit(X, r, thresholds, folds)
+    # A tree has drawn a row with probability 1 - 1 / e.
+    assert bags.spared_ == pytest.approx((np.e - 1.0) / 60, rel=0.1)
+    parts = JointForest(60, out_of_bag=False, random_state=0)
+    assert parts.fit(X, r, thresholds, folds).spared_ == pytest.approx(3.0 / 60)
+    pairs = parts.set_params(min_samples_leaf=2).fit(X, r, thresholds, folds)
+    assert pairs.spared_ == pytest.approx(3.0 / 120)

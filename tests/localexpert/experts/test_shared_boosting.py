@@ -1,9 +1,8 @@
-"""`SharedBoosting`: draws, any threshold, common rounds."""
+"""`SharedBoosting`: draws, starts, common rounds."""
 
 import ctypes
 from threading import Thread
 
-import lightgbm as lgb
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -15,7 +14,6 @@ from localexpert.experts import SharedBoosting
 from localexpert.experts.base import Tasks
 from localexpert.experts.shared_boosting import (
     HeldOutThresholds,
-    boost,
     draw_places,
     start_scores,
 )
@@ -40,21 +38,6 @@ def test_finds_the_true_distribution(problem, rng):
     assert error < 0.09
     rates = np.mean(r[:, None] <= thresholds, axis=0)
     assert error < 0.3 * np.sqrt(np.mean((rates - truth) ** 2))
-
-
-def test_any_threshold(problem):
-    X, r, thresholds, folds = problem
-    fitted = SharedBoosting(max_rounds=60, random_state=0).fit(X, r, thresholds, folds)
-    np.testing.assert_array_equal(fitted.predict_at(X, thresholds), fitted.predict(X))
-    fine = np.linspace(thresholds[0] - 5.0, thresholds[-1] + 5.0, 400)
-    probabilities = fitted.predict_at(X[:200], fine)
-    assert (np.diff(probabilities, axis=1) >= 0.0).all()
-    # Between thresholds something is known: the steps are finer than the grid.
-    steps = [len(np.unique(row)) for row in probabilities]
-    assert np.median(steps) > 2 * len(thresholds)
-    np.testing.assert_array_equal(probabilities[:, 0], probabilities[:, 1])
-    with pytest.raises(ValueError, match="`thresholds` must increase strictly"):
-        fitted.predict_at(X, [1.0, 0.0])
 
 
 @pytest.mark.parametrize(("n_draws", "n_thresholds"), [(2, 25), (7, 25), (24, 3)])
@@ -122,37 +105,40 @@ def test_rounds_are_common_and_stop_when_nothing_is_gained():
         assert flat.rounds <= 40
 
 
-def test_the_loss_held_out_is_a_weighted_mean_over_rows(rng):
+@pytest.fixture
+def held_out(rng):
+    """Return a model of the first of two folds, and what it is made of."""
     r, weights = rng.normal(size=30), rng.uniform(size=30)
-    thresholds = np.array([-1.0, 0.0, 1.3])
     folds = make_folds(30, 2, random_state=0)
-    X = np.zeros((30, 1))
-    tasks = Tasks.check(X, r, thresholds, folds, weights)
-    rows, start = np.array([3, 5, 20]), rng.normal(size=5)
-    booster = lgb.Booster({"verbosity": -1}, lgb.Dataset(X, r).construct())
-    held = HeldOutThresholds(booster, start, 0.1, tasks, X, rows)
-    spacing = np.gradient(thresholds)
+    X = rng.normal(size=(30, 1))
+    tasks = Tasks.check(X, r, [-1.0, 0.0, 1.3], folds, weights)
+    experts, start = SharedBoosting(min_rows_in_leaf=1), rng.normal(size=5)
+    experts.n_draws_ = 4
+    return HeldOutThresholds(experts, tasks, [0], folds[0], start, 0), tasks, start
+
+
+def test_the_loss_held_out_is_a_weighted_mean_over_rows(held_out):
+    held, tasks, start = held_out
+    spacing, rows = np.gradient(tasks.thresholds), tasks.folds[0][1]
     expected = sum(
-        weights[i] * spacing[k] * (expit(start[k + 1]) - (r[i] <= thresholds[k])) ** 2
+        tasks.weight[i]
+        * spacing[k]
+        * (expit(start[k + 1]) - (tasks.y[i] <= tasks.thresholds[k])) ** 2
         for i in rows
         for k in range(3)
     )
-    assert held.loss_after(0) == pytest.approx(expected / weights[rows].sum())
+    assert held.loss_after(0) == pytest.approx(expected / tasks.weight[rows].sum())
 
 
 @pytest.mark.parametrize("plain", [True, False])
-def test_other_threads_say_nothing(capfd, plain):
+def test_other_threads_say_nothing(capfd, plain, held_out):
     """LightGBM has a level of talk in each thread, and talks by default."""
-    X, y = np.arange(100.0)[:, None], np.ones(100)
-    parameters = {"verbosity": -1, "objective": "binary"}
+    held, *_ = held_out
     if plain:
+        X, y, w = np.arange(100.0)[:, None], np.ones(100), np.ones(100)
         fold = np.arange(50), np.arange(50, 100)
-        held = FoldBooster({"objective": "l2"}, X, y, fold, y)
-        grow = held.loss_after, 2
-    else:
-        booster = lgb.Booster(parameters, lgb.Dataset(X, y, params=parameters))
-        grow = boost, booster, 2, 0.1
-    thread = Thread(target=grow[0], args=grow[1:])
+        held = FoldBooster({"objective": "l2"}, X, y, fold, w)
+    thread = Thread(target=held.loss_after, args=(2,))
     thread.start()
     thread.join()
     ctypes.CDLL(None).fflush(None)

@@ -75,7 +75,7 @@ def data(request, rng, monkeypatch):
         pytest.fail("a stage was fitted before the parameters were checked")
 
     monkeypatch.setattr(Frame, "fit", begin)
-    monkeypatch.setattr(CalibratedExperts, "fit", begin)
+    monkeypatch.setattr(CalibratedExperts, "ask", begin)
     X = rng.uniform(size=(120, 2))
     targets = {
         "smooth": X[:, 0] + rng.normal(size=120),
