@@ -416,10 +416,11 @@ def _check_alone(
     if not found.any():
         msg = "`weights` must not return 0 for every row of `X`, got only zeros."
         raise ValueError(msg)
+    table = X if hasattr(X, "shape") else np.asarray(X)
     places = np.linspace(0, len(found) - 1, min(len(found), _MOST_ASKED))
     # What is cut off or ranked shows at the least and greatest weights.
     for row in np.argsort(found, kind="stable")[places.astype(np.intp)]:
-        alone = float(_weigh(weights, take_rows(X, np.array([row])))[0])
+        alone = float(_weigh(weights, take_rows(table, np.array([row])))[0])
         if not np.isclose(alone, found[row], rtol=_ROUNDING, atol=0.0):
             msg = (
                 "`weights` must return the same for a row alone as beside others, got "

@@ -107,19 +107,6 @@ def test_calibrated_bins_have_no_error():
     assert maximum_calibration_error(y, p) == 0.0
 
 
-@pytest.mark.parametrize(
-    "measure", [expected_calibration_error, maximum_calibration_error]
-)
-def test_parameters_are_checked(measure):
-    with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
-        measure([0, 1], [0.2, 0.3], n_bins=0)
-    with pytest.raises(TypeError, match=r"`n_bins` must be an integer, got 2\.5"):
-        measure([0, 1], [0.2, 0.3], n_bins=2.5)
-    message = "`binning` must be one of 'frequency', 'width', 'rank', got 'isotonic'"
-    with pytest.raises(ValueError, match=message):
-        measure([0, 1], [0.2, 0.3], binning="isotonic")
-
-
 def rank_gaps_by_loop(y, p, n_bins):
     """Return gaps of bins of n / n_bins sorted rows, of distinct forecasts."""
     order = np.argsort(p)

@@ -215,13 +215,6 @@ def test_order_of_sets_and_of_methods_is_no_matter(rng):
     assert other.friedman_chi2 == pytest.approx(tests.friedman_chi2)
 
 
-def test_kinds_of_input(rng, frozen):
-    losses = rng.integers(0, 5, size=(8, 3))
-    expected = compare_methods(losses).average_ranks
-    for same in (losses.tolist(), losses.astype(float), frozen(losses)):
-        np.testing.assert_array_equal(compare_methods(same).average_ranks, expected)
-
-
 def test_table(published):
     text = str(compare_methods(published, names=NAMES, control="C4.5"))
     lines = text.splitlines()
@@ -244,12 +237,6 @@ def test_table(published):
 )
 def test_bad_losses_are_named(losses, message):
     with pytest.raises(ValueError, match=message):
-        compare_methods(losses)
-
-
-@pytest.mark.parametrize("losses", [[["a", "b"]] * 2, [[None, "b"], [0.1, 0.2]]])
-def test_losses_are_numbers(losses):
-    with pytest.raises(TypeError, match="`losses` must be numeric, got"):
         compare_methods(losses)
 
 

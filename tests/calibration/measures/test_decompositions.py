@@ -88,11 +88,6 @@ def test_a_weight_that_vanishes_beside_another_has_a_part():
     assert parts.brier == parts.calibration == parts.uncertainty == 0.0
 
 
-def test_n_bins_is_checked():
-    with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
-        brier_decomposition([0, 1], [0.2, 0.3], n_bins=0)
-
-
 def beta_member(a, b):
     """Return a member of the proper family whose density is e^(a-1) (1-e)^(b-1)."""
     return partial(

@@ -82,17 +82,6 @@ def test_spherical_score_of_good_forecasts_keeps_its_digits():
     assert spherical_score([0], [1e-9]) == pytest.approx(0.5e-18, rel=1e-8)
 
 
-@pytest.mark.parametrize("clip", [-0.1, 0.6, np.nan])
-def test_clip_is_checked(clip):
-    with pytest.raises(ValueError, match=r"`clip` must lie in \[0, 0.5\], got"):
-        log_loss([0, 1], [0.2, 0.3], clip=clip)
-
-
-def test_clip_is_a_number():
-    with pytest.raises(TypeError, match="`clip` must be a real number, got 'auto'"):
-        log_loss([0, 1], [0.2, 0.3], clip="auto")
-
-
 def spherical_loss(y, p):
     return 1.0 - p[y] / math.sqrt(sum(chance**2 for chance in p))
 

@@ -95,9 +95,3 @@ def test_weights_whose_sum_is_all_that_floats_count(rng):
     heavy = np.full(20, 2.0**48)
     for measure in BOTH:
         assert measure(y, p, sample_weight=heavy) == pytest.approx(measure(y, p))
-
-
-@pytest.mark.parametrize("measure", BOTH)
-def test_an_unknown_view_is_named(measure):
-    with pytest.raises(ValueError, match=r"`view` must be one of .* got 'macro'"):
-        measure([0, 1], [0.2, 0.3], view="macro")
