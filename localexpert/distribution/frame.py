@@ -124,9 +124,7 @@ class Questions:
         return dict(zip(self._all_names(), columns, strict=True))
 
 
-def forecast_frame(
-    columns: dict[str, Float64Array], index: Any
-) -> pd.DataFrame:
+def forecast_frame(columns: dict[str, Float64Array], index: Any) -> pd.DataFrame:
     """Return columns as a pandas data frame with the labels of an index."""
     pandas = import_pandas("to_frame")
     n = len(columns["mean"])
