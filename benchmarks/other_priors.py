@@ -26,8 +26,10 @@ from typing import Any
 import numpy as np
 from auto_scores import load, score_split
 from records import Records
+from sklearn.model_selection import cross_val_predict
 
 from calibration import (
+    IsotonicCalibrator,
     LogisticCalibrator,
     PlattCalibrator,
     estimate_prior,
@@ -75,7 +77,7 @@ def run(path: Path, split: int, classifier: str) -> dict[str, Any]:
     held = score_split(*load(path, "halves"), "halves", split, classifier)
     old, y_old, new, y = held["cal0"], held["y0"], held["test0"], held["test_y"]
     calibrator = LogisticCalibrator().fit(old, y_old)
-    p, p_old = calibrator.predict(new), calibrator.predict(old)
+    p, p_old = calibrator.predict(new), cross_val_predict(calibrator, old, y_old)
     rng = np.random.default_rng([split, 19])
     order = rng.permutation(len(y))
     known, unknown = order[: len(y) // 2], order[len(y) // 2 :]
@@ -128,8 +130,10 @@ def print_table(rows: list[dict[str, Any]]) -> None:
 
 
 def print_coverage(n_samples: int) -> None:
-    """Print how often intervals hold the prior, with a fitted Platt calibrator."""
-    print(f"{'m':>6}{'n':>7}{'prior':>7}{'with rows':>11}{'known ratios':>14}")
+    """Print how often intervals hold the prior: labels of own rows, by folds, none."""
+    print(
+        f"{'':10}{'m':>6}{'n':>7}{'prior':>7}{'own rows':>10}{'folds':>10}{'none':>10}"
+    )
     for m, n, new in (
         (1000, 1000, 0.02),
         (1000, 5000, 0.02),
@@ -137,20 +141,22 @@ def print_coverage(n_samples: int) -> None:
         (500, 2000, 0.3),
         (2000, 20_000, 0.3),
     ):
-        hits = np.zeros((n_samples, 2), dtype=bool)
-        for seed in range(n_samples):
-            rng = np.random.default_rng(seed)
-            y = rng.uniform(size=m) < 0.5
-            scores = rng.normal(1.5 * y)
-            fresh = rng.normal(1.5 * (rng.uniform(size=n) < new))
-            platt = PlattCalibrator(scale="real").fit(scores, y)
-            p, old = platt.predict(fresh), platt.base_rate_
-            rows = {"p_old": platt.predict(scores), "y_old": y}
-            for k, known in enumerate((rows, {})):
-                low, high = estimate_prior(p, old, **known).interval
-                hits[seed, k] = low <= new <= high
-        with_rows, alone = hits.mean(axis=0)
-        print(f"{m:>6}{n:>7}{new:>7}{with_rows:>11.3f}{alone:>14.3f}", flush=True)
+        for kind in (PlattCalibrator, IsotonicCalibrator):
+            hits = np.zeros((n_samples, 3), dtype=bool)
+            for seed in range(n_samples):
+                rng = np.random.default_rng(seed)
+                y = (rng.uniform(size=m) < 0.5).astype(int)
+                scores = rng.normal(1.5 * y)
+                fresh = rng.normal(1.5 * (rng.uniform(size=n) < new))
+                fitted = kind(scale="real").fit(scores, y)
+                p, old = fitted.predict(fresh), fitted.base_rate_
+                folds = cross_val_predict(fitted, scores, y)
+                for k, p_old in enumerate((fitted.predict(scores), folds, None)):
+                    known = {} if p_old is None else {"p_old": p_old, "y_old": y}
+                    low, high = estimate_prior(p, old, **known).interval
+                    hits[seed, k] = low <= new <= high
+            told = "".join(f"{share:>10.3f}" for share in hits.mean(axis=0))
+            print(f"{kind.__name__[:8]:10}{m:>6}{n:>7}{new:>7}{told}", flush=True)
 
 
 def main() -> None:

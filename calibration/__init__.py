@@ -19,8 +19,13 @@ from calibration.densities.kde import KDECalibrator
 from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
 from calibration.drift.advice import Advice
 from calibration.drift.monitor import CalibrationMonitor
-from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
-from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
+from calibration.drift.priors import (
+    PriorEstimate,
+    PriorShiftTest,
+    estimate_prior,
+    prior_shift_test,
+    shift_prior,
+)
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator

@@ -18,11 +18,8 @@ from scipy.stats import gamma
 from localexpert import LocalExpertRegressor, PredictiveDistribution
 from localexpert.risk import (
     best_action,
-    exceedance,
     expected_loss,
     newsvendor,
-    probability_between,
-    risk_table,
 )
 
 Array = NDArray[np.float64]
@@ -64,15 +61,15 @@ def offer_cost(price: Array, offer: Array) -> Array:
 
 def show_sellers(five: PredictiveDistribution) -> Array:
     """Print the risk of five houses and return their mortgages."""
-    table = risk_table(
-        five, levels=0.95, tail="lower", coverage=0.5, index=list(HOUSES)
+    table = five.to_frame(
+        quantiles=0.5, interval=0.5, risk=0.95, tail="lower", index=list(HOUSES)
     )
     print("Five houses, in thousands. In the worst of twenty cases a sale brings less")
-    print("than the lower VaR; what it then brings in the mean is the lower ES.\n")
+    print("than the value at risk; what it then brings in the mean is es.\n")
     print(table.to_string(float_format="{:.0f}".format))
 
     mortgage = LOAN_TO_VALUE * five.median()
-    risk = probability_between(five, -np.inf, mortgage)
+    risk = five.cdf(mortgage)
     missing = expected_loss(five, lambda y, due: np.maximum(due - y, 0.0), mortgage)
     print(f"\nEach carries a mortgage of {LOAN_TO_VALUE:.0%} of its median price.")
     for house, due, chance, gap in zip(HOUSES, mortgage, risk, missing, strict=True):
@@ -103,10 +100,10 @@ def draw_prices(axes: Axes, five: PredictiveDistribution, mortgage: Array) -> No
     grid = np.linspace(50.0, 750.0, 701)
     for row, colour in DRAWN.items():
         house = five[row]
-        chance = exceedance(house, grid[:, None])[:, 0]
+        chance = house.sf(grid[:, None])[:, 0]
         axes.plot(grid, chance, color=colour, label=list(HOUSES)[row])
         due = mortgage[row]
-        axes.plot(due, exceedance(house, due), "o", color=colour)
+        axes.plot(due, house.sf(due), "o", color=colour)
     axes.set(
         xlabel="Price in thousands",
         ylabel="Chance that the house fetches more",
@@ -148,7 +145,7 @@ def main() -> None:
     mortgage = show_sellers(five)
     dist = model.predict_dist(X_test)
     due = LOAN_TO_VALUE * dist.median()
-    chance = probability_between(dist, -np.inf, due)
+    chance = dist.cdf(due)
     print(f"Of {len(due)} other houses with such mortgages {chance.mean():.1%} were")
     print(f"said to miss them; {(price_test <= due).mean():.1%} did.")
     show_dealer(dist, price_test, ideal)

@@ -11,6 +11,7 @@ nobody has looked into.
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import cross_val_predict
 
 from calibration import (
     CalibratedClassifier,
@@ -44,7 +45,7 @@ def main() -> None:
     model = CalibratedClassifier().fit(X, y)
     old, p = model.class_prior_[1], model.predict_proba(X_new)[:, 1]
     # The held-out scores that the calibrator learned from: how both kinds look.
-    p_old = model.calibrator_.predict(model.oof_scores_)
+    p_old = cross_val_predict(model.calibrator_, model.oof_scores_, y)
     test = prior_shift_test(p, p_old, y)
     told = estimate_prior(p, old, p_old=p_old, y_old=y)
     low, high = told.interval

@@ -9,6 +9,7 @@ from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.dates import date_features
 from localexpert.data.folds import make_folds
 from localexpert.distribution.answers import ExpectedMean
+from localexpert.distribution.dependence import estimate_correlation
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
 from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
@@ -28,6 +29,7 @@ from localexpert.explain import (
 )
 from localexpert.large.fit_large import fit_large
 from localexpert.large.predict_table import predict_table
+from localexpert.law.totals import CorrelationEstimate
 from localexpert.learn.roads import (
     CellRoad,
     DiscreteRoad,
@@ -88,6 +90,7 @@ __all__ = [
     "BackTest",
     "CellRoad",
     "ConformalRecalibration",
+    "CorrelationEstimate",
     "DiscreteRoad",
     "DistributionAdapter",
     "DistributionEnsemble",
@@ -123,6 +126,7 @@ __all__ = [
     "crps_score",
     "crps_scorer",
     "date_features",
+    "estimate_correlation",
     "explain_forecast",
     "find_atoms",
     "fit_large",

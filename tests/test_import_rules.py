@@ -75,11 +75,11 @@ ARROWS: dict[str, str] = {
     "localexpert.data": f"scipy sklearn joblib threadpoolctl calibration {_GROUND}",
     "localexpert.law": f"scipy calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
-    "localexpert.distribution": f"pandas sklearn {_GROUND} localexpert.law",
+    "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution"
     ),
-    "localexpert.risk": f"pandas {_GROUND} localexpert.distribution localexpert.law",
+    "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
     # How one is learned: stages that know nothing of each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",
     "localexpert.coordinate": (

@@ -51,7 +51,6 @@ TEXTS = {
     ("plot_forecasts", "labels"),
     ("plot_explanation", "target_name"),
     ("report", "title"),
-    ("risk_table", "index"),
 }
 # What is right after all, or not looked at without a splitter that asks for it.
 RIGHT = {("n_jobs", "a negative number")}

@@ -1,4 +1,4 @@
-"""Another prior: forecasts moved to it, and the prior found without labels."""
+"""Another prior: forecasts moved to it, found without labels, and put to a test."""
 
 from __future__ import annotations
 
@@ -11,16 +11,112 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
-from calibration._validation import check_level, check_weights
-from calibration.drift.matched_shares import MatchedMeans
-from calibration.drift.mixture_shares import fit_shares, profile, profile_interval
-from calibration.drift.prior_rows import (
-    class_ratios,
-    read_forecasts,
-    read_labelled_rows,
-    read_prior,
+from calibration._validation import (
+    as_numbers,
+    check_columns,
+    check_integer,
+    check_labels,
+    check_level,
+    check_number,
+    check_probabilities,
+    check_rows,
+    check_same_length,
+    check_weights,
+    show,
 )
+from calibration.drift.shares import MatchedMeans, fit_shares, profile, profile_interval
 from calibration.typing import Float64Array, Int64Array
+
+# Of the sum of a prior.
+_ROUNDING = 1e-6
+
+
+def read_forecasts(p: ArrayLike, name: str) -> Float64Array:
+    """Return probabilities (n,) of class 1, or (n, k)."""
+    numbers = as_numbers(p, name)
+    if numbers.ndim < 2 or numbers.shape[1:] == (1,):
+        return check_probabilities(numbers, name)
+    return check_rows(numbers, name)
+
+
+def read_prior(prior: ArrayLike, name: str, rows: Float64Array) -> Float64Array:
+    """Return the prior of each class, shape (k,), positive and of sum 1."""
+    if rows.ndim == 1:
+        if isinstance(prior, np.ndarray) and prior.size == 1:
+            prior = prior.item()
+        share = check_number(prior, name, 0.0, 1.0, open_low=True, open_high=True)
+        return np.array([1.0 - share, share])
+    shares = as_numbers(prior, name)
+    if shares.shape != rows.shape[1:]:
+        msg = (
+            f"`{name}` must hold a prior for each of the {rows.shape[1]} classes, got "
+            f"shape {shares.shape}."
+        )
+        raise ValueError(msg)
+    bad = ~((shares > 0.0) & (shares < 1.0))
+    if bad.any():
+        msg = f"`{name}` must lie in (0, 1), got {show(shares[bad][0])}."
+        raise ValueError(msg)
+    total = float(shares.sum())
+    if abs(total - 1.0) > _ROUNDING:
+        msg = f"`{name}` must sum to 1, got a sum of {show(total)}."
+        raise ValueError(msg)
+    return shares
+
+
+def read_labelled_rows(
+    p_old: ArrayLike,
+    y_old: ArrayLike,
+    rows: Float64Array,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Float64Array, Int64Array, Float64Array]:
+    """Return forecasts and columns of rows with labels, two of each class or more.
+
+    Parameters
+    ----------
+    p_old : array-like of shape (m,) or (m, k)
+    y_old : array-like of shape (m,)
+    rows : ndarray of shape (n,) or (n, k)
+        Forecasts whose kind they must be of.
+    sample_weight : array-like of shape (m,), optional
+        Numbers of repetitions; rows of weight 0 are left out.
+
+    Returns
+    -------
+    forecasts : ndarray of shape (m,) or (m, k)
+    columns, weight : ndarrays of shape (m,)
+    """
+    held = read_forecasts(p_old, "p_old")
+    if held.shape[1:] != rows.shape[1:]:
+        msg = (
+            f"`p_old` must have the columns of `p`, shape {rows.shape}, got shape "
+            f"{held.shape}."
+        )
+        raise ValueError(msg)
+    k = 2 if held.ndim == 1 else held.shape[1]
+    if held.ndim == 1:
+        columns = check_labels(y_old, "y_old").astype(np.int64)
+    else:
+        columns = check_columns(y_old, k, None, "y_old")
+    check_same_length(len(held), "`p_old`", len(columns), "y_old")
+    weight = check_weights(sample_weight, len(columns), "sample_weight_old")
+    counts = np.bincount(columns, weights=weight, minlength=k)
+    if counts.min() < 2.0:
+        j = int(np.argmin(counts))
+        msg = f"`y_old` must hold every class twice or more, got {counts[j]:g} of {j}."
+        raise ValueError(msg)
+    kept = weight > 0.0
+    return held[kept], columns[kept], weight[kept]
+
+
+def class_ratios(rows: Float64Array, prior: Float64Array) -> Float64Array:
+    """Return densities of the classes, shape (n, k), up to a factor of the row."""
+    table = np.column_stack([1.0 - rows, rows]) if rows.ndim == 1 else rows
+    # The greatest of a row is 1, whatever the prior: nothing overflows.
+    with np.errstate(divide="ignore"):
+        logs = np.log(table) - np.log(prior)
+    return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
 
 # Where a likelihood is summed: up to so many deviations, at so many places; in log-odds
 # so far where it does not end.
@@ -129,8 +225,9 @@ def estimate_prior(
     old : float, or array-like of shape (k,)
         The old prior, as in `shift_prior`.
     p_old : array-like of shape (m,) or (m, k), optional
-        Such probabilities of the rows that calibrators were fitted on: forecasts of
-        held-out scores, of which there are m.
+        Such probabilities of the rows that calibrators were fitted on, out of fold:
+        ``cross_val_predict(calibrator, scores, y)`` of held-out scores, of which there
+        are m. A calibrator knows the labels of its own rows.
     y_old : array-like of shape (m,), optional
         Their labels, coded 0 and 1, or as numbers of columns.
     coverage : float
@@ -174,6 +271,11 @@ def estimate_prior(
     G being the means over the :math:`m_k` old rows of each class, and the interval
     holds those that are within :math:`\chi^2_1` of it. All of it holds if only the
     prior has changed, which `prior_shift_test` looks into.
+
+    Forecasts that isotonic regression makes of its own rows tell classes better apart
+    than those of new rows: 95 % intervals held the prior in .72 to .93 of samples (500
+    to 2000 labelled rows, priors of .02 to .3), and in .95 to .97 with those out of
+    fold. Of calibrators with two or three parameters it was .94 to .97 either way.
 
     References
     ----------
@@ -314,3 +416,142 @@ def _match_scores(
         matched = MatchedMeans.of(functions, weights)
         shares = matched.nearest()[2]
     return matched
+
+
+# Rows of the smallest sample that a bin should have, and how many bins at most.
+_ROWS_PER_BIN = 10
+_MOST_BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class PriorShiftTest:
+    """What a test of a change in the prior alone says.
+
+    Parameters
+    ----------
+    statistic : float
+        Squared distance of the bins' shares from those of the best mixture.
+    dof : int
+        Degrees of freedom of its chi-squared law.
+    p_value : float
+        How probable a statistic at least as large is if only the prior has changed.
+        Small: these rows are no mixture of the classes as they were.
+    prior : float, or ndarray of shape (k,)
+        Of the best mixture: of class 1, or of k classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import prior_shift_test
+    >>> p = np.linspace(0.0, 1.0, 101)
+    >>> y = np.random.default_rng(0).uniform(size=101) < p
+    >>> prior_shift_test(p[::2], p, y).p_value > 0.05
+    True
+    """
+
+    statistic: float
+    dof: int
+    p_value: float
+    prior: float | Float64Array
+
+
+def prior_shift_test(
+    p: ArrayLike,
+    p_old: ArrayLike,
+    y_old: ArrayLike,
+    *,
+    n_bins: int | None = None,
+) -> PriorShiftTest:
+    r"""Test whether new rows differ from labelled ones in the prior alone.
+
+    Parameters
+    ----------
+    p : array-like of shape (n,) or (n, k)
+        Scores or forecasts in [0, 1] of class 1, or rows of k of them, of the new
+        rows. They need not be calibrated.
+    p_old : array-like of shape (m,) or (m, k)
+        Those of labelled rows which the classifier has not been fitted on.
+    y_old : array-like of shape (m,)
+        Their labels, coded 0 and 1, or as numbers of columns.
+    n_bins : int, optional
+        Bins of about equal numbers of rows, 3 at least; of k classes those of each
+        class's column. Default: 3 to 10, with 10 rows of the rarest class for each.
+
+    Returns
+    -------
+    PriorShiftTest
+
+    Notes
+    -----
+    If only the prior has changed, the new scores are a mixture of the classes' scores
+    as they were. With :math:`h` the shares of the new rows in the bins, :math:`M_k`
+    those of the labelled rows of class k, and the prior :math:`\pi` free,
+
+    .. math:: \min_\pi (h - M \pi)^T \Sigma^{-1} (h - M \pi), \qquad
+        \Sigma = \frac{cov(h)}{n} + \sum_k \frac{\pi_k^2 cov_k}{m_k},
+
+    is chi-squared for many rows, with as many degrees of freedom as bins that vary
+    freely less k - 1, and one more for each class whose share is 0. The labelled rows
+    are as much a sample as the new ones: a few hundred of them see only what is
+    gross. No test without labels sees a change that looks like a mixture, as one of
+    the labels of rows whose scores remain.
+
+    References
+    ----------
+    Lipton, Wang & Smola (2018), Detecting and correcting for label shift with black
+    box predictors. Ferguson (1996), A course in large sample theory (minimum
+    chi-squared).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import prior_shift_test
+    >>> rng = np.random.default_rng(1)
+    >>> def draw(n, prior, move=0.0):
+    ...     y = rng.uniform(size=n) < prior
+    ...     return 1.0 / (1.0 + np.exp(-rng.normal(2.0 * y - 1.0 + move, size=n))), y
+    >>> p_old, y_old = draw(2000, prior=0.5)
+    >>> prior_shift_test(draw(2000, prior=0.1)[0], p_old, y_old).p_value > 0.05
+    True
+    >>> prior_shift_test(draw(2000, 0.1, move=-0.5)[0], p_old, y_old).p_value < 0.001
+    True
+    """
+    rows = read_forecasts(p, "p")
+    held, columns, _ = read_labelled_rows(p_old, y_old, rows)
+    counts = np.bincount(columns)
+    if n_bins is None:
+        fewest = min(len(rows), int(counts.min()))
+        n_bins = min(max(fewest // _ROWS_PER_BIN, 3), _MOST_BINS)
+    n_bins = check_integer(n_bins, "n_bins", 3)
+    parts = [held[columns == j] for j in range(len(counts))]
+    matched = MatchedMeans.of(_count_bins([rows, *parts], n_bins))
+    # As many bins as classes always have a mixture that fits.
+    if matched.rank < len(counts):
+        msg = (
+            f"`p` must take values in more than {len(counts)} bins, the number of "
+            f"classes, got {1 + matched.rank}."
+        )
+        raise ValueError(msg)
+    statistic, rank, shares = matched.nearest()
+    dof = max(rank - int((shares > 0.0).sum()) + 1, 1)
+    prior = float(shares[1]) if rows.ndim == 1 else shares
+    return PriorShiftTest(statistic, dof, float(chi2.sf(statistic, dof)), prior)
+
+
+def _count_bins(parts: list[Float64Array], n_bins: int) -> list[Float64Array]:
+    """Return which bins the rows of each part are in, arrays of shape (n, q) of 0/1.
+
+    The bins are of all rows together, and know nothing of labels.
+    """
+    pooled = np.concatenate(parts)
+    inside = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    tables = [part[:, None] if part.ndim == 1 else part for part in parts]
+    columns = pooled[:, None] if pooled.ndim == 1 else pooled
+    found: list[list[Float64Array]] = [[] for _ in parts]
+    for j in range(columns.shape[1]):
+        edges = np.unique(np.quantile(columns[:, j], inside))
+        for table, held in zip(tables, found, strict=True):
+            place = np.searchsorted(edges, table[:, j], side="left")
+            # Of bins that make up all rows, one is told by the others.
+            held.append((place[:, None] == np.arange(len(edges))).astype(np.float64))
+    return [np.hstack(held) for held in found]

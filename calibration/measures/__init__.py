@@ -3,10 +3,9 @@
 Rule of the room: `f(y_true, y_prob, *, sample_weight=None)` is a loss (lower is
 better) and a weight is a number of repetitions. Files here import the summary, maps
 and kernels, never calibrators or plots; among themselves they import one way:
-decompositions, cross_fitted -> scores; decompositions, proper, reliability -> bins ->
-views; calibration_tests -> reliability, kernel_errors; comparison, paired_comparison ->
-rank_tests. What has several classes takes forecasts (n, k) and `classes=`. `auc_score`
-alone is no loss.
+decompositions -> scores; decompositions, proper, reliability -> binned_errors;
+calibration_tests -> binned_errors, reliability. What has several classes takes
+forecasts (n, k) and `classes=`. `auc_score` alone is no loss.
 """
 
 from calibration.measures.binned_errors import (
@@ -16,25 +15,31 @@ from calibration.measures.binned_errors import (
 from calibration.measures.calibration_tests import (
     CalibrationTest,
     cumulative_calibration_test,
+    kernel_calibration_error,
     kernel_calibration_test,
 )
-from calibration.measures.comparison import MethodComparison, compare_methods
-from calibration.measures.cross_fitted import (
-    CrossFittedDecomposition,
-    cross_fitted_decomposition,
+from calibration.measures.comparison import (
+    MethodComparison,
+    PairedComparison,
+    compare_methods,
+    compare_pair,
 )
 from calibration.measures.decompositions import (
     BrierDecomposition,
     CorpDecomposition,
+    CrossFittedDecomposition,
     brier_decomposition,
     corp_decomposition,
+    cross_fitted_decomposition,
 )
-from calibration.measures.discrimination import auc_score
-from calibration.measures.kernel_errors import kernel_calibration_error
-from calibration.measures.paired_comparison import PairedComparison, compare_pair
 from calibration.measures.proper import proper_score
 from calibration.measures.reliability import ReliabilityCurve, reliability_curve
-from calibration.measures.scores import brier_score, log_loss, spherical_score
+from calibration.measures.scores import (
+    auc_score,
+    brier_score,
+    log_loss,
+    spherical_score,
+)
 
 __all__ = [
     "BrierDecomposition",

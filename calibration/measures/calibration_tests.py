@@ -1,27 +1,164 @@
-"""Tests of the hypothesis that forecasts are calibrated."""
+"""Tests of calibration without bins, and the kernel calibration error."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist, pdist
 from scipy.special import ndtr
 
-from calibration._validation import check_choice, check_integer, make_rng
-from calibration.measures.binned_errors import summarise_forecasts
-from calibration.measures.kernel_errors import (
-    KernelEstimator,
-    find_bandwidth,
-    merge_rows,
-    multiply_neighbours,
-    multiply_pairs,
-    read_rows,
-    refuse_weights,
+from calibration._validation import (
+    check_class_forecasts,
+    check_integer,
+    check_number,
+    make_rng,
 )
+from calibration.measures.binned_errors import summarise_forecasts
 from calibration.measures.reliability import RandomState
 from calibration.typing import Float64Array
+
+# The median distance is that of this many distinct forecasts at most.
+_MEDIAN_ROWS = 1024
+# Distances over less than this may overflow.
+_LEAST_BANDWIDTH = float(np.finfo(np.float64).tiny)
+# Numbers of a block of the kernel, or of labels drawn at once; bounds the memory.
+_CHUNK = 1 << 22
+
+
+def kernel_calibration_error(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    bandwidth: float | None = None,
+) -> float:
+    r"""Squared kernel calibration error (SKCE), without bins and without bias.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    y_prob : array-like of shape (n,) or (n, k)
+        Forecast probabilities of class 1, or of each class.
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions.
+    classes : array-like of shape (k,), optional
+        The labels that the columns stand for.
+    bandwidth : float, optional
+        Of the kernel, > 0. Default: median distance of distinct forecasts, of 1024 of
+        them if there are more; 1 if there is one.
+
+    Returns
+    -------
+    float
+        At most 2; 0 on average if the forecasts are calibrated, so it may be negative.
+
+    Notes
+    -----
+    With :math:`e_i` the one-hot label of row i less its forecast :math:`p_i` and
+    :math:`h_{ij} = \exp(-\lVert p_i - p_j \rVert / \nu) \, e_i' e_j`, it is the
+    U-statistic :math:`\frac{2}{n (n - 1)} \sum_{i<j} h_{ij}`. Calibration is meant in
+    full: of the whole row, not of its columns. A row of weight w is w rows, and pairs
+    of these count.
+
+    References
+    ----------
+    Widmann, Lindsten & Zachariah (2019), Calibration tests in multi-class
+    classification: a unifying framework.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import kernel_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1.0, 1.0, 1.0], size=400)
+    >>> y = (rng.uniform(size=(400, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> sharp = p**3 / (p**3).sum(axis=1, keepdims=True)
+    >>> abs(kernel_calibration_error(y, p)) < 0.002
+    True
+    >>> kernel_calibration_error(y, sharp) > 0.01
+    True
+    """
+    labels, rows, weights = read_rows(y_true, y_prob, sample_weight, classes)
+    distinct, counts = merge_rows(labels, rows, weights)
+    kernel = find_bandwidth(distinct, bandwidth)
+    return float(multiply_pairs(distinct, counts[None], kernel)[0])
+
+
+def read_rows(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+) -> tuple[NDArray[Any], Float64Array, Float64Array]:
+    """Return columns, forecasts (n, k) and weights that add up to more than one row."""
+    labels, forecasts, weights = check_class_forecasts(
+        y_true, y_prob, sample_weight, classes
+    )
+    if weights.sum() <= 1.0:
+        msg = (
+            "`y_true` must hold more than one row, counted by `sample_weight`, "
+            f"got {weights.sum():g}."
+        )
+        raise ValueError(msg)
+    if forecasts.ndim == 1:
+        forecasts = np.column_stack([1.0 - forecasts, forecasts])
+    return labels.astype(np.int64), forecasts, weights
+
+
+def merge_rows(
+    labels: NDArray[Any], rows: Float64Array, weights: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return distinct forecasts (m, k) and the weight of each label there (m, k)."""
+    held = weights > 0.0
+    labels, rows, weights = labels[held], rows[held], weights[held]
+    distinct, places = np.unique(rows, axis=0, return_inverse=True)
+    m, k = distinct.shape
+    counts = np.zeros((m, k))
+    np.add.at(counts, (places.ravel(), labels), weights)
+    return np.ascontiguousarray(distinct), counts
+
+
+def find_bandwidth(distinct: Float64Array, bandwidth: float | None) -> float:
+    """Return the bandwidth given, or the median distance of distinct forecasts."""
+    if bandwidth is not None:
+        given = check_number(bandwidth, "bandwidth", 0.0, open_low=True)
+        return max(given, _LEAST_BANDWIDTH)
+    if len(distinct) < 2:
+        return 1.0
+    places = np.linspace(0, len(distinct) - 1, min(len(distinct), _MEDIAN_ROWS))
+    median = float(np.median(pdist(distinct[places.astype(np.int64)])))
+    # Squares of the distances between tiny forecasts underflow.
+    return max(median, _LEAST_BANDWIDTH)
+
+
+def multiply_pairs(
+    distinct: Float64Array, counts: Float64Array, bandwidth: float
+) -> Float64Array:
+    """Return the U-statistic of r draws of labels (r, m, k), shape (r,)."""
+    n_draws, m, k = counts.shape
+    sizes = counts.sum(axis=2, keepdims=True)
+    residuals = counts - sizes * distinct
+    flat = residuals.transpose(1, 0, 2).reshape(m, n_draws * k)
+    sums = np.zeros(n_draws)
+    step = max(1, _CHUNK // m)
+    for start in range(0, m, step):
+        some = slice(start, start + step)
+        kernel = np.exp(-cdist(distinct[some], distinct) / bandwidth)
+        products = (kernel @ flat) * flat[some]
+        sums += products.sum(axis=0).reshape(n_draws, k).sum(axis=1)
+    # The squares of single rows' residuals, which are no pairs:
+    # |e_c - p|^2 = 1 - 2 p_c + |p|^2.
+    squares = 1.0 - 2.0 * distinct + (distinct**2).sum(axis=1, keepdims=True)
+    sums -= np.einsum("rmk,mk->r", counts, squares)
+    n = sizes.sum(axis=(1, 2))
+    pairs: Float64Array = sums / (n * (n - 1.0))
+    return pairs
+
 
 # Terms of either series for the range of Brownian motion: the first left out is below
 # 1e-16 on its side of the switch.
@@ -29,8 +166,6 @@ _TERMS = np.arange(12)
 _SWITCH = 2.0
 # A range below it has a probability that no float holds.
 _SURE = 0.05
-# Numbers of labels drawn at once; bounds the memory.
-_CHUNK = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -146,7 +281,6 @@ def kernel_calibration_test(
     *,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
-    estimator: KernelEstimator = "quadratic",
     bandwidth: float | None = None,
     n_resamples: int = 200,
     random_state: RandomState = None,
@@ -160,30 +294,27 @@ def kernel_calibration_test(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions; for "quadratic" only.
+        Numbers of repetitions.
     classes : array-like of shape (k,), optional
         The labels that the columns stand for.
-    estimator : {"quadratic", "linear"}
-        See `kernel_calibration_error`. "linear" needs four rows or more.
     bandwidth : float, optional
         See `kernel_calibration_error`.
     n_resamples : int
-        Label vectors drawn by "quadratic".
+        Label vectors that are drawn.
     random_state : int, Generator or None
         Seed of these draws.
 
     Returns
     -------
     CalibrationTest
-        `error` is `kernel_calibration_error`; `statistic` the same for "quadratic", and
-        for "linear" the error over its standard error.
+        `error` and `statistic` are `kernel_calibration_error`.
 
     Notes
     -----
-    "quadratic" draws labels from the forecasts themselves, R = `n_resamples` times, and
-    the p-value is (1 + number of errors at least as large) / (R + 1): its level is
-    exact for any number of rows. "linear" is a mean of independent products, whose law
-    is normal for many rows; it has less power, and its time is that of n rows.
+    Labels are drawn from the forecasts themselves, R = `n_resamples` times, and the
+    p-value is (1 + number of errors at least as large) / (R + 1): its level is exact
+    for any number of rows. All pairs of distinct forecasts are compared: of very many
+    rows take some thousands.
 
     References
     ----------
@@ -204,13 +335,9 @@ def kernel_calibration_test(
     >>> round(kernel_calibration_test(y, sharp, random_state=0).p_value, 3)
     0.005
     """
-    check_choice(estimator, "estimator", get_args(KernelEstimator))
     rng = make_rng(random_state)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     labels, rows, weights = read_rows(y_true, y_prob, sample_weight, classes)
-    if estimator == "linear":
-        refuse_weights(sample_weight)
-        return _test_neighbours(multiply_neighbours(labels, rows, bandwidth))
     distinct, counts = merge_rows(labels, rows, weights)
     scale = find_bandwidth(distinct, bandwidth)
     error = float(multiply_pairs(distinct, counts[None], scale)[0])
@@ -222,20 +349,6 @@ def kernel_calibration_test(
         # Of forecasts of 0 and 1 all draws are what was seen, but for rounding.
         as_large += int((multiply_pairs(distinct, draws, scale) >= error - 1e-15).sum())
     return CalibrationTest(error, error, (1.0 + as_large) / (1.0 + n_resamples))
-
-
-def _test_neighbours(products: Float64Array) -> CalibrationTest:
-    """Test whether the mean of independent products is 0 or greater."""
-    m = len(products)
-    if m < 2:
-        msg = f"`y_true` must hold four rows or more with 'linear', got {m} pairs."
-        raise ValueError(msg)
-    error = float(products.mean())
-    deviation = float(products.std(ddof=1) / np.sqrt(m))
-    if deviation == 0.0:
-        statistic = float(np.copysign(np.inf, error)) if error else 0.0
-        return CalibrationTest(error, statistic, float(error <= 0.0))
-    return CalibrationTest(error, error / deviation, float(ndtr(-error / deviation)))
 
 
 def _draw_labels(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_choice,
     check_level,
     check_levels,
     check_vector,
@@ -37,11 +37,17 @@ class Questions:
         Of central intervals.
     values : tuple of float
         That a target may exceed.
+    risks : tuple of float
+        Confidences of values at risk and expected shortfalls.
+    tail : {"upper", "lower"}
+        Where these lie.
     """
 
     levels: tuple[float, ...]
     coverages: tuple[float, ...]
     values: tuple[float, ...]
+    risks: tuple[float, ...] = ()
+    tail: str = "upper"
 
     @classmethod
     def of(
@@ -49,25 +55,32 @@ class Questions:
         quantiles: ArrayLike | None = None,
         interval: ArrayLike | None = None,
         exceed: ArrayLike | None = None,
+        risk: ArrayLike | None = None,
+        tail: str = "upper",
     ) -> Questions:
         """Check what a user asks; nothing at all is three quantiles.
 
         Parameters
         ----------
-        quantiles, interval, exceed : number or sequence, optional
-            Levels, coverages and values; see `PredictiveDistribution.to_frame`.
+        quantiles, interval, exceed, risk : number or sequence, optional
+            Levels, coverages, values and confidences; see
+            `PredictiveDistribution.to_frame`.
+        tail : {"upper", "lower"}
         """
-        if quantiles is None and interval is None and exceed is None:
+        check_choice(tail, "tail", ("upper", "lower"))
+        if all(asked is None for asked in (quantiles, interval, exceed, risk)):
             quantiles = DEFAULT_LEVELS
         levels, values = [], []
         if quantiles is not None and np.size(quantiles) > 0:
             levels = check_levels(quantiles, "quantiles").tolist()
-        coverages = np.ravel([] if interval is None else interval).tolist()
-        coverages = [check_level(coverage, "interval") for coverage in coverages]
+        inside = []
+        for asked, name in ((interval, "interval"), (risk, "risk")):
+            given = np.ravel([] if asked is None else asked).tolist()
+            inside.append(tuple(check_level(level, name) for level in given))
         if exceed is not None and np.size(exceed) > 0:
             vector = check_vector(np.atleast_1d(np.asarray(exceed)), "exceed")
             values = vector.tolist()
-        return cls(tuple(levels), tuple(coverages), tuple(values))
+        return cls(tuple(levels), inside[0], tuple(values), inside[1], tail)
 
     @property
     def names(self) -> list[str]:
@@ -79,7 +92,10 @@ class Questions:
         names = ["mean", "std", *(f"q{_name(level)}" for level in self.levels)]
         for coverage in self.coverages:
             names += [f"low_{_name(coverage)}", f"high_{_name(coverage)}"]
-        return names + [f"p_above_{_name(value)}" for value in self.values]
+        names += [f"p_above_{_name(value)}" for value in self.values]
+        for level in self.risks:
+            names += [f"var_{_name(level)}", f"es_{_name(level)}"]
+        return names
 
     def answers(self, dist: Any) -> dict[str, Float64Array]:
         """Return the columns (n,) of forecasts of n rows, by their names.
@@ -92,7 +108,7 @@ class Questions:
         Returns
         -------
         dict of str to ndarray of shape (n,)
-            mean, std, q0.05, low_0.9, high_0.9, p_above_100.
+            mean, std, q0.05, low_0.9, high_0.9, p_above_100, var_0.95, es_0.95.
         """
         columns = [dist.mean(), dist.std()]
         if self.levels:
@@ -100,12 +116,15 @@ class Questions:
         for coverage in self.coverages:
             columns += [*dist.interval(coverage).T]
         columns += [dist.sf(value) for value in self.values]
+        for level in self.risks:
+            columns += [
+                dist.value_at_risk(level, self.tail),
+                dist.expected_shortfall(level, self.tail),
+            ]
         return dict(zip(self._all_names(), columns, strict=True))
 
 
-def forecast_frame(
-    columns: dict[str, Float64Array], index: Sequence[Any] | None
-) -> pd.DataFrame:
+def forecast_frame(columns: dict[str, Float64Array], index: Any) -> pd.DataFrame:
     """Return columns as a pandas data frame with the labels of an index."""
     pandas = import_pandas("to_frame")
     n = len(columns["mean"])

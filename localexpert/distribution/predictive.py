@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -30,7 +30,7 @@ from localexpert.distribution.frame import Questions, forecast_frame
 from localexpert.distribution.makers import MadeForecasts
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
-from localexpert.law.totals import Correlation, total_law
+from localexpert.law.totals import Correlation, CorrelationEstimate, total_law
 from localexpert.law.transform import ValueMap, transform_law
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class PredictiveDistribution(MadeForecasts):
     law : Law
         What the distributions are. It is internal: `from_arrays`, `from_quantiles`,
         `from_samples`, `from_bins` and `from_scipy` make forecasts.
+    labels : ndarray of shape (n,), optional
+        Names of the rows: those of the groups that a `total` is of.
 
     Notes
     -----
@@ -93,11 +95,14 @@ class PredictiveDistribution(MadeForecasts):
     """
 
     law: Law
+    labels: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
             msg = f"`law` must be a Law, got {type(self.law).__name__}."
             raise TypeError(msg)
+        if self.labels is not None:
+            check_same_length(len(self.law), "`law`", len(self.labels), "labels")
 
     def __len__(self) -> int:
         return len(self.law)
@@ -108,7 +113,8 @@ class PredictiveDistribution(MadeForecasts):
             # An empty list is one of floats to NumPy.
             if rows.size == 0 and rows.dtype.kind == "f":
                 rows = rows.astype(np.intp)
-        return PredictiveDistribution(self.law.take(rows))
+        labels = None if self.labels is None else self.labels[rows]
+        return PredictiveDistribution(self.law.take(rows), labels)
 
     def __repr__(self) -> str:
         law, kind = self.law, "smooth"
@@ -332,6 +338,8 @@ class PredictiveDistribution(MadeForecasts):
         quantiles: ArrayLike | None = None,
         interval: ArrayLike | None = None,
         exceed: ArrayLike | None = None,
+        risk: ArrayLike | None = None,
+        tail: Literal["upper", "lower"] = "upper",
         index: Any = None,
     ) -> pd.DataFrame:
         """Return the forecasts as a pandas data frame, as `localexpert predict` does.
@@ -344,17 +352,22 @@ class PredictiveDistribution(MadeForecasts):
             Coverages of central intervals.
         exceed : float or array-like, optional
             Values whose chance to be passed is wanted.
+        risk : float or array-like, optional
+            Confidences of values at risk and expected shortfalls, in (0, 1).
+        tail : {"upper", "lower"}
+            Where these lie.
         index : array-like of shape (n,), optional
-            Labels of the rows.
+            Labels of the rows; `labels` if there are any.
 
         Returns
         -------
         pandas.DataFrame
             Columns mean, std and, as asked for, q0.05, low_0.9 and high_0.9,
-            p_above_100.
+            p_above_100, var_0.95 and es_0.95.
         """
-        asked = Questions.of(quantiles, interval, exceed)
-        return forecast_frame(asked.answers(self), index)
+        asked = Questions.of(quantiles, interval, exceed, risk, tail)
+        labels = self.labels if index is None else index
+        return forecast_frame(asked.answers(self), labels)
 
     def rvs(
         self, size: int = 1, random_state: int | np.random.Generator | None = None
@@ -415,14 +428,14 @@ class PredictiveDistribution(MadeForecasts):
         array([1.859])
         """
         values = ValueMap(func, inverse)
-        return type(self)(transform_law(self.law, values))
+        return replace(self, law=transform_law(self.law, values))
 
     def total(
         self,
         weights: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         *,
-        correlation: ArrayLike = 0.0,
+        correlation: ArrayLike | CorrelationEstimate = 0.0,
         random_state: int | np.random.Generator | None = None,
     ) -> Self:
         r"""Return the distribution of the sum over the rows, or over groups of them.
@@ -434,16 +447,17 @@ class PredictiveDistribution(MadeForecasts):
         groups : array-like of shape (n,), optional
             A label for each row: one total for each label, in the order of
             ``np.unique(groups)``. None sums all rows.
-        correlation : float or array-like of shape (n, n)
-            Of the rows' normal scores: one for all pairs, or a matrix. 0 is
-            independence.
+        correlation : float, CorrelationEstimate or array-like of shape (n, n)
+            Of the rows' normal scores: one for all pairs, what `estimate_correlation`
+            found, or a matrix. 0 is independence, which makes totals too sure where
+            rows of a group share what no feature tells.
         random_state : int or Generator, optional
             Seed or source of the draws for correlated rows; None draws a seed.
 
         Returns
         -------
         PredictiveDistribution
-            One row for each total.
+            One row for each total; `labels` are those of the groups.
 
         Notes
         -----
@@ -476,8 +490,9 @@ class PredictiveDistribution(MadeForecasts):
         >>> coins = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
         >>> coins.total().pmf([[0], [1], [2], [3]]).ravel()
         array([0.125, 0.375, 0.375, 0.125])
-        >>> coins.total(groups=["a", "b", "a"]).mean()
-        array([1. , 0.5])
+        >>> both = coins.total(groups=["a", "b", "a"])
+        >>> both.labels, both.mean()
+        (array(['a', 'b'], dtype='<U1'), array([1. , 0.5]))
         """
         n = len(self.law)
         if n == 0:
@@ -487,10 +502,14 @@ class PredictiveDistribution(MadeForecasts):
         if len(w) != n:
             msg = f"`weights` must have one for each of the {n} rows, got {len(w)}."
             raise ValueError(msg)
-        rows = _rows_of(groups, n)
+        rows = rows_of(groups, n)
         most = max(len(each) for each in rows)
+        if isinstance(correlation, CorrelationEstimate):
+            # No more negative than so many rows can have.
+            correlation = max(correlation.correlation, -1.0 / max(most - 1, 1))
         bond = _read_correlation(correlation, n, most, make_rng(random_state))
-        return type(self)(total_law(self.law, w, rows, bond))
+        labels = None if groups is None else np.unique(np.asarray(groups))
+        return type(self)(total_law(self.law, w, rows, bond), labels)
 
     @cached_property
     def _moments(self) -> Float64Array:
@@ -505,7 +524,7 @@ class PredictiveDistribution(MadeForecasts):
         return np.where(finite, ratio, np.nan)
 
 
-def _rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
+def rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
     """Return the rows of each group, in the order of the sorted labels."""
     if groups is None:
         return [np.arange(n)]
@@ -628,7 +647,9 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
                 f"{type(dist).__name__} at position {i}."
             )
             raise TypeError(msg)
-    return PredictiveDistribution(append_laws([dist.law for dist in dists]))
+    held = [dist.labels for dist in dists if dist.labels is not None]
+    labels = np.concatenate(held) if len(held) == len(dists) else None
+    return PredictiveDistribution(append_laws([dist.law for dist in dists]), labels)
 
 
 def mass_below_zero(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -247,6 +247,38 @@ _REACH, _N_TABLE, _N_SUM = 8.0, 641, 4001
 _N_TERMS = 60
 # Draws in memory at a time.
 _DRAWN = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelationEstimate:
+    """How rows of a group go together; build it with `estimate_correlation`.
+
+    Parameters
+    ----------
+    correlation : float
+        Of the normal scores of two rows of a group.
+    interval : ndarray of shape (2,)
+        Ends of its interval.
+    coverage : float
+        Of the interval.
+    n_groups, n_rows : int
+        What it was learned from.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from localexpert import PredictiveDistribution, estimate_correlation
+    >>> dist = PredictiveDistribution.from_scipy(stats.norm([0.0, 0.0, 1.0, 1.0], 1.0))
+    >>> found = estimate_correlation(dist, [1.0, 0.5, 0.2, 0.7], ["a", "a", "b", "b"])
+    >>> found.n_groups, round(found.correlation, 2)
+    (2, 0.83)
+    """
+
+    correlation: float
+    interval: Float64Array
+    coverage: float
+    n_groups: int
+    n_rows: int
 
 
 class Correlation(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from lightgbm import LGBMClassifier
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit
 
-from calibration import CalibratedClassifier, log_loss
+from calibration import CalibratedClassifier, CalibrationWarning, log_loss
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_number,
@@ -20,6 +22,7 @@ from localexpert._validation import (
     speaking_of,
 )
 from localexpert.data.dense_inputs import DenseInputs
+from localexpert.data.honest_rows import groups_of_copies
 from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
@@ -371,7 +374,7 @@ def shift_weights(
     most : float, optional
         Greatest weight, above 1, where the mean is 1. None: sqrt(n).
     random_state : int, optional
-        Seed of the folds and of the trees.
+        Seed of the trees.
 
     Returns
     -------
@@ -386,7 +389,8 @@ def shift_weights(
 
     cut off at `most` (Ionides, 2008) and divided by its mean over the old rows. The
     classifier is calibrated out of fold, for what is taken for odds must be odds, and
-    the old rows' own probabilities are out of fold, too. The effective number of rows
+    the old rows' own probabilities are out of fold, too. Rows of both tables that are
+    equal share a fold, unless chance makes them equal. The effective number of rows
     is :math:`(\sum w)^2 / \sum w^2`, times the mean of the ratio before it is cut off
     where that is below 1, its mean in truth: the rest of the new rows lies where no old
     row is. Where it is small no weights will help.
@@ -415,10 +419,10 @@ def shift_weights(
     n, m = len(old), len(new)
     both = np.vstack([old, new])
     inputs = DenseInputs.learn(both, reader.categories)
-    order = np.random.default_rng(seed).permutation(n + m)
-    seen, is_new = inputs.transform(both)[order], np.repeat([0, 1], [n, m])[order]
-    fitted, p = _fit_best(candidates, seen, is_new)
-    p = p[np.argsort(order)][:n]
+    is_new = np.repeat([0, 1], [n, m])
+    folds = _deal_folds(both, is_new)
+    fitted, p = _fit_best(candidates, inputs.transform(both), is_new, folds)
+    p = p[:n]
     limit = float(np.sqrt(n)) if most is None else most
     mean = max(float(_ratio(p, n / m, np.inf).mean()), _FLOOR)
     odds, overlap = n / m / mean, min(mean, 1.0)
@@ -474,13 +478,35 @@ def _candidates(classifier: Any, seed: int) -> list[Any]:
     return [classifier]
 
 
+def _deal_folds(codes: Float64Array, is_new: NDArray[np.int64]) -> PredefinedSplit:
+    """Return folds of old and new rows together.
+
+    A row and its copy in the other table share a fold: apart, the one would tell the
+    classifier that the other is of the other table. Rows that are equal by chance are
+    spread, as many of a table to each fold.
+    """
+    group = groups_of_copies(codes, np.random.default_rng(0))
+    if group is None or min(len(set(group[is_new == c])) for c in (0, 1)) < _FOLDS:
+        group = np.arange(len(codes))
+    share = np.bincount(group, is_new) / np.bincount(group)
+    # Groups that are alike go round.
+    order = np.lexsort((*codes.T, share[group]))
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order] = np.cumsum(np.diff(group[order], prepend=-1) != 0) % _FOLDS
+    return PredefinedSplit(fold)
+
+
 def _fit_best(
-    candidates: list[Any], X: Float64Array, is_new: Any
+    candidates: list[Any], X: Float64Array, is_new: Any, folds: PredefinedSplit
 ) -> tuple[Any, Float64Array]:
     """Return the candidate of least held-out log loss, and what it says held out."""
-    models = [CalibratedClassifier(one, "quadratic", cv=_FOLDS) for one in candidates]
+    models = [CalibratedClassifier(one, "quadratic", cv=folds) for one in candidates]
+    with warnings.catch_warnings():
+        # Of tables that are alike all scores may be, which is an answer like any other.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        fitted = [one.fit(X, is_new) for one in models]
     # Three numbers are learned from all held-out scores: little is seen twice.
-    held = [one.fit(X, is_new).calibrator_.predict(one.oof_scores_) for one in models]
+    held = [one.calibrator_.predict(one.oof_scores_) for one in fitted]
     best = int(np.argmin([log_loss(is_new, p, clip=_FLOOR) for p in held]))
     return models[best], held[best]
 

@@ -20,7 +20,7 @@ from localexpert._validation import (
     count_rows,
     speaking_of,
 )
-from localexpert.data.table import TableReader
+from localexpert.data.table import TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.recalibration.base import Recalibration
@@ -34,6 +34,9 @@ from localexpert.recalibration.weighted import (
 )
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.seen_rows import seen_rows
+
+# Rows that a function of weights is asked one by one, and what it may round.
+_MOST_ASKED, _ROUNDING = 1000, 1e-5
 
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
 
@@ -174,6 +177,8 @@ class RecalibratedRegressor(DistributionRegressor):
                 reader.columns.check(X_new)
                 reader.encode(X_new)
             self.weights_, weight = self.weights, _weigh(self.weights, X)
+            if not isinstance(self.weights, ShiftWeights):
+                _check_alone(self.weights, X, weight)
         with speaking_of(X="X_new"):
             return weight, _weigh(self.weights_, X_new)
 
@@ -319,8 +324,8 @@ def adapt(
         count as many as they say; smoother, the same for all rows, no guarantee.
     weights : ShiftWeights or callable, optional
         None: `shift_weights(X_cal, X_new)`. A function of a table returns a weight for
-        each row, the ratio of densities new to old up to a factor; to be saved it must
-        be one of a module.
+        each row, the ratio of densities new to old up to a factor, whatever rows are
+        beside it (it is asked row by row, too); to be saved it must be one of a module.
     random_state : int, optional
         Draws inside the jumps of CDFs, folds, and the classifier of the weights.
 
@@ -396,10 +401,30 @@ def _weigh(weights: Weights, X: Any) -> Float64Array:
         raise TypeError(msg)
     rule = "`weights` must return a finite number for every row"
     found = check_answers(weights(X), count_rows(X), rule)
-    if (found < 0.0).any() or not (found > 0.0).any():
+    if (found < 0.0).any():
         msg = (
-            "`weights` must return weights that are not negative, and not all 0, got "
-            f"{found.min():g} to {found.max():g}."
+            f"`weights` must return weights that are not negative, got {found.min():g}."
         )
         raise ValueError(msg)
     return found
+
+
+def _check_alone(
+    weights: Callable[[Any], ArrayLike], X: Any, found: Float64Array
+) -> None:
+    """Refuse weights of which all are 0, or that depend on the rows beside a row."""
+    if not found.any():
+        msg = "`weights` must not return 0 for every row of `X`, got only zeros."
+        raise ValueError(msg)
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    places = np.linspace(0, len(found) - 1, min(len(found), _MOST_ASKED))
+    # What is cut off or ranked shows at the least and greatest weights.
+    for row in np.argsort(found, kind="stable")[places.astype(np.intp)]:
+        alone = float(_weigh(weights, take_rows(table, np.array([row])))[0])
+        if not np.isclose(alone, found[row], rtol=_ROUNDING, atol=0.0):
+            msg = (
+                "`weights` must return the same for a row alone as beside others, got "
+                f"{alone:g} and {found[row]:g} for row {row}: a forecast must not "
+                "depend on the rows beside it."
+            )
+            raise ValueError(msg)

@@ -155,8 +155,6 @@ def realised_cost(
     came = _check_codes(y_true, "y_true", matrix.shape[1])
     check_same_length(len(decided), "`decision`", len(came), "y_true")
     paid = matrix[decided, came]
-    if sample_weight is None:
-        return float(paid.mean())
     weights = check_weights(sample_weight, len(paid))
     return float(weights @ paid / weights.sum())
 

@@ -1,4 +1,4 @@
-"""The best thing to do: order quantities, and the best of some actions."""
+"""The best thing to do: order quantities, the best of some actions, what one costs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_callable, check_flag, check_targets
+from localexpert._validation import check_callable, check_flag, check_targets, show
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
 )
-from localexpert.risk._validation import check_costs
 from localexpert.risk.expectations import Loss, expected_losses
 
 
@@ -128,6 +127,57 @@ def newsvendor(
     return NewsvendorDecision(action, under * too_small + over * too_large, fractile)
 
 
+def expected_loss(
+    dist: PredictiveDistribution,
+    loss: Loss,
+    action: ArrayLike,
+    *,
+    breaks: ArrayLike | None = None,
+) -> Float64Array:
+    """Return E loss(Y, action).
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows.
+    loss : callable
+        ``loss(y, action)`` gets values of shape (m, k) and actions of shape (m, 1)
+        of some of the rows and returns finite losses of shape (m, k), element by
+        element.
+    action : float or array-like of shape (n,)
+    breaks : array-like of shape (b,) or (n, b), optional
+        Values of y besides the action at which the loss jumps or bends: a
+        deductible, a cap; shared by all rows, or each row's own.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Notes
+    -----
+    A loss may jump or bend where y passes the action or a break, as absolute,
+    pinball and 0/1 losses do at the action: what jumps is found and integrated
+    exactly. Losses that are smooth between and grow no faster than the fourth power
+    are as exact as the moments of the forecast. Bends that are not named cost
+    digits (two or three are left) and jumps more. A forecast of a few values is
+    summed, whatever the loss. Beside values that y may take the loss is asked for
+    some that are near the action or a break.
+
+    Examples
+    --------
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.risk import expected_loss
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> expected_loss(demand, lambda y, action: abs(y - action), [1.0, 2.0])
+    array([0.5, 0.1])
+    """
+    check_distribution(dist)
+    check_callable(loss, "loss")
+    actions = check_rows(action, "action", len(dist))
+    return expected_losses(dist, loss, actions[:, None], breaks)[:, 0]
+
+
 def best_action(
     dist: PredictiveDistribution,
     loss: Loss,
@@ -197,3 +247,28 @@ def _check_actions(actions: ArrayLike, n: int) -> Float64Array:
         raise ValueError(msg)
     columns = np.transpose(actions) if len(shape) == 2 else np.asarray(actions)[:, None]
     return check_targets(columns, "actions", n).T
+
+
+def check_rows(values: ArrayLike, name: str, n: int) -> Float64Array:
+    """Return finite values of shape (n,); a number stands for all rows."""
+    array = check_targets(values, name, n)
+    if array.ndim > 1:
+        msg = (
+            f"`{name}` must be a number or have shape ({n},), got shape {array.shape}."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def check_costs(
+    values: ArrayLike, name: str, n: int, *, positive: bool = False
+) -> Float64Array:
+    """Return costs of shape (n,), none negative, or all above 0 if `positive`."""
+    costs = check_rows(values, name, n)
+    wrong = costs <= 0.0 if positive else costs < 0.0
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        rule = "be positive" if positive else "not be negative"
+        msg = f"`{name}` must {rule}, got {show(costs[i])} in row {i}."
+        raise ValueError(msg)
+    return costs

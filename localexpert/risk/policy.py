@@ -16,7 +16,7 @@ from localexpert._validation import (
     make_rng,
 )
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.risk._validation import check_costs, check_rows
+from localexpert.risk.decisions import check_costs, check_rows
 
 # Draws of the bootstrap held in memory at a time.
 _CHUNK = 2**21

@@ -247,9 +247,3 @@ def test_a_heavy_cell_on_a_grid_stands_alone(rng):
     y = rng.uniform(size=18_000) < np.where(x == 0.5, 0.9, 0.3)
     abb = ABBCalibrator().fit(x, y)
     np.testing.assert_allclose(abb.predict([0.3, 0.5, 0.7]), [0.3, 0.9, 0.3], atol=0.05)
-
-
-def test_bad_coverage_is_named():
-    abb = ABBCalibrator().fit([0.1, 0.2], [0, 1])
-    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1"):
-        abb.predict_interval([0.1], 1)

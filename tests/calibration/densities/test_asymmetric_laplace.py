@@ -1,14 +1,10 @@
 """Asymmetric Laplace classes against a loop over modes with a general optimiser."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import laplace_asymmetric
-from sklearn.base import clone
 
-from calibration import CalibrationWarning
 from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 
 
@@ -161,45 +157,3 @@ def test_log_odds_are_finite_everywhere(rng):
     assert p[0] < 0.2
     assert p[1] == pytest.approx(0.5)
     assert p[2] > 0.8
-
-
-def test_weights_are_repetitions_in_any_order(rng):
-    x, y = sample(rng, 60)
-    weight = rng.integers(0, 4, len(x))
-    order = rng.permutation(weight.sum())
-    weighted = make_real().fit(x, y, weight).predict(x)
-    repeated = make_real().fit(np.repeat(x, weight)[order], np.repeat(y, weight)[order])
-    np.testing.assert_array_equal(weighted, repeated.predict(x))
-
-
-def test_probabilities_enter_by_their_log_odds(rng):
-    x, y = sample(rng, 60)
-    s = 1 / (1 + np.exp(-x))
-    by_x = AsymmetricLaplaceCalibrator(scale="logit").fit(x, y).predict(x)
-    by_s = AsymmetricLaplaceCalibrator().fit(s, y).predict(s)
-    np.testing.assert_allclose(by_s, by_x, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("scores", "y"), [([0.2, 0.6], [1, 1]), ([0.5, 0.5, 0.5], [0, 1, 0]), ([0.3], [0])]
-)
-def test_degenerate_data_give_a_smoothed_constant(scores, y):
-    with pytest.warns(CalibrationWarning, match="LaplaceCalibrator predicts the"):
-        fitted = AsymmetricLaplaceCalibrator().fit(scores, y)
-    expected = (sum(y) + 1) / (len(y) + 2)
-    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), expected)
-
-
-def test_bad_scale_and_scores_are_named():
-    with pytest.raises(ValueError, match=r"`scale` must be one of .* got 'odds'"):
-        AsymmetricLaplaceCalibrator(scale="odds").fit([0.1, 0.2], [0, 1])
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -1"):
-        AsymmetricLaplaceCalibrator().fit([0.1, -1.0], [0, 1])
-
-
-def test_clone_and_pickle(rng):
-    x, y = sample(rng, 40)
-    fitted = make_real().fit(x, y)
-    assert clone(fitted).get_params() == {"scale": "real"}
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.predict(x), fitted.predict(x))

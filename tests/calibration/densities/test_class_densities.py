@@ -104,15 +104,6 @@ def test_densities_need_two_classes(cls):
         fitted.densities([0.3])
 
 
-@everyone
-def test_to_map_follows_the_formula(cls, rng):
-    scores = rng.uniform(size=500)
-    fitted = cls().fit(scores, rng.uniform(size=500) < scores)
-    grid = np.linspace(0.01, 0.99, 99)
-    table = fitted.to_map(grid)
-    np.testing.assert_array_equal(table(grid), fitted.predict(grid))
-
-
 def test_balance_finds_the_prior_or_its_limit(rng):
     ratio, weight = rng.normal(size=50), rng.uniform(size=50)
     prior = _balance(ratio, weight, 0.3)

@@ -1,14 +1,10 @@
 """Two normal classes against closed forms and another library."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.stats import norm
-from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from calibration import CalibrationWarning, ScoreSummary
 from calibration.densities.gaussian import GaussianCalibrator
 
 
@@ -68,14 +64,6 @@ def test_recovers_two_normal_classes(rng):
     assert np.sqrt(np.mean((p - truth) ** 2)) < 0.004
 
 
-def test_probabilities_enter_by_their_log_odds(data):
-    x, y, weight = data
-    s = 1 / (1 + np.exp(-x))
-    by_s = GaussianCalibrator().fit(s, y, weight).predict(s)
-    by_x = GaussianCalibrator(scale="logit").fit(x, y, weight).predict(x)
-    np.testing.assert_allclose(by_s, by_x, atol=1e-9)
-
-
 def test_a_class_of_one_score_has_the_variance_of_one_more_row():
     x, y = [0.0, 1.0, 3.0, 2.0, 2.0, 2.0], [0, 0, 0, 1, 1, 1]
     fitted = GaussianCalibrator(scale="real").fit(x, y)
@@ -100,28 +88,6 @@ def test_log_odds_are_finite_everywhere(shared, rng):
         assert np.isfinite(far).all()
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_weights_are_repetitions_in_any_order(shared, data, rng):
-    x, y, _ = data
-    weight = rng.integers(0, 4, 300)
-    order = rng.permutation(weight.sum())
-    weighted = GaussianCalibrator(shared, scale="real").fit(x, y, weight)
-    repeated = GaussianCalibrator(shared, scale="real").fit(
-        np.repeat(x, weight)[order], np.repeat(y, weight)[order]
-    )
-    np.testing.assert_array_equal(weighted.predict(x), repeated.predict(x))
-
-
-@pytest.mark.parametrize(
-    ("scores", "y"), [([0.2, 0.6], [1, 1]), ([0.5, 0.5, 0.5], [0, 1, 0]), ([0.3], [0])]
-)
-def test_degenerate_data_give_a_smoothed_constant(scores, y):
-    with pytest.warns(CalibrationWarning, match="GaussianCalibrator predicts the"):
-        fitted = GaussianCalibrator().fit(scores, y)
-    expected = (sum(y) + 1) / (len(y) + 2)
-    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), expected)
-
-
 @pytest.mark.parametrize(
     ("scores", "y", "weight"),
     [
@@ -134,18 +100,3 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y):
 def test_weights_may_leave_a_class_hardly_any_variance(scores, y, weight):
     p = GaussianCalibrator().fit(scores, y, weight).predict(scores)
     assert ((p >= 0.0) & (p <= 1.0)).all()
-
-
-def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 2"):
-        GaussianCalibrator().fit([0.1, 2.0], [0, 1])
-
-
-def test_clone_pickle_and_summary(data):
-    x, y, weight = data
-    fitted = GaussianCalibrator(True, scale="real").fit(x, y, weight)
-    assert clone(fitted).get_params() == {"scale": "real", "shared_variance": True}
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.predict(x), fitted.predict(x))
-    again = clone(fitted).fit_summary(ScoreSummary.from_scores(x, y, weight))
-    np.testing.assert_array_equal(again.predict(x), fitted.predict(x))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration import KDECalibrator, NadarayaWatsonCalibrator, ScoreSummary
-from calibration.selection.names import make_calibrator
+from calibration import KDECalibrator, NadarayaWatsonCalibrator
 
 
 def formula(scores, y, weight, new, h):
@@ -87,20 +86,6 @@ def test_agrees_with_the_smooth_one_in_the_middle(rng):
     smooth = KDECalibrator(0.05, "boxcar", coordinate="probability").fit(scores, y)
     new = np.linspace(0.35, 0.65, 31)
     np.testing.assert_allclose(window.predict(new), smooth.predict(new), atol=0.01)
-
-
-def test_is_known_by_name_and_fits_a_summary(rng):
-    scores, y = rng.uniform(size=100), rng.integers(0, 2, 100)
-    named = make_calibrator("nadaraya_watson")
-    named.fit_summary(ScoreSummary.from_scores(scores, y))
-    direct = NadarayaWatsonCalibrator().fit(scores, y)
-    np.testing.assert_array_equal(named.predict(scores), direct.predict(scores))
-
-
-@pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf, "silverman"])
-def test_refuses_bandwidths(bandwidth):
-    with pytest.raises(ValueError, match=r"`bandwidth` must .*, got"):
-        NadarayaWatsonCalibrator(bandwidth).fit([0.1, 0.2], [0, 1])
 
 
 def test_light_rows_are_not_lost_beside_heavy_ones(rng):

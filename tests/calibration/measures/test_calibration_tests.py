@@ -1,3 +1,5 @@
+"""Tests of calibration and the kernel error beside brute force and their levels."""
+
 import math
 
 import numpy as np
@@ -87,35 +89,18 @@ def test_one_row_is_not_enough_to_reject():
     assert cumulative_calibration_test([1], [0.5]).p_value > 0.2
 
 
-@pytest.mark.parametrize("estimator", ["quadratic", "linear"])
-def test_the_kernel_test_knows_its_error(estimator, rng):
+def test_the_kernel_test_knows_its_error_and_repeats_itself(rng):
     y, p = draw(rng)
-    test = kernel_calibration_test(y, p, estimator=estimator, random_state=0)
-    assert test.error == kernel_calibration_error(y, p, estimator=estimator)
-    assert 0.0 < test.p_value <= 1.0
+    test = kernel_calibration_test(y, p, random_state=7)
+    assert test.error == kernel_calibration_error(y, p)
+    assert kernel_calibration_test(y, p, random_state=7) == test
 
 
-def test_the_kernel_test_repeats_itself(rng):
-    y, p = draw(rng)
-    first = kernel_calibration_test(y, p, random_state=7)
-    assert kernel_calibration_test(y, p, random_state=7) == first
-
-
-@pytest.mark.parametrize(
-    ("options", "least", "most"),
-    [
-        # 500 samples at level .1: four standard errors are .054.
-        ({"n_resamples": 39}, 0.046, 0.154),
-        ({"estimator": "linear"}, 0.046, 0.154),
-    ],
-)
-def test_the_level_of_the_kernel_tests(options, least, most, rng):
-    rejected = [
-        kernel_calibration_test(*draw(rng, 60), random_state=rng, **options).p_value
-        <= 0.1
-        for _ in range(500)
-    ]
-    assert least < np.mean(rejected) < most
+def test_the_level_of_the_kernel_test(rng):
+    options = {"n_resamples": 39, "random_state": rng}
+    found = [kernel_calibration_test(*draw(rng, 60), **options) for _ in range(500)]
+    # Four standard errors are .054.
+    assert abs(np.mean([test.p_value <= 0.1 for test in found]) - 0.1) < 0.054
 
 
 def test_weights_are_rows_to_the_kernel_test(rng):
@@ -132,11 +117,10 @@ def test_weights_are_rows_to_the_kernel_test(rng):
     assert 0.0 < halves.p_value <= 1.0
 
 
-@pytest.mark.parametrize("estimator", ["quadratic", "linear"])
-def test_sharp_forecasts_are_found_out(estimator, rng):
+def test_sharp_forecasts_are_found_out(rng):
     y, p = draw(rng, 2000)
     sharp = p**4 / (p**4).sum(axis=1, keepdims=True)
-    options = {"estimator": estimator, "random_state": 0, "n_resamples": 99}
+    options = {"random_state": 0, "n_resamples": 99}
     assert kernel_calibration_test(y, sharp, **options).p_value <= 0.02
     ones = y == 1
     test = kernel_calibration_test(ones, sharp[:, 1], **options)
@@ -144,10 +128,9 @@ def test_sharp_forecasts_are_found_out(estimator, rng):
     assert cumulative_calibration_test(ones, sharp[:, 1]).p_value < 0.01
 
 
-@pytest.mark.parametrize("estimator", ["quadratic", "linear"])
-def test_certain_forecasts_of_several_classes(estimator):
+def test_certain_forecasts_of_several_classes():
     p = np.eye(3)[[0, 1, 2, 0]]
-    options = {"estimator": estimator, "random_state": 0}
+    options = {"random_state": 0}
     assert kernel_calibration_test([0, 1, 2, 0], p, **options).p_value == 1.0
     wrong = kernel_calibration_test([1, 1, 1, 1], np.eye(3)[[0] * 4], **options)
     assert wrong.error == pytest.approx(2.0)
@@ -161,13 +144,88 @@ def test_label_vectors_beyond_one_chunk(rng, monkeypatch):
     assert (test.p_value * 21.0) == pytest.approx(round(test.p_value * 21.0))
 
 
-def test_bad_input_is_named(rng):
-    y, p = draw(rng, 3)
-    with pytest.raises(ValueError, match="`y_true` must hold four rows or more"):
-        kernel_calibration_test(y, p, estimator="linear")
-    with pytest.raises(ValueError, match="`n_resamples` must be at least 1, got 0"):
-        kernel_calibration_test(y, p, n_resamples=0)
-    with pytest.raises(ValueError, match="`estimator` must be one of"):
-        kernel_calibration_test(y, p, estimator="cubic")
-    with pytest.raises(ValueError, match=r"`y_prob` must have shape \(n,\)"):
-        cumulative_calibration_test(y > 0, p)
+def multiply(y, p, i, j, bandwidth):
+    """Return h of two rows."""
+    first, second = -p[i].copy(), -p[j].copy()
+    first[y[i]] += 1.0
+    second[y[j]] += 1.0
+    return math.exp(-np.linalg.norm(p[i] - p[j]) / bandwidth) * float(first @ second)
+
+
+def draw_labels(rng, n=40, k=3):
+    return rng.integers(0, k, size=n), rng.dirichlet(np.ones(k), size=n)
+
+
+def median_distance(p):
+    return np.median(
+        [np.linalg.norm(p[i] - p[j]) for i in range(len(p)) for j in range(i)]
+    )
+
+
+def test_quadratic_is_the_mean_over_pairs(rng):
+    y, p = draw_labels(rng)
+    scale = median_distance(p)
+    pairs = [multiply(y, p, i, j, scale) for i in range(len(y)) for j in range(i)]
+    assert kernel_calibration_error(y, p) == pytest.approx(np.mean(pairs), rel=1e-12)
+    pairs = [multiply(y, p, i, j, 0.1) for i in range(len(y)) for j in range(i)]
+    found = kernel_calibration_error(y, p, bandwidth=0.1)
+    assert found == pytest.approx(np.mean(pairs), rel=1e-12)
+
+
+def test_pairs_of_one_row_with_its_repetitions_count(rng):
+    y, p = draw_labels(rng, 10)
+    weight = np.array([3, 1, 0, 2, 1, 1, 4, 1, 1, 1])
+    found = kernel_calibration_error(y, p, sample_weight=weight, bandwidth=0.5)
+    rows = np.repeat(np.arange(10), weight)
+    pairs = [multiply(y, p, i, j, 0.5) for a, i in enumerate(rows) for j in rows[:a]]
+    assert found == pytest.approx(np.mean(pairs), rel=1e-12)
+
+
+def test_distances_that_underflow_are_no_bandwidth_of_zero():
+    y = np.array([1, 1, 0, 0, 0])
+    chances = np.array([5e-324, 1e-300, 1e-310, 0.0, 0.2])
+    p = np.column_stack([1.0 - chances, chances])
+    # Four forecasts are one, and the fifth is far from them.
+    pairs = [multiply(y, p, i, j, 1e-9) for i in range(5) for j in range(i)]
+    found = kernel_calibration_error(y, chances)
+    assert found == pytest.approx(np.mean(pairs), rel=1e-12)
+    assert kernel_calibration_error(y, chances, bandwidth=5e-324) == found
+
+
+def test_is_unbiased(rng):
+    p = rng.dirichlet(np.ones(3), size=30)
+    draws = rng.uniform(size=(2000, 30, 1)) > p.cumsum(axis=1)
+    labels = draws.sum(axis=2)
+    found = [kernel_calibration_error(y, p, bandwidth=0.5) for y in labels]
+    assert abs(np.mean(found)) < 4.0 * np.std(found) / math.sqrt(len(found))
+
+
+def test_by_hand():
+    # Two rows of (1/2, 1/2) and labels that are equal: e'e = 1/2; unequal: -1/2.
+    half = [[0.5, 0.5], [0.5, 0.5]]
+    assert kernel_calibration_error([0, 0], half) == pytest.approx(0.5)
+    assert kernel_calibration_error([0, 1], half) == pytest.approx(-0.5)
+    # Certain and wrong, alike: |e|^2 = 2.
+    wrong = [[0.0, 1.0], [0.0, 1.0]]
+    assert kernel_calibration_error([0, 0], wrong) == pytest.approx(2.0)
+    assert kernel_calibration_error([1, 1], wrong) == 0.0
+
+
+def test_rows_beyond_one_chunk(rng, monkeypatch):
+    y, p = draw_labels(rng, 100)
+    whole = kernel_calibration_error(y, p)
+    monkeypatch.setattr("calibration.measures.calibration_tests._CHUNK", 700)
+    assert kernel_calibration_error(y, p) == pytest.approx(whole, rel=1e-12)
+
+
+def test_the_median_of_many_rows_is_that_of_some(rng):
+    y, p = draw_labels(rng, 1500)
+    scale = median_distance(p[:600])
+    near = kernel_calibration_error(y, p, bandwidth=scale)
+    assert kernel_calibration_error(y, p) == pytest.approx(near, rel=0.05)
+
+
+@pytest.mark.parametrize("weight", [[1, 0], [0.4, 0.6]])
+def test_one_row_has_no_pairs(weight):
+    with pytest.raises(ValueError, match="`y_true` must hold more than one row"):
+        kernel_calibration_error([0, 1], [0.5, 0.2], sample_weight=weight)

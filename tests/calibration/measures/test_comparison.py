@@ -1,3 +1,5 @@
+"""Methods compared: published figures, plain loops, scipy."""
+
 from itertools import combinations, product
 
 import numpy as np
@@ -6,6 +8,7 @@ import pytest
 from scipy import stats
 from scipy.stats import rankdata
 
+from calibration import compare_pair
 from calibration.measures import compare_methods
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets.
@@ -215,13 +218,6 @@ def test_order_of_sets_and_of_methods_is_no_matter(rng):
     assert other.friedman_chi2 == pytest.approx(tests.friedman_chi2)
 
 
-def test_kinds_of_input(rng, frozen):
-    losses = rng.integers(0, 5, size=(8, 3))
-    expected = compare_methods(losses).average_ranks
-    for same in (losses.tolist(), losses.astype(float), frozen(losses)):
-        np.testing.assert_array_equal(compare_methods(same).average_ranks, expected)
-
-
 def test_table(published):
     text = str(compare_methods(published, names=NAMES, control="C4.5"))
     lines = text.splitlines()
@@ -247,12 +243,6 @@ def test_bad_losses_are_named(losses, message):
         compare_methods(losses)
 
 
-@pytest.mark.parametrize("losses", [[["a", "b"]] * 2, [[None, "b"], [0.1, 0.2]]])
-def test_losses_are_numbers(losses):
-    with pytest.raises(TypeError, match="`losses` must be numeric, got"):
-        compare_methods(losses)
-
-
 def test_bad_parameters_are_named():
     losses = [[0.1, 0.2], [0.3, 0.4]]
     for names in (["a"], ["a", "a"], ["a", "b", "c"]):
@@ -264,3 +254,55 @@ def test_bad_parameters_are_named():
         compare_methods(losses, names=["a", "b"], control="c")
     with pytest.raises(ValueError, match=r"`level` must lie in \(0, 1\), got 5"):
         compare_methods(losses, level=5)
+
+
+def test_all_figures_against_scipy(rng):
+    b = rng.uniform(0.1, 1.0, size=30)
+    a = b * rng.uniform(0.6, 1.2, size=30)
+    a[:4] = b[:4]
+    found = compare_pair(a, b, level=0.9)
+    change = (a - b) / b
+    wanted = stats.ttest_1samp(change, 0.0).confidence_interval(0.9)
+    np.testing.assert_allclose(found.interval, wanted, rtol=1e-12)
+    assert found.relative_change == pytest.approx(change.mean())
+    wins = int((a < b).sum())
+    assert (found.n_sets, found.wins, found.ties) == (30, wins, 4)
+    assert found.sign_p == pytest.approx(stats.binomtest(wins, 26).pvalue)
+    assert found.t_p == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    wilcoxon = stats.wilcoxon(a, b, zero_method="zsplit").pvalue
+    assert found.wilcoxon_p == pytest.approx(wilcoxon)
+
+
+def test_the_interval_covers_the_true_change_as_often_as_it_says(rng):
+    held = []
+    for _ in range(1000):
+        b = rng.uniform(0.5, 2.0, size=12)
+        low, high = compare_pair(b * rng.normal(0.8, 0.1, size=12), b).interval
+        held.append(low <= -0.2 <= high)
+    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
+
+
+def test_equal_losses_are_no_difference():
+    found = compare_pair([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
+    assert (found.sign_p, found.wilcoxon_p, found.t_p) == (1.0, 1.0, 1.0)
+    assert found.interval == (0.0, 0.0)
+    assert "equal on 3" in str(found)
+
+
+def test_gaps_that_are_all_alike_leave_no_doubt():
+    assert compare_pair([0.5, 1.0, 1.5], [1.0, 1.5, 2.0]).t_p == 0.0
+
+
+@pytest.mark.parametrize(
+    ("losses", "reference", "message"),
+    [
+        ([0.1, 0.2], [0.1, 0.0], "`reference` must be positive .* got 0.0 for set 1"),
+        ([0.1, np.nan], [0.1, 0.2], "`losses` must be positive and finite, got nan"),
+        ([0.1, 0.2], [0.1], "the same data sets, two or more, got 2 and 1"),
+        ([0.1], [0.1], "two or more, got 1 and 1"),
+        ([[0.1, 0.2]], [0.1, 0.2], r"`losses` must have shape \(n_sets,\)"),
+    ],
+)
+def test_refusals(losses, reference, message):
+    with pytest.raises(ValueError, match=message):
+        compare_pair(losses, reference)

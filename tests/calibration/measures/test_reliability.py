@@ -227,19 +227,3 @@ def test_confidence_of_bins_covers_the_true_rate(level):
         truth = curve.mean_prob
         inside.append((curve.lower <= truth) & (truth <= curve.upper))
     assert np.mean(inside) == pytest.approx(level, abs=0.035)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"binning": "deciles"}, "`binning` must be one of 'frequency', 'width', 'iso"),
-        ({"bands": "error"}, "`bands` must be one of 'consistency', 'confidence', got"),
-        ({"level": 90}, r"`level` must lie in \(0, 1\), got 90"),
-        ({"level": 1.0}, r"`level` must lie in \(0, 1\), got 1.0"),
-        ({"n_bins": 0}, "`n_bins` must be at least 1, got 0"),
-        ({"n_resamples": 0}, "`n_resamples` must be at least 1, got 0"),
-    ],
-)
-def test_parameters_are_checked(options, message):
-    with pytest.raises(ValueError, match=message):
-        reliability_curve([0, 1], [0.2, 0.3], **options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from calibration import CalibrationWarning, IsotonicCalibrator, ScoreSummary
+from calibration import IsotonicCalibrator, ScoreSummary
 from calibration._kernels.trend_filter import trend_filter_path
 from calibration.monotone.elite import ELiTECalibrator
 
@@ -173,14 +173,6 @@ def test_few_rows_give_finite_answers(rng, n, price):
         assert np.isfinite(fitted.duality_gaps_).all()
         if n <= 3 and price == 0.0:
             assert fitted.weights_[0] == 1.0
-
-
-def test_one_class_is_a_smoothed_constant_and_leaves_no_path(data):
-    fitted = ELiTECalibrator().fit(*data)
-    with pytest.warns(CalibrationWarning, match="class 1 only"):
-        fitted.fit([0.1, 0.4, 0.6], [1, 1, 1])
-    np.testing.assert_allclose(fitted.predict([0.5]), 0.8)
-    assert not hasattr(fitted, "lambdas_")
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1.0, 1e300])

@@ -8,7 +8,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from calibration import (
-    CalibrationWarning,
     IsotonicCalibrator,
     ScoreSummary,
     brier_score,
@@ -218,16 +217,6 @@ def test_any_total_weight_gives_finite_answers(rng, total):
     enir = ENIRCalibrator().fit(rng.uniform(size=50), y, total * weight / weight.sum())
     assert enir.model_weights_.sum() == pytest.approx(1.0)
     assert np.isfinite(enir.map_.at).all()
-
-
-def test_degenerate_data_warn_and_forget_the_last_fit():
-    enir = ENIRCalibrator().fit([0.1, 0.2, 0.3, 0.4], [1, 0, 1, 0])
-    with pytest.warns(CalibrationWarning, match="class 1 only"):
-        enir.fit([0.2, 0.4], [1, 1])
-    assert enir.predict([0.3]).tolist() == [0.75]
-    assert enir.n_blocks_.tolist() == [1]
-    assert enir.model_weights_.tolist() == [1.0]
-    assert enir.penalties_.tolist() == [0.0]
 
 
 def test_repr_names_the_size():

@@ -108,19 +108,6 @@ def test_one_of_the_two_is_calibrated_at_any_n(rng):
     assert abs(np.mean(differences)) < 3.0 * error
 
 
-def test_weights_are_repetitions_to_the_bit(rng):
-    scores, y, _ = random_rows(rng, 100, "ties")
-    weight = rng.integers(0, 5, 100)
-    weighted = VennAbersCalibrator().fit(scores, y, weight)
-    repeated = VennAbersCalibrator().fit(
-        np.repeat(scores, weight), np.repeat(y, weight)
-    )
-    points = np.linspace(0, 1, 77)
-    np.testing.assert_array_equal(
-        weighted.predict_interval(points), repeated.predict_interval(points)
-    )
-
-
 @pytest.mark.parametrize(
     ("scores", "y"), [([0.2, 0.4, 0.9], [1, 1, 1]), ([0.4, 0.4, 0.4], [0, 1, 1])]
 )

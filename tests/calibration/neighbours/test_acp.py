@@ -207,9 +207,5 @@ def test_refused(rows):
         acp.predict([1.5], [[1.0, 2.0]])
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 3"):
         ACPCalibrator().fit([0.5, 3.0], [0, 1])
-    with pytest.raises(ValueError, match=r"`smoothing` must lie in \[0, inf\), got -1"):
-        ACPCalibrator(smoothing=-1).fit(scores, y)
-    with pytest.raises(ValueError, match=r"`scale` must be one of .* got 'odds'"):
-        ACPCalibrator(scale="odds").fit(scores, y)
     with pytest.raises(TypeError, match="`summary` must be a ScoreSummary, got list"):
         ACPCalibrator().fit_summary([0.1])

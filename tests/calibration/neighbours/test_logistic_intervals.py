@@ -143,9 +143,5 @@ def test_refused(rows):
         logistic_intervals(model, X, X[:, :2])
     with pytest.raises(ValueError, match="`X_train` must be finite, got NaN"):
         logistic_intervals(model, X * np.nan, X)
-    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1"):
-        logistic_intervals(model, X, X, coverage=1.0)
-    with pytest.raises(ValueError, match=r"`scale` must be one of .* got 'real'"):
-        logistic_intervals(model, X, X, scale="real")
     with pytest.raises(ValueError, match="`sample_weight` must be as long as the data"):
         logistic_intervals(model, X, X, sample_weight=[1.0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert import concatenate
 from localexpert.distribution.frame import Questions
@@ -42,6 +42,10 @@ def test_frames_where_nothing_or_many_intervals_are_asked_for(normal):
     assert list(frame.columns)[2:] == ["low_0.5", "high_0.5", "low_0.9", "high_0.9"]
     assert list(normal.to_frame(exceed=1e-3).columns)[2:] == ["p_above_0.001"]
     assert normal[:0].to_frame(exceed=1).shape == (0, 3)
+    risks = normal.to_frame(risk=[0.9, 0.995], tail="lower")
+    assert list(risks)[2:] == ["var_0.9", "es_0.9", "var_0.995", "es_0.995"]
+    assert_array_equal(risks["var_0.9"], normal.value_at_risk(0.9, "lower"))
+    assert_array_equal(risks["es_0.995"], normal.expected_shortfall(0.995, "lower"))
     assert len(Questions.of([0.1, 0.1 + 1e-15]).answers(normal)) == 4
 
 
@@ -51,6 +55,8 @@ def test_frames_where_nothing_or_many_intervals_are_asked_for(normal):
         ({"quantiles": [1.5]}, r"`quantiles` must lie in \[0, 1\], got 1.5"),
         ({"interval": 1.0}, r"`interval` must lie in \(0, 1\), got 1"),
         ({"exceed": np.nan}, "`exceed` must be finite"),
+        ({"risk": [0.9, 95]}, r"`risk` must lie in \(0, 1\), got 95"),
+        ({"tail": "both"}, "`tail` must be one of 'upper', 'lower', got 'both'"),
         ({"index": [1]}, "`index` must have a label for each of the 5 rows, got 1"),
     ],
 )

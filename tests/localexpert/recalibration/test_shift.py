@@ -28,6 +28,36 @@ def test_without_a_shift_rows_keep_their_weight(rng):
     assert found.effective_rows > 480.0
 
 
+def of_cells(rng, n):
+    return pd.DataFrame({"a": rng.choice(list("abc"), n), "b": rng.integers(0, 4, n)})
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.normal(size=(n, 4)),
+        lambda rng, n: of_cells(rng, n).assign(x=rng.normal(size=n)),
+        of_cells,
+        lambda rng, n: np.where(rng.uniform(size=(n, 9)) < 0.1, np.nan, 1.0).cumsum(1),
+    ],
+    ids=["numbers", "both", "cells", "gaps"],
+)
+def test_the_same_table_has_weights_of_one(rng, draw):
+    table = draw(rng, 1000)
+    found = shift_weights(table, table, random_state=0)
+    np.testing.assert_allclose(found.weight, 1.0, atol=0.02)
+    np.testing.assert_allclose(found.of(table), 1.0, atol=0.15)
+    # Of a part of the old rows that was drawn blindly, too.
+    part = table[:300]
+    assert shift_weights(table, part, random_state=0).effective_rows > 850.0
+
+
+def test_new_rows_that_are_few_different_ones(rng):
+    old = rng.normal(size=(60, 2))
+    found = shift_weights(old, np.repeat(old[:1], 60, axis=0), random_state=0)
+    assert found.effective_rows < 20.0
+
+
 def test_categories_and_gaps_tell_tables_apart(rng):
     def table(n, p, gaps):
         x = rng.normal(size=n)

@@ -53,6 +53,25 @@ def test_adapt_covers_rows_of_another_kind(scene):
     assert interval_coverage(y_new, smooth.predict_dist(X_new)) > 0.85
 
 
+def test_a_row_of_no_weight_has_the_same_forecast_alone(scene):
+    model, (X, y), (X_new, _) = scene
+    moved = adapt(model, X, y, X_new, weights=only_above_zero, random_state=0)
+    below = X[X["x"] < 0.0]
+    whole, one = moved.predict_dist(X), moved.predict_dist(below[:1])
+    first = int(np.flatnonzero(X["x"] < 0.0)[0])
+    np.testing.assert_allclose(
+        one.quantiles([0.1, 0.9]), whole[first].quantiles([0.1, 0.9]), rtol=1e-12
+    )
+
+
+def test_rows_that_stay_need_no_adapting(scene):
+    model, (X, y), _ = scene
+    same = adapt(model, X, y, X, random_state=0)
+    plain = recalibrate(model, X, y, random_state=0)
+    assert same.effective_rows_ >= 0.97 * len(X)
+    assert same.bound_ == pytest.approx(plain.bound_, rel=0.05)
+
+
 @pytest.mark.parametrize("method", ["conformal", "pit"])
 def test_adapt_covers_each_group(scene, method):
     model, (X, y), (X_new, y_new) = scene
@@ -78,6 +97,16 @@ def test_adapt_covers_each_group(scene, method):
 def only_night(X):
     """Return weights that are on a few rows of one group."""
     return np.where(X["b"] == "q", np.exp(6.0 * X["x"]), 1.0)
+
+
+def of_all_rows(X):
+    """Return weights that are cut off where few of the rows are."""
+    return np.minimum(by_first(X), np.quantile(by_first(X), 0.99))
+
+
+def only_above_zero(X):
+    """Return weights that are 0 where there is no new row."""
+    return np.where(X["x"] > 0.0, by_first(X), 0.0)
 
 
 def by_first(X):
@@ -125,7 +154,9 @@ def test_refusals(scene):
         (far, {}, r"`X_cal` .* 50 effective rows, got .* of 500"),
         (X_new[["x"]], {}, r"`X_new` must have 2 columns .* got 1"),
         (X_new, {"weights": lambda X: -np.ones(len(X))}, "weights that are not"),
+        (X_new, {"weights": lambda X: np.zeros(len(X))}, "must not return 0 for every"),
         (X_new, {"weights": lambda _: np.ones(3)}, "must return a finite number"),
+        (X_new, {"weights": of_all_rows}, "the same for a row alone .* for row "),
         (X_new, {"weights": [1.0]}, "`weights` must be ShiftWeights or callable"),
         (X_new, {"method": "none"}, "`method` must be one of"),
         (other, {"by": "b", "weights": by_first}, r"`X_new` must hold .*'p'.* got 'r'"),

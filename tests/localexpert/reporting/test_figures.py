@@ -18,7 +18,6 @@ from localexpert.reporting.differences import measure_feature
 from localexpert.reporting.evidence import Column, Training, recall_training
 from localexpert.reporting.groups import Grouping
 from localexpert.reporting.verdicts import SIGNIFICANT
-from localexpert.risk import value_at_risk
 from tests.forecasts import normal, of_values
 
 
@@ -82,7 +81,7 @@ class TestNumbers:
         assert found.calibration.test.share == pytest.approx(covered)
         assert found.check is model.check_
         for back, level in zip(found.back_tests, (0.9, 0.99), strict=True):
-            assert back.passed == (y > value_at_risk(dist, level)).sum()
+            assert back.passed == (y > dist.value_at_risk(level)).sum()
             assert back.chance == pytest.approx(1.0 - level, abs=1e-9)
         for group in found.groups:
             assert len(group.back_tests) == 2

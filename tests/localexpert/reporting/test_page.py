@@ -19,7 +19,6 @@ from localexpert import (
     report_figures,
 )
 from localexpert.reporting import pictures, report
-from localexpert.risk import value_at_risk
 from tests.forecasts import normal, of_values
 
 SCORES = "Means over the rows; less is better"
@@ -214,7 +213,7 @@ class TestNumbers:
     def test_groups_and_values_at_risk_are_counted(self, page, houses):
         dist, y = houses.model.predict_dist(houses.X), houses.y
         low, high = dist.interval(0.9).T
-        passed = y > value_at_risk(dist, 0.95)
+        passed = y > dist.value_at_risk(0.95)
         told = page.column("Coverage by group", "Literal")
         risks = page.column("Back-test of the value at risk", "Passed")
         assert risks["All rows"] == passed.mean()

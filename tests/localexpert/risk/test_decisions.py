@@ -1,7 +1,5 @@
 """Decisions against brute force over fine grids and against closed forms."""
 
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -117,24 +115,13 @@ def test_breaks_reach_the_integral(make):
     assert (best.expected_loss != expected_loss(ours, loss, action)).any()
 
 
-def test_results_cannot_be_changed(make):
-    ours = make("discrete")
-    order = newsvendor(ours, underage=1.0, overage=1.0)
-    with pytest.raises(FrozenInstanceError, match="action"):
-        order.action = 1.0
-    with pytest.raises(FrozenInstanceError, match="table"):
-        best_action(ours, asymmetric, [1.0]).table = None
-
-
 @pytest.mark.parametrize("name", ["underage", "overage"])
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
         (0.0, r"must be positive, got 0 in row 0\."),
         ([1.0, 1.0, -2.0, 1.0, 1.0], r"must be positive, got -2 in row 2\."),
-        (np.nan, "must be finite, got nan"),
         ([1.0, 2.0], r"must broadcast against the 5 rows"),
-        ("dear", "must be numeric"),
     ],
 )
 def test_bad_costs_are_named(make, name, cost, message):
@@ -156,10 +143,3 @@ def test_bad_costs_are_named(make, name, cost, message):
 def test_bad_actions_are_named(make, actions, message):
     with pytest.raises(ValueError, match=message):
         best_action(make("normal"), asymmetric, actions)
-
-
-def test_what_is_no_forecast_is_refused():
-    with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution"):
-        newsvendor(np.ones(3), underage=1.0, overage=1.0)
-    with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution"):
-        best_action(np.ones(3), asymmetric, [1.0])

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from localexpert.risk import (
-    exceedance,
-    expected_loss,
-    expected_shortfall,
-    probability_between,
-    value_at_risk,
-)
+from localexpert.risk import expected_loss
 from tests.forecasts import beside, of_values
 
 LOSSES = {
@@ -28,67 +22,22 @@ def test_probabilities_equal_the_shares_of_many_draws(forecast):
     low, high = forecast.ppf(0.2), forecast.ppf(0.7) + 0.1
     over = (draws > high).mean(axis=0)
     within = ((draws >= low) & (draws <= high)).mean(axis=0)
-    np.testing.assert_allclose(exceedance(forecast, high), over, atol=0.01)
-    np.testing.assert_allclose(
-        probability_between(forecast, low, high), within, atol=0.01
-    )
+    np.testing.assert_allclose(forecast.sf(high), over, atol=0.01)
+    np.testing.assert_allclose(forecast.prob_between(low, high), within, atol=0.01)
 
 
 def test_value_at_risk_and_shortfall_equal_those_of_many_draws(forecast):
     draws = np.sort(forecast.rvs(40_000, random_state=1), axis=0)
     n_tail = len(draws) // 10
     for tail, beyond in (("upper", draws[-n_tail:]), ("lower", draws[:n_tail])):
-        shortfall = expected_shortfall(forecast, 0.9, tail)
-        v = value_at_risk(forecast, 0.9, tail)
+        shortfall = forecast.expected_shortfall(0.9, tail)
+        v = forecast.value_at_risk(0.9, tail)
         # The tail's own spread, and that of the share of draws in it.
         variance = beyond.var(axis=0) + (beyond.mean(axis=0) - v) ** 2
         error = 4.0 * np.sqrt(variance / n_tail) + 1e-12
         assert (abs(shortfall - beyond.mean(axis=0)) < error).all()
         outside = draws > v if tail == "upper" else draws < v
         assert (outside.mean(axis=0) < 0.11).all()
-
-
-def test_normal_measures_have_their_closed_forms(normal):
-    ours, expected = normal
-    mean, sd = expected.mean(), expected.std()
-    level = np.array([0.5, 0.8, 0.9, 0.95, 0.99])
-    z = stats.norm.ppf(level)
-    upper, lower = (value_at_risk(ours, level, tail) for tail in ("upper", "lower"))
-    np.testing.assert_allclose(upper, mean + z * sd, atol=2e-3)
-    np.testing.assert_allclose(lower, mean - z * sd, atol=2e-3)
-    excess = stats.norm.pdf(z) / (1.0 - level) * sd
-    upper = expected_shortfall(ours, level)
-    np.testing.assert_allclose(upper, mean + excess, atol=2e-3)
-    lower = expected_shortfall(ours, level, "lower")
-    np.testing.assert_allclose(lower, mean - excess, atol=2e-3)
-
-
-def test_the_measures_are_those_of_the_distribution(forecast):
-    low, high = np.linspace(-1.0, 0.0, 5), 2.0
-    np.testing.assert_array_equal(exceedance(forecast, low), forecast.sf(low))
-    np.testing.assert_array_equal(
-        probability_between(forecast, low, high), forecast.prob_between(low, high)
-    )
-    for tail in ("upper", "lower"):
-        v = value_at_risk(forecast, 0.9, tail)
-        np.testing.assert_array_equal(v, forecast.value_at_risk(0.9, tail))
-        shortfall = expected_shortfall(forecast, 0.9, tail)
-        np.testing.assert_allclose(
-            shortfall, forecast.expected_shortfall(0.9, tail), rtol=1e-14
-        )
-
-
-def test_arguments_broadcast_against_the_rows(forecast):
-    level = np.array([[0.6], [0.9], [0.99]]) * np.linspace(0.9, 1.0, 5)
-    for measure in (value_at_risk, expected_shortfall):
-        full = measure(forecast, level)
-        assert full.shape == (3, 5)
-        for i in range(5):
-            one = measure(forecast[i], level[1, i])
-            np.testing.assert_allclose(one, full[1, i : i + 1], rtol=1e-12)
-    assert exceedance(forecast, [[0.0], [1.0]]).shape == (2, 5)
-    assert probability_between(forecast, -np.inf, [[0.0], [1.0]]).shape == (2, 5)
-    assert (probability_between(forecast, -np.inf, np.inf) == 1.0).all()
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -228,21 +177,6 @@ def test_units_of_y_do_not_matter(make, name):
 def refuse(error, message, function, *args, **options):
     with pytest.raises(error, match=message):
         function(*args, **options)
-
-
-def test_bad_arguments_are_named(make):
-    ours = make("normal")
-    refuse(TypeError, r"`dist` must be a Pred.*ndarray", exceedance, np.ones(3), 1.0)
-    refuse(ValueError, r"`threshold` must not be NaN", exceedance, ours, np.nan)
-    refuse(ValueError, r"`threshold` must broadcast", exceedance, ours, [1.0, 2.0])
-    crossed = r"`low` must not be above `high`, got 2 and 1\."
-    refuse(ValueError, crossed, probability_between, ours, 2.0, 1.0)
-    for measure in (value_at_risk, expected_shortfall):
-        for level in (0.0, 1.0, -0.5, 95):
-            message = rf"`level` must lie in \(0, 1\), got {level:g}\."
-            refuse(ValueError, message, measure, ours, level)
-            refuse(ValueError, message, measure, ours, [0.5, level, 0.5, 0.5, 0.5])
-        refuse(ValueError, "`tail` must be one of", measure, ours, 0.9, "left")
 
 
 def test_bad_losses_are_named(make):

@@ -1,0 +1,582 @@
+"""Every check of what a user passes in, and the wording of every refusal and label.
+
+A message names the parameter in backticks, the rule, and the value got.
+"""
+
+import numbers
+import os
+import re
+import reprlib
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.exceptions import CalibrationWarning
+from calibration.typing import Float64Array, Int64Array
+
+# Longer names are cut, for a label that fills a picture leaves none of it.
+_LONGEST_LABEL = 40
+
+
+def show(value: Any) -> str:
+    """Return a number as text that reads back as the number, for one out of bounds.
+
+    Six digits where they are all: a bound that is missed by less must not be shown as
+    if it were met.
+    """
+    text = f"{value:g}"
+    return text if float(text) == float(value) else repr(float(value))
+
+
+def plain_label(text: object, most: int = _LONGEST_LABEL) -> str:
+    r"""Return a user's text as matplotlib may write it: one line, and no formula.
+
+    A dollar is escaped once, whoever did it. Long texts lose their middle, for names
+    often differ at their ends. Labels that begin with an underscore would be left out
+    of legends, so a space goes before it.
+    """
+    words = " ".join(str(text).split())
+    if len(words) > most:
+        tail = (most - 1) // 2
+        words = f"{words[: most - 1 - tail]}\u2026{words[len(words) - tail :]}"
+    words = re.sub(r"(?<!\\)\$", r"\\$", words)
+    return f" {words}" if words.startswith("_") else words
+
+
+# What a cell of an array of objects may be: Decimal is no Real to Python.
+_NUMBERS = (numbers.Real, np.bool_, Decimal)
+_GAPS = ("NoneType", "NAType", "NaTType")
+
+
+def as_numbers(values: ArrayLike, name: str) -> Float64Array:
+    """Return numbers in any container and shape as float64; what is missing is NaN.
+
+    None, pandas' NA and NaT, and masked values are missing. Texts are refused, even
+    those of digits: they may be codes, and are as a rule a mistake.
+    """
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            return _read_cells(array, name)
+    except (ValueError, OverflowError) as error:
+        msg = f"`{name}` must be numeric: {str(error).rstrip('.')}."
+        raise ValueError(msg) from error
+    if array.dtype.kind in "SUT" and array.size:
+        return _read_cells(array.astype(object), name)
+    if array.dtype.kind not in "biuf":
+        msg = f"`{name}` must be numeric, got dtype {array.dtype}."
+        raise TypeError(msg)
+    return np.asarray(array, dtype=np.float64)
+
+
+def is_gap(cell: Any) -> bool:
+    """Say whether a cell stands for nothing: None, NaN, NA, NaT."""
+    is_nan = isinstance(cell, float | np.floating) and cell != cell  # noqa: PLR0124
+    return is_nan or type(cell).__name__ in _GAPS
+
+
+def find_no_number(cells: NDArray[np.object_]) -> int | None:
+    """Return the place of the first cell that is neither a number nor missing."""
+    strange = {
+        kind
+        for kind in set(map(type, cells.flat))
+        if not issubclass(kind, _NUMBERS) and kind.__name__ not in _GAPS
+    }
+    if not strange:
+        return None
+    return next(i for i, cell in enumerate(cells.flat) if type(cell) in strange)
+
+
+def _read_cells(cells: NDArray[np.object_], name: str) -> Float64Array:
+    """Return an array of objects, all numbers or missing, as float64."""
+    place = find_no_number(cells)
+    if place is not None:
+        indices = [int(i) for i in np.unravel_index(place, cells.shape)]
+        where = f" at position {', '.join(map(str, indices))}" if indices else ""
+        cell = cells.flat[place]
+        got = reprlib.repr(cell)
+        if not indices and not isinstance(cell, str):
+            msg = f"`{name}` must be an array or a list of numbers, got {got}."
+            raise TypeError(msg)
+        cure = "; convert texts to numbers first" if _is_numeral(cell) else ""
+        msg = f"`{name}` must be numeric, got {got}{where}{cure}."
+        raise TypeError(msg)
+    # NA and NaT are no numbers to numpy; None is.
+    known = [np.nan if type(cell).__name__ in _GAPS else cell for cell in cells.ravel()]
+    return np.array(known, dtype=np.float64).reshape(cells.shape)
+
+
+def _is_numeral(cell: Any) -> bool:
+    """Say whether a cell is a text that reads as a number."""
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(cell, str)
+
+
+def check_vector(values: ArrayLike, name: str) -> Float64Array:
+    """Return `values` as a finite, contiguous float64 vector of shape (n,), n >= 1.
+
+    A column of shape (n, 1) is accepted, as scikit-learn's users expect.
+    """
+    array = as_numbers(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        msg = f"`{name}` must have shape (n,) or (n, 1), got shape {array.shape}."
+        raise ValueError(msg)
+    if array.size == 0:
+        msg = f"`{name}` must hold at least one value, got an empty array."
+        raise ValueError(msg)
+    vector = np.ascontiguousarray(array)
+    finite = np.isfinite(vector)
+    if not finite.all():
+        place = int(np.argmin(finite))
+        msg = f"`{name}` must be finite, got {vector[place]} at position {place}."
+        raise ValueError(msg)
+    return vector
+
+
+def count_rows(table: Any) -> int:
+    """Return the number of rows of what has rows, -1 of anything else."""
+    has_shape = hasattr(table, "shape")
+    if isinstance(table, str | bytes) or (isinstance(table, Mapping) and not has_shape):
+        return -1
+    if hasattr(table, "__array__") and not has_shape:
+        table = np.asarray(table)
+    shape = getattr(table, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else -1
+    return len(table) if hasattr(table, "__len__") else -1
+
+
+def check_same_length(n: int, name: str, other_n: int, other_name: str) -> None:
+    """Refuse two arguments of different length."""
+    if n != other_n:
+        msg = (
+            f"`{other_name}` must be as long as {name.strip('`')}, "
+            f"got {other_n} and {n} values."
+        )
+        raise ValueError(msg)
+
+
+def check_in_unit(low: float, high: float, name: str) -> None:
+    """Refuse values, given by their least and greatest, outside [0, 1]."""
+    if low < 0.0 or high > 1.0:
+        value = low if low < 0.0 else high
+        msg = f"`{name}` must lie in [0, 1], got {show(value)}."
+        raise ValueError(msg)
+
+
+def check_span(low: float, high: float, name: str) -> None:
+    """Refuse values, given by their least and greatest, whose range overflows."""
+    with np.errstate(over="ignore"):
+        span = high - low
+    if not np.isfinite(span):
+        msg = f"`{name}` must span a finite range, got {show(low)} to {show(high)}."
+        raise ValueError(msg)
+
+
+_MOST_WEIGHT = 2.0**53
+# Below it floats lose digits.
+_LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
+# Rows count for too little where their weights add up to less than this share of their
+# number, or to less than two rows while the mean weight is below a half.
+_LIGHT_SHARE, _FEW_ROWS, _LIGHT_MEAN = 0.1, 2.0, 0.5
+_told_of_light: ContextVar[bool] = ContextVar("told_of_light", default=False)
+
+
+def check_weights(
+    sample_weight: ArrayLike | None, n: int, name: str = "sample_weight"
+) -> Float64Array:
+    """Return non-negative weights, not all zero, of length `n`; ones if None.
+
+    Their sum is at most 2^53: beyond it floats do not tell a row more from none.
+    """
+    if sample_weight is None:
+        return np.ones(n)
+    weights = check_vector(sample_weight, name)
+    check_same_length(n, "the data", len(weights), name)
+    if weights.min() < 0.0:
+        place = int(np.argmin(weights))
+        msg = (
+            f"`{name}` must not be negative, "
+            f"got {show(weights[place])} at position {place}."
+        )
+        raise ValueError(msg)
+    if weights.max() == 0.0:
+        msg = f"`{name}` must not be zero everywhere, got only zeros."
+        raise ValueError(msg)
+    if weights.max() < _LEAST_WEIGHT:
+        msg = (
+            f"`{name}` must reach {_LEAST_WEIGHT:.3g} somewhere, "
+            f"got at most {weights.max():g}; multiply all by a constant."
+        )
+        raise ValueError(msg)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total > _MOST_WEIGHT:
+        place = int(np.argmax(weights))
+        msg = (
+            f"`{name}` must add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows, "
+            f"got {weights[place]:g} at position {place}; divide all by a constant."
+        )
+        raise ValueError(msg)
+    return weights
+
+
+def warn_of_light(weights: Float64Array, stacklevel: int = 2) -> None:
+    """Warn of weights that make next to nothing of the rows, such as 1 / n.
+
+    A weight is a number of repetitions, and whatever is learned is as vague as from as
+    many rows as the weights add up to. True shares of rows, a half on average, pass.
+    """
+    if _told_of_light.get():
+        return
+    held, total = int(np.count_nonzero(weights)), float(weights.sum())
+    if total >= max(_LIGHT_SHARE * held, min(_FEW_ROWS, _LIGHT_MEAN * held)):
+        return
+    msg = (
+        f"`sample_weight` counts repetitions, and {held} rows add up to {total:.3g}: "
+        "what is learned is as vague as from so few. To count each row as one on "
+        f"average, multiply by {held / total:.4g} (their number / the sum)."
+    )
+    warnings.warn(msg, CalibrationWarning, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def told_of_light() -> Iterator[None]:
+    """Let fits within a fit, which has said so for all, not warn of light weights."""
+    token = _told_of_light.set(True)
+    try:
+        yield
+    finally:
+        _told_of_light.reset(token)
+
+
+def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
+    """Return labels coded 0/1 as booleans, True for 1."""
+    labels = check_vector(y, name)
+    ones: NDArray[np.bool_] = labels == 1.0
+    valid = ones | (labels == 0.0)
+    if not valid.all():
+        place = int(np.argmin(valid))
+        msg = (
+            f"`{name}` must hold the two classes coded 0 and 1, "
+            f"got {show(labels[place])} at position {place}."
+        )
+        raise ValueError(msg)
+    return ones
+
+
+def check_probabilities(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
+    """Return probabilities as a float64 vector."""
+    probabilities = check_vector(y_prob, name)
+    check_in_unit(float(probabilities.min()), float(probabilities.max()), name)
+    return probabilities
+
+
+def check_forecasts(
+    y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.bool_], Float64Array, Float64Array]:
+    """Return labels, probabilities and weights (ones if None) of equal length."""
+    try:
+        ones = check_labels(y_true, "y_true")
+    except ValueError as error:
+        if not _are_labels(y_prob):
+            raise
+        msg = f"{error} `y_prob` holds only 0 and 1: are the two swapped?"
+        raise ValueError(msg) from error
+    probabilities = check_probabilities(y_prob)
+    check_same_length(len(ones), "`y_true`", len(probabilities), "y_prob")
+    return ones, probabilities, check_weights(sample_weight, len(ones))
+
+
+def _are_labels(y: ArrayLike) -> bool:
+    """Say whether a vector could pass for labels."""
+    try:
+        check_labels(y)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# Of the sum of a row: float32 probabilities of a thousand classes are off by less.
+_ROUNDING = 1e-5
+
+
+def check_table(scores: ArrayLike, name: str) -> Float64Array:
+    """Return finite scores of shape (n, k), k >= 2."""
+    table = np.ascontiguousarray(as_numbers(scores, name))
+    if table.ndim != 2 or table.shape[1] < 2:
+        msg = f"`{name}` must have shape (n, k), k >= 2, got shape {table.shape}."
+        raise ValueError(msg)
+    if len(table) == 0:
+        msg = f"`{name}` must hold at least one row, got none."
+        raise ValueError(msg)
+    check_finite(table, name)
+    return table
+
+
+def check_finite(table: Float64Array, name: str) -> None:
+    """Refuse what is not finite in a table (n, k)."""
+    finite = np.isfinite(table)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        msg = (
+            f"`{name}` must be finite, got {table[row, column]} in row {row}, "
+            f"column {column}."
+        )
+        raise ValueError(msg)
+
+
+def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
+    """Return probabilities of shape (n, k), k >= 2, whose rows sum to 1."""
+    table = check_table(y_prob, name)
+    check_in_unit(float(table.min()), float(table.max()), name)
+    sums = table.sum(axis=1)
+    row = int(np.argmax(np.abs(sums - 1.0)))
+    if abs(sums[row] - 1.0) > _ROUNDING:
+        got = f"{show(sums[row])} in row {row}"
+        msg = f"`{name}` must have rows that sum to 1, got {got}."
+        raise ValueError(msg)
+    return table
+
+
+def check_columns(
+    y: ArrayLike, k: int, classes: ArrayLike | None = None, name: str = "y"
+) -> Int64Array:
+    """Return the column of each label, shape (n,): its number, or its place in names.
+
+    Without `classes` labels are numbers from 0 to k - 1; with them any that they name.
+    """
+    if classes is not None:
+        return _find_names(y, check_class_names(classes, k), name)
+    if np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
+        msg = (
+            f"`classes` must name the columns where `{name}` holds texts, "
+            f"got None and {str(first)!r}."
+        )
+        raise TypeError(msg)
+    labels = check_vector(y, name)
+    valid = (labels >= 0.0) & (labels < k) & (labels == np.floor(labels))
+    if not valid.all():
+        place = int(np.argmin(valid))
+        msg = (
+            f"`{name}` must hold column numbers from 0 to {k - 1}, or `classes` must "
+            f"name the columns, got {show(labels[place])} at position {place}."
+        )
+        raise ValueError(msg)
+    return labels.astype(np.int64)
+
+
+def check_class_forecasts(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None = None,
+) -> tuple[NDArray[Any], Float64Array, Float64Array]:
+    """Return labels, forecasts and weights (ones if None), of two classes or more.
+
+    Forecasts (n,) or (n, 1) are chances of class 1 and have labels of truth values;
+    forecasts (n, k) have labels that are column numbers.
+    """
+    forecasts = as_numbers(y_prob, "y_prob")
+    if forecasts.ndim < 2 or forecasts.shape[1:] == (1,):
+        ones = (
+            y_true if classes is None else check_columns(y_true, 2, classes, "y_true")
+        )
+        return check_forecasts(ones, forecasts, sample_weight)
+    rows = check_rows(forecasts)
+    columns = check_columns(y_true, rows.shape[1], classes, "y_true")
+    check_same_length(len(columns), "`y_true`", len(rows), "y_prob")
+    return columns, rows, check_weights(sample_weight, len(rows))
+
+
+def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
+    """Return the names of k columns, all different."""
+    if count_rows(classes) < 0 or np.ndim(classes) != 1:
+        msg = f"`classes` must be a list of names, got {reprlib.repr(classes)}."
+        raise TypeError(msg)
+    names: list[Any] = np.asarray(classes).tolist()
+    if len(names) != k or len(set(names)) != k:
+        msg = (
+            f"`classes` must name each of the {k} columns once, "
+            f"got {reprlib.repr(names)}."
+        )
+        raise ValueError(msg)
+    return names
+
+
+def _find_names(y: ArrayLike, names: list[Any], name: str) -> Int64Array:
+    """Return the place of each label among the names."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or labels.size == 0:
+        msg = (
+            f"`{name}` must be labels of shape (n,), n >= 1, got shape {labels.shape}."
+        )
+        raise ValueError(msg)
+    try:
+        held, inverse = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        msg = f"`{name}` must hold labels of one kind, got {error}."
+        raise TypeError(msg) from error
+    places = {label: place for place, label in enumerate(names)}
+    columns = np.array([places.get(label, -1) for label in held.tolist()])
+    if columns.min() < 0:
+        strange = held.tolist()[int(np.argmin(columns))]
+        msg = f"`{name}` must hold labels that `classes` names, got {strange!r}."
+        raise ValueError(msg)
+    return columns.astype(np.int64)[inverse]
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of the named choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        msg = f"`{name}` must be one of {listed}, got {value!r}."
+        raise ValueError(msg)
+
+
+def is_auto(value: Any) -> bool:
+    """Say whether a parameter is left to us; an array has no answer to ``==``."""
+    return isinstance(value, str) and value == "auto"
+
+
+def check_integer(value: Any, name: str, least: int) -> int:
+    """Return an integer parameter that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        msg = f"`{name}` must be an integer, got {value!r}."
+        raise TypeError(msg)
+    if value < least:
+        msg = f"`{name}` must be at least {least}, got {value}."
+        raise ValueError(msg)
+    return int(value)
+
+
+def check_verbose(value: Any) -> int:
+    """Return how much is to be told: True is 1 and False is 0, as in scikit-learn."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return check_integer(value, "verbose", 0)
+
+
+def check_n_jobs(value: Any) -> None:
+    """Refuse what is no number of jobs: None, or an integer that is not 0."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        msg = f"`n_jobs` must be an integer or None, got {value!r}."
+        raise TypeError(msg)
+    if value == 0:
+        msg = "`n_jobs` must not be 0, got 0."
+        raise ValueError(msg)
+
+
+def check_optional_seed(value: Any, name: str = "random_state") -> None:
+    """Refuse what is no seed: None, or an integer from 0 on."""
+    if value is not None:
+        check_integer(value, name, 0)
+
+
+def make_rng(random_state: Any, name: str = "random_state") -> np.random.Generator:
+    """Return the generator that a seed stands for."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"`{name}` must be None, an integer from 0 on, or a numpy Generator, "
+            f"got {reprlib.repr(random_state)}."
+        )
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(msg) from error
+
+
+def check_callable(value: Any, name: str) -> None:
+    """Refuse what cannot be called."""
+    if not callable(value):
+        msg = f"`{name}` must be a function, got {reprlib.repr(value)}."
+        raise TypeError(msg)
+
+
+def check_mapping(value: Any, name: str, held: str) -> None:
+    """Refuse what has no names for what it holds."""
+    if not isinstance(value, Mapping):
+        msg = f"`{name}` must be a mapping of {held}, got {reprlib.repr(value)}."
+        raise TypeError(msg)
+
+
+def check_list(values: Any, name: str, held: str) -> list[Any]:
+    """Return what is listed; a text is one thing, not a list of letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        msg = f"`{name}` must be a list of {held}, got {reprlib.repr(values)}."
+        raise TypeError(msg)
+    return list(values)
+
+
+def check_path(path: Any, name: str = "path") -> Path:
+    """Return the path that a text or a path-like names."""
+    try:
+        return Path(os.fsdecode(path))
+    except TypeError as error:
+        msg = f"`{name}` must be a path, got {reprlib.repr(path)}."
+        raise TypeError(msg) from error
+
+
+def check_ax(ax: Any, name: str = "ax") -> None:
+    """Refuse what is neither None nor one of matplotlib's Axes."""
+    if ax is not None and not hasattr(ax, "get_figure"):
+        msg = f"`{name}` must be one of matplotlib's Axes, got {reprlib.repr(ax)}."
+        raise TypeError(msg)
+
+
+def check_flag(value: Any, name: str, wanted: str = "True or False") -> None:
+    """Refuse a value that is no truth value."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"`{name}` must be {wanted}, got {value!r}."
+        raise TypeError(msg)
+
+
+def check_number(
+    value: Any,
+    name: str,
+    low: float,
+    high: float = np.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool | None = None,
+) -> float:
+    """Return a real parameter in [low, high], without the ends that are open.
+
+    Few formulas are made for infinity: as an upper end it is open unless told.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        msg = f"`{name}` must be a real number, got {value!r}."
+        raise TypeError(msg)
+    number = float(value)
+    open_high = high == np.inf if open_high is None else open_high
+    above = number > low if open_low else number >= low
+    below = number < high if open_high else number <= high
+    if not (above and below):
+        left = "(" if open_low else "["
+        right = ")" if open_high else "]"
+        msg = f"`{name}` must lie in {left}{low:g}, {high:g}{right}, got {value!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_level(value: Any, name: str) -> float:
+    """Return a probability level strictly between 0 and 1."""
+    return check_number(value, name, 0.0, 1.0, open_low=True, open_high=True)
