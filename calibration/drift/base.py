@@ -18,6 +18,7 @@ from calibration.base.calibrators import forget_fit
 from calibration.drift.advice import Advice
 from calibration.drift.evidence import ERRORS, shift_interval
 from calibration.exceptions import CalibrationWarning
+from calibration.storage import Saved
 from calibration.typing import Float64Array
 
 # Rows of a first batch that a tolerance can be learned from.
@@ -30,7 +31,7 @@ _LEAST_CHANCE = 1e-9
 _SPANS, _RECOGNISED = 64, 500
 
 
-class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
+class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
     """Base of monitors: e-values batch by batch, their record, and the alarm.
 
     A batch's rows are kept as what adds up over batches: counts, likelihoods,

@@ -24,7 +24,6 @@ from calibration.drift.evidence import (
     likeliest_start,
     shift_likelihoods,
 )
-from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -34,7 +33,7 @@ SIZES = np.array([0.15, 0.3, 0.6, 1.2])
 _CELLS, _ALL_CELLS = 50, 1000
 
 
-class CalibrationMonitor(Saved, DriftMonitor):
+class CalibrationMonitor(DriftMonitor):
     r"""An alarm for probabilities that no longer mean what they say.
 
     Fed with batches of probabilities and outcomes as they come; after each one an

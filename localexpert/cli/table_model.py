@@ -17,7 +17,7 @@ from localexpert.reading.messages import refuse, refusing
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.evidence import recall_training
-from localexpert.storage.load import load, save
+from localexpert.storage import load, save
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ from localexpert.monitor.pit import (
     gains_of_bins,
     shift_likelihoods_of_bins,
 )
-from localexpert.storage.saved import SavedModel
 
 # Shifts that are looked for, in deviations of a forecast, and times these in log-odds.
 _SIZES = np.array([0.1, 0.2, 0.4, 0.8])
@@ -51,7 +50,7 @@ _LEARNED = (
 )
 
 
-class ForecastMonitor(SavedModel, DriftMonitor):
+class ForecastMonitor(DriftMonitor):
     r"""An alarm for forecasts that no longer hold.
 
     Fed with batches of distributions and outcomes as they come; after each one an

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -37,7 +38,7 @@ MB = 2**20
 def forge(*nodes):
     """Nodes of a calibrator with the last of these as an attribute."""
     n = len(nodes)
-    return [*nodes, ["dict", "dict", "x", [n - 1]], ["object", PLATT, [n]]]
+    return [*nodes, ["builtins.dict", "x", [n - 1]], ["object", PLATT, [n]]]
 
 
 def table(values):
@@ -106,7 +107,7 @@ def test_150_damaged_files_are_refused_or_harmless(sound, tmp_path):
 
 
 JUNK = [
-    *(None, True, -1, 0, 10**30, 1e308, "", "os", "dict", "object", "call", "make"),
+    *(None, True, -1, 0, 10**30, 1e308, "", "os", "object", "call", "sklearn.Tree"),
     *([], {}, [0], [-1], [10**6], [True], [[0]], "builtins.eval", "<f8", "|O"),
 ]
 
@@ -139,13 +140,16 @@ def test_nodes_and_numbers_that_are_made_up(sound, tmp_path):
     assert n_refused > 50
 
 
-def colliding(kind="list"):
-    return [kind, *(i * PRIME for i in range(2000))]
+def colliding(kind, *first):
+    return [f"{kind}", *first, *(i * PRIME for i in range(2000))]
 
 
-ZEROS, ZERO_BYTES = table(np.zeros(MB))
-INSTANT, INSTANT_BYTES = table(np.array(0, dtype="M8[ns]"))
-ZONE = "dateutil//etc/passwd"
+ZEROS, ZERO_BYTES = table(np.zeros((MB // 8, 8)))
+BOOSTER = ["lightgbm.Booster", [9]]
+GROWN = ["builtins.dict", "_fit_X", [0], "n_features_in_", 8, "_fit_method", "kd_tree"]
+GROWN += ["leaf_size", 9, "effective_metric_", "euclidean"]
+GROWN += ["effective_metric_params_", [1], "_sklearn_version", sklearn.__version__]
+NEIGHBOURS = ["object", "sklearn.neighbors._unsupervised.NearestNeighbors"]
 UNSOUND = {
     # What would run, or be imported.
     "os.system": (forge(["function", "os.system"]), b"", "os.system.* not trusted"),
@@ -160,8 +164,8 @@ UNSOUND = {
         "not trusted",
     ),
     "a class that is called": (forge(["call", PLATT, None]), b"", "not trusted"),
-    "a file": (forge(["make", "open", "x"]), b"", "makes no sense"),
-    "no model": ([["list", 1, 2]], b"", "only models of calibration"),
+    "a file": (forge(["builtins.open", "x"]), b"", "makes no sense"),
+    "no model": ([["builtins.list", 1, 2]], b"", "only models of calibration"),
     "a model of others": (
         [["object", "sklearn.svm.SVC", None]],
         b"",
@@ -174,38 +178,26 @@ UNSOUND = {
     "many texts": (b"[" + b'"ab",' * (4 * MB) + b"0]", b"", "bytes of memory"),
     "one array many times": (forge(*[ZEROS] * 400), ZERO_BYTES, "bytes of memory"),
     "copies of one array": (
-        forge(ZEROS, *[["list", *[[i]] * 99] for i in range(9)], ["make", "set", [9]]),
+        forge(ZEROS, *[["builtins.bytes", [0]]] * 400),
         ZERO_BYTES,
         "bytes of memory",
     ),
-    "a long range": (forge(["make", "range", 0, 10**15, 1]), b"", "range of more"),
-    "an index of a range": (
-        forge(["make", "pandas", "RangeIndex", 0, 10**15, 1]),
-        b"",
-        "range of more",
+    "copies of copies": (
+        forge(ZEROS, *[["builtins.list", *[[i]] * 99] for i in range(9)], BOOSTER),
+        ZERO_BYTES,
+        "bytes of memory",
     ),
-    "a fraction of a text": (
-        forge(["make", "fraction", "1e999999999", 1]),
-        b"",
-        "fraction of what",
+    "trees of one table of rows": (
+        forge(ZEROS, ["builtins.dict"], GROWN, *[[*NEIGHBOURS, [2]]] * 400),
+        ZERO_BYTES,
+        "bytes of memory",
     ),
     # What is slow to find.
-    "a set": (forge(colliding("set")), b"", "same hash"),
-    "a frozenset": (forge(colliding("frozenset")), b"", "same hash"),
-    "keys": (
-        forge(
-            ["dict", "dict", *np.ravel([[i * PRIME, 0] for i in range(99)]).tolist()]
-        ),
-        b"",
-        "same hash",
-    ),
+    "a set": (forge(colliding("builtins.set")), b"", "same hash"),
+    "a frozenset": (forge(colliding("builtins.frozenset")), b"", "same hash"),
+    "keys": (forge(colliding("builtins.dict")), b"", "same hash"),
     "an array of objects": (
-        forge(["objects", False, 1, 2000, *colliding()[1:]]),
-        b"",
-        "same hash",
-    ),
-    "an index": (
-        forge(colliding(), ["make", "pandas", "Index", [0], "object"]),
+        forge(colliding("numpy.ndarray", False, 1, 2000)),
         b"",
         "same hash",
     ),
@@ -218,28 +210,16 @@ UNSOUND = {
     "wide items": (forge(["array", "S99999999", "C", False, 0, 0]), b"", "other bytes"),
     "no items": (forge(["array", "|V0", "C", False, 0, 9]), b"", "other bytes"),
     # Nodes that come later, or are none.
-    "itself": (forge(["list", [0]]), b"", "makes no sense"),
-    "before the first": (forge(["list", [-1]]), b"", "makes no sense"),
-    "a dict for a node": (forge(["list", {}]), b"", "makes no sense"),
-    "half a pair": (forge(["dict", "dict", "a"]), b"", "makes no sense"),
-    # Other files.
-    "a zone of pandas": (
-        forge(["make", "pandas", "dtype", f"datetime64[ns, {ZONE}]"]),
-        b"",
-        "time zone of dateutil",
-    ),
-    "a zone of a time": (
-        forge(INSTANT, ["make", "pandas", "Timestamp", [0], ZONE]),
-        INSTANT_BYTES,
-        "time zone of dateutil|makes no sense",
-    ),
-    "a zone by a path": (forge(["make", "zone", "../../etc/passwd"]), b"", "no sense"),
+    "itself": (forge(["builtins.list", [0]]), b"", "a node 0 that is none"),
+    "before the first": (forge(["builtins.list", [-1]]), b"", "a node -1 that is none"),
+    "a dict for a node": (forge(["builtins.list", {}]), b"", "makes no sense"),
+    "half a pair": (forge(["builtins.dict", "a"]), b"", "makes no sense"),
     # States of random numbers.
     "a generator": (
         forge(
-            ["dict", "dict", "pos", 10**9],
-            ["dict", "dict", "bit_generator", "MT19937", "state", [0]],
-            ["make", "RandomState", [1]],
+            ["builtins.dict", "pos", 10**9],
+            ["builtins.dict", "bit_generator", "MT19937", "state", [0]],
+            ["numpy.RandomState", [1]],
         ),
         b"",
         "whose place is none",
@@ -258,12 +238,11 @@ def test_forged_files_are_refused_soon_and_in_little(kind, tmp_path):
     assert memory < 300 * MB
 
 
-@pytest.mark.parametrize("kind", ["set", "dict"])
+@pytest.mark.parametrize("kind", ["builtins.set", "builtins.dict"])
 def test_what_is_found_by_hashes_is_counted(kind, tmp_path):
-    head = ["dict", "dict"] if kind == "dict" else ["set"]
-    nodes = forge([*head, *range(10**6, 10**6 + 400_000)])
+    nodes = forge([kind, *range(10**6, 10**6 + 400_000)])
     message, memory = refusal_of(tmp_path / "x.zip", nodes, max_memory=60 * MB)
-    assert "found by hashes" in message
+    assert "items in its description" in message
     assert memory < 100 * MB
 
 
@@ -396,12 +375,11 @@ def test_the_limit_can_be_raised_and_lowered(tmp_path):
 
 
 def test_whatever_is_saved_is_within_the_limit(tmp_path):
-    """Zeros that pack to nothing, and equal arrays of which there are few copies."""
-    model = PlattCalibrator().fit([0.1, 0.4, 0.3, 0.8], [0, 1, 0, 1])
-    model.x = [np.zeros(MB // 2) for _ in range(90)]
+    """Zeros pack to nothing: they are not packed then."""
+    model = PlattCalibrator()
+    model.x = np.zeros(4 * MB)
     model.save(tmp_path / "model.zip")
-    assert (tmp_path / "model.zip").stat().st_size < 40 * MB
-    assert load(tmp_path / "model.zip").x[89].sum() == 0.0
+    assert load(tmp_path / "model.zip").x.sum() == 0.0
 
 
 def test_a_description_is_plain_json(sound):
