@@ -119,18 +119,36 @@ def test_weights_are_repetitions_and_fit_begins_anew(rng, kind):
 
 
 @KINDS
-def test_a_loaded_monitor_goes_on_and_many_batches_take_little_room(
-    rng, kind, tmp_path
+@pytest.mark.parametrize("way", ["file", "JSON"])
+def test_a_kept_monitor_goes_on_and_many_batches_take_little_room(
+    rng, kind, way, tmp_path
 ):
     monitor = watch(rng, kind, "shift", batches=150, n=60, at=147)
-    monitor.save(tmp_path / "monitor.zip")
-    assert os.path.getsize(tmp_path / "monitor.zip") < 120_000
-    again, more = load(tmp_path / "monitor.zip"), kind.draw(rng, 100)
+    if way == "file":
+        monitor.save(tmp_path / "monitor.zip")
+        assert os.path.getsize(tmp_path / "monitor.zip") < 120_000
+        again = load(tmp_path / "monitor.zip")
+    else:
+        text = monitor.to_json()
+        assert len(text) < 400_000
+        again = kind.monitor.from_json(text)
+        assert again.to_json() == text
+    more = kind.draw(rng, 100)
     assert again.partial_fit(*more).log_e_ == monitor.partial_fit(*more).log_e_
     assert again.find_onset() == monitor.find_onset()
     assert again.advise() == monitor.advise()
     for name, values in monitor.history_.items():
         np.testing.assert_array_equal(again.history_[name], values)
+
+
+@KINDS
+def test_texts_that_are_no_monitors_are_refused(rng, kind):
+    text = kind.monitor().fit(*kind.draw(rng, 60)).to_json()
+    other = text.replace('"part": "ShiftProcess"', '"part": "eval"')
+    for wrong in ("x", "[]", "{}", other, text.replace('"n_fit": 1000', '"n_fit": 0')):
+        assert wrong != text
+        with pytest.raises(ValueError, match="`text` must be what `to_json` has writt"):
+            kind.monitor.from_json(wrong)
 
 
 @KINDS
