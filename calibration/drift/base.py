@@ -106,7 +106,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
             held = _revive(json.loads(text), {one.__name__: one for one in cls._parts})
             settings = {name: held[name] for name in monitor.get_params()}
             monitor.set_params(**settings)._check(_FIRST_ROWS)
-            vars(monitor).update(held)
+            monitor.__dict__.update(held)
         except (KeyError, TypeError, ValueError) as error:
             msg = f"`text` must be what `to_json` has written ({error!r})."
             raise ValueError(msg) from error
@@ -213,7 +213,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         errors = ERRORS / float(np.sqrt(self.n_fit * information))
         self.tolerance_ = errors if is_auto(self.tolerance) else float(self.tolerance)
 
-    def _is_repeated(self, rows: Float64Array, weight: Float64Array, up: int) -> bool:
+    def _is_repeated(self, rows: Float64Array, weight: Float64Array) -> bool:
         r"""Say whether a batch has been seen, its rows in any order; remember it.
 
         Rows drawn from any law of their own equal the batch by a chance of at most
@@ -225,8 +225,6 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         rows : ndarray of shape (n, k)
             Forecasts and outcomes.
         weight : ndarray of shape (n,)
-        up : int
-            Frames from here to a user's line.
         """
         # In single precision: forecasts of rows in another order may differ in a bit.
         cells, place = np.unique(rows.astype(np.float32), axis=0, return_inverse=True)
@@ -246,7 +244,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
             else "not counted again"
         )
         msg = f"A batch holds the same {n:g} rows as one before it: it is {told}."
-        warnings.warn(msg, CalibrationWarning, stacklevel=up)
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
         return not is_chance
 
     def _record(
@@ -304,7 +302,7 @@ def _revive(value: Any, parts: dict[str, type]) -> Any:
     held = {name: _revive(item, parts) for name, item in value.items()}
     if "part" not in held:
         return held
-    out = object.__new__(parts[held.pop("part")])
+    out: Any = object.__new__(parts[held.pop("part")])
     vars(out).update(held)
     getattr(out, "__post_init__", lambda: None)()
     return out

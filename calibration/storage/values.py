@@ -43,8 +43,9 @@ def _dict(kind: type) -> tuple[Any, Any]:
 
 
 def _make_objects(frozen: bool, n_axes: int, *rest: Any) -> NDArray[Any]:
-    out = np.empty(len(rest) - n_axes, dtype=object)
-    for i, item in enumerate(rest[n_axes:]):
+    items = rest[n_axes:]
+    out = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
         out[i] = item
     out = out.reshape(rest[:n_axes])
     out.setflags(write=not frozen)
@@ -67,9 +68,16 @@ def _make_random_state(state: dict[str, Any]) -> Any:
     return out
 
 
-def _make_generator(state: dict[str, Any], seeds: dict[str, Any]) -> Any:
+def _take_generator(value: Any) -> tuple[Any, ...]:
+    seeds = value.bit_generator.seed_seq
+    children = seeds.n_children_spawned
+    return value.bit_generator.state, seeds.entropy, seeds.spawn_key, children
+
+
+def _make_generator(state: Any, entropy: Any, key: Any, children: int) -> Any:
     of = getattr(np.random, _check_position(state))
-    bits = of(np.random.SeedSequence(**seeds))
+    seeds = np.random.SeedSequence(entropy, spawn_key=key, n_children_spawned=children)
+    bits = of(seeds)
     bits.state = state
     return np.random.Generator(bits)
 
@@ -107,10 +115,18 @@ def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) 
     return booster
 
 
-def _make_interval(*parts: Any) -> Any:
+def _take_interval(value: Any) -> tuple[Any, ...]:
     import pandas as pd
 
-    return pd.Interval(*parts)
+    # Numbers and dates as arrays have them.
+    held = pd.IntervalIndex([value])
+    return held.left.to_numpy(), held.right.to_numpy(), value.closed
+
+
+def _make_interval(left: Any, right: Any, closed: str) -> Any:
+    import pandas as pd
+
+    return pd.IntervalIndex.from_arrays(left, right, closed)[0]
 
 
 #: By kind what takes a value apart, and what makes it of the parts.
@@ -131,7 +147,10 @@ KINDS: dict[str, tuple[Callable[[Any], Iterable[Any]], Callable[..., Any]]] = {
         lambda value: (np.array(bytearray(value), np.uint8),),
         np.ndarray.tobytes,
     ),
-    "builtins.bytearray": (lambda value: (bytes(value),), bytearray),
+    "builtins.bytearray": (
+        lambda value: (np.array(value, np.uint8),),
+        lambda array: bytearray(np.ndarray.tobytes(array)),
+    ),
     "numpy.ndarray": (
         lambda value: (
             not value.flags.writeable,
@@ -151,14 +170,8 @@ KINDS: dict[str, tuple[Callable[[Any], Iterable[Any]], Callable[..., Any]]] = {
         lambda value: (value.get_state(legacy=False),),
         _make_random_state,
     ),
-    "numpy.Generator": (
-        lambda value: (value.bit_generator.state, value.bit_generator.seed_seq.state),
-        _make_generator,
-    ),
-    "pandas.Interval": (
-        lambda value: (value.left, value.right, value.closed),
-        _make_interval,
-    ),
+    "numpy.Generator": (_take_generator, _make_generator),
+    "pandas.Interval": (_take_interval, _make_interval),
     "sklearn.Tree": (
         lambda value: (*value.__reduce__()[1], value.__getstate__()),
         _make_tree,

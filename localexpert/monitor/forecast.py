@@ -231,7 +231,7 @@ class ForecastMonitor(DriftMonitor):
             self.thresholds_ = thresholds
         if seen is not None:
             seen.warn(_LEARNED)
-        if self._is_repeated(np.column_stack([p, median, outcomes]), weight, up=3):
+        if self._is_repeated(np.column_stack([p, median, outcomes]), weight):
             return self
         counts, logs, cells = count_bins(pit, weight), [], []
         self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)

@@ -189,20 +189,6 @@ def test_all_that_a_default_regressor_may_hold(rows, reload):
 
 
 @pytest.mark.parametrize(
-    "center",
-    [
-        [DecisionTreeRegressor(max_depth=3), LinearRegression()],
-        ExtraTreesRegressor(5, random_state=0),
-        HistGradientBoostingRegressor(max_iter=5),
-        make_pipeline(StandardScaler(), LinearRegression()),
-    ],
-    ids=lambda center: type(center).__name__,
-)
-def test_centres_of_other_libraries(center, rows, reload):
-    check(fast(center=center), rows, reload)
-
-
-@pytest.mark.parametrize(
     "options",
     [
         {"frame": None},
@@ -215,6 +201,10 @@ def test_centres_of_other_libraries(center, rows, reload):
         {"strategy": JointForest(n_estimators=10, random_state=0)},
         {"strategy": "independent"},
         {"stacker": LinearRegression()},
+        {"center": [DecisionTreeRegressor(max_depth=3), LinearRegression()]},
+        {"center": ExtraTreesRegressor(5, random_state=0)},
+        {"center": HistGradientBoostingRegressor(max_iter=5)},
+        {"center": make_pipeline(StandardScaler(), LinearRegression())},
         {"strategy": "auto", "expert": LogisticRegression()},
         {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
     ],
@@ -260,18 +250,13 @@ def test_members_that_were_loaded_make_an_ensemble(rows, reload):
 
 
 @pytest.mark.parametrize("recalibrate", [None, "pit"])
-def test_discrete_and_mixed_targets(recalibrate, rows, reload):
+def test_discrete_mixed_and_constant_targets(recalibrate, rows, reload):
     X, y = rows
     check(fast(recalibrate=recalibrate), (X, np.round(y)), reload)
     with_zeros = np.where(X[:, 2] < 0.3, 0.0, y)
     check(fast(recalibrate=recalibrate), (X, with_zeros), reload)
-
-
-def test_a_constant_target(rows, reload):
-    X, _ = rows
     with pytest.warns(CalibrationWarning, match="in every row"):
-        model = fast().fit(X, np.full(N, 2.0))
-    assert_same_models(model, reload(model), X)
+        check(fast(), (X, np.full(N, 2.0)), reload)
 
 
 def test_tables_with_categories(rows, rng, reload):

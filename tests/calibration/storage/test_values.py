@@ -81,6 +81,7 @@ OBJECTS = np.array([[None, "a"], [(1, 2), 2.5]], dtype=object)
         dt.timedelta(days=1, microseconds=5),
         Decimal("1.50"),
         pd.Interval(0.5, 1.5, closed="left"),
+        pd.Interval(*pd.to_datetime(["2020-01-01", "2021-06-01"])),
     ],
     ids=lambda value: type(value).__name__,
 )
