@@ -207,9 +207,7 @@ def share_of_own_alarms(kind: str, n_fit: int, seed: int) -> float:
     look = min(max(n_fit // 2, 50), LOOK)
     for _ in range(10 * n_fit // look):
         score, y = histories.draw(look, 0.0)
-        for monitor, f, one in zip(
-            monitors, histories.forecast(score), y, strict=True
-        ):
+        for monitor, f, one in zip(monitors, histories.forecast(score), y, strict=True):
             monitor.partial_fit(expit(f), one)
     return float(np.mean([monitor.alarm_ for monitor in monitors]))
 

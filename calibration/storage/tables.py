@@ -13,6 +13,8 @@ from calibration.storage.errors import refuse
 
 # Different values that may have one hash: -1 and -2 do, 2**61 - 1 and 0 as well.
 _MOST_ALIKE = 16
+# Attributes that hold rows of as many columns as are asked about.
+_ROWS = ("_fit_X", "cluster_centers_")
 #: Trees of neighbours, which are not written: they are grown again from their rows.
 GROWN = {"kd_tree": KDTree, "ball_tree": BallTree}
 
@@ -73,6 +75,9 @@ def check_tables(value: Any) -> None:
         Just read; all that it holds has been checked before.
     """
     state = getattr(value, "__dict__", {})
+    for rows in (state[name] for name in _ROWS if name in state):
+        if rows.shape[0] == 0 or rows.shape[1] != state["n_features_in_"]:
+            refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
     if "support_vectors_" in state:
         _check_vectors(state, value._impl)
     elif "_fit_X" in state:
@@ -146,16 +151,14 @@ def _check_vectors(state: dict[str, Any], kind: str) -> None:
 
 
 def _check_neighbours(state: dict[str, Any]) -> None:
-    """Rows have the columns that are asked about, labels are places among classes."""
+    """Labels are places among the classes; trees are grown."""
     rows, classes = state["_fit_X"], state.get("classes_", [])
-    if not len(rows) or rows.shape[1] != state["n_features_in_"]:
-        refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
     # Of several targets a list of classes.
     limits = [
         len(known) for known in (classes if isinstance(classes, list) else [classes])
     ]
     if limits:
-        labels = state["_y"].reshape(len(rows), -1)
+        labels = state["_y"].reshape(rows.shape[0], -1)
         if (labels < 0).any() or (labels >= limits).any():
             refuse("it holds rows of classes that are none.")
     if state["_fit_method"] in GROWN:

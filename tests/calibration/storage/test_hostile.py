@@ -346,8 +346,11 @@ def test_the_limit_can_be_raised_and_lowered(tmp_path):
 
 
 def test_whatever_is_saved_is_within_the_limit(tmp_path):
-    """Zeros pack to nothing: they are not packed then."""
+    """Zeros pack to nothing: they are not packed then, and others are."""
     model = PlattCalibrator()
     model.x = np.zeros(4 * MB)
     model.save(tmp_path / "model.zip")
     assert load(tmp_path / "model.zip").x.sum() == 0.0
+    model.x = np.random.default_rng(0).integers(0, 4, 2 * MB)
+    model.save(tmp_path / "model.zip")
+    assert (tmp_path / "model.zip").stat().st_size < model.x.nbytes / 8
