@@ -17,13 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import check_integer, check_level, check_number, is_auto
 from calibration.base.calibrators import forget_fit
 from calibration.drift.advice import Advice
-from calibration.drift.evidence import (
-    ERRORS,
-    LineBets,
-    ShiftProcess,
-    StepErrors,
-    shift_interval,
-)
+from calibration.drift.evidence import ERRORS, OnsetMixture, StepErrors, shift_interval
 from calibration.exceptions import CalibrationWarning
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
@@ -49,13 +43,6 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
 
     # Names of what bets, and of each its share of the e-value.
     _shares: ClassVar[dict[str, float]]
-    # What a state is made of, besides numbers.
-    _parts: ClassVar[tuple[type, ...]] = (
-        LineBets,
-        ScoreSummary,
-        ShiftProcess,
-        StepErrors,
-    )
     # Greatest offset either way that is looked at.
     _reach: ClassVar[float]
 
@@ -86,7 +73,8 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
             Some 300 kB at most, and 200 bytes of `history_` for each batch.
         """
         check_is_fitted(self)
-        return json.dumps(_plain(vars(self)), allow_nan=False)
+        held = {"monitor": type(self).__name__, **vars(self)}
+        return json.dumps(_plain(held), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -102,8 +90,12 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
             A monitor of this class.
         """
         monitor = cls()
+        # What a state is made of, besides numbers.
+        parts = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
         try:
-            held = _revive(json.loads(text), {one.__name__: one for one in cls._parts})
+            held = _revive(json.loads(text), {one.__name__: one for one in parts})
+            if held.pop("monitor") != cls.__name__:
+                raise KeyError(cls.__name__)
             settings = {name: held[name] for name in monitor.get_params()}
             monitor.set_params(**settings)._check(_FIRST_ROWS)
             monitor.__dict__.update(held)

@@ -138,7 +138,6 @@ class ForecastMonitor(DriftMonitor):
 
     # By shift of the transform, by its law, by thresholds.
     _shares: ClassVar = {"shift": 0.6, "law": 0.15, "thresholds": 0.25}
-    _parts: ClassVar = (*DriftMonitor._parts, BandBets)
     _reach = 6.0
     thresholds_: Float64Array
 

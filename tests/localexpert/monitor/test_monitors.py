@@ -147,7 +147,15 @@ def test_a_kept_monitor_goes_on_and_many_batches_take_little_room(
 def test_texts_that_are_no_monitors_are_refused(rng, kind):
     text = kind.monitor().fit(*kind.draw(rng, 60)).to_json()
     other = text.replace('"part": "ShiftProcess"', '"part": "eval"')
-    for wrong in ("x", "[]", "{}", other, text.replace('"n_fit": 1000', '"n_fit": 0')):
+    kin = text.replace(f'"monitor": "{kind.monitor.__name__}"', '"monitor": "Monitor"')
+    for wrong in (
+        "x",
+        "[]",
+        "{}",
+        other,
+        kin,
+        text.replace('"n_fit": 1000', '"n_fit": 0'),
+    ):
         assert wrong != text
         with pytest.raises(ValueError, match="`text` must be what `to_json` has writt"):
             kind.monitor.from_json(wrong)
