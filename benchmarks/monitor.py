@@ -3,6 +3,7 @@
     python benchmarks/monitor.py probabilities --histories 1000
     python benchmarks/monitor.py isotonic --histories 1000
     python benchmarks/monitor.py forecasts --histories 1000
+    python benchmarks/monitor.py isotonic --own --n-fit 20 --histories 1000
 
 A history is a model fitted on 1000 rows (or --n-fit) and 10 000 rows looked at every
 100. Without a change, an alarm is false. With one (.3 in log-odds, or a fifth of the
@@ -15,6 +16,9 @@ A hundred histories go at once through the processes of the monitors; the first 
 them also through the monitors themselves, which must say the same. The tolerance is
 that of n_fit rows, by the true mean of p (1 - p). Hundreds are written as they are
 done: what was broken off goes on.
+
+With --own monitors of probabilities alone are fed, one by one, without a change: 10
+times n_fit rows in batches of 50 or more, with the tolerance that they set themselves.
 """
 
 import argparse
@@ -196,6 +200,18 @@ def alarm_rows(kind: str, n_fit: int, shift: float, seed: int) -> list[float]:
     return [float(row) for row in alarm]
 
 
+def share_of_own_alarms(kind: str, n_fit: int, seed: int) -> float:
+    """Return the share of a hundred calibrators whose monitors alarm soon."""
+    histories = KINDS[kind](n_fit, np.random.default_rng(seed))
+    monitors = [CalibrationMonitor(n_fit) for _ in range(CHUNK)]
+    look = min(max(n_fit // 2, 50), LOOK)
+    for _ in range(10 * n_fit // look):
+        score, y = histories.draw(look, 0.0)
+        for monitor, f, one in zip(monitors, histories.forecast(score), y, strict=True):
+            monitor.partial_fit(expit(f), one)
+    return float(np.mean([monitor.alarm_ for monitor in monitors]))
+
+
 def rows_of_fixed_test(kind: str) -> float:
     """Return the rows that give the fixed test power .8."""
     information = 1.0 if kind == "forecasts" else true_information()
@@ -225,10 +241,16 @@ def main() -> None:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--histories", type=int, default=100)
     parser.add_argument("--n-fit", type=int, default=1000)
+    parser.add_argument("--own", action="store_true", help="monitors' own tolerance")
     parser.add_argument("--run", default="latest", help="name of the run to resume")
     parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
     options = parser.parse_args()
     kind, n_fit = options.kind, options.n_fit
+    if options.own:
+        seeds = range(options.histories // CHUNK)
+        shares = [share_of_own_alarms(kind, n_fit, seed) for seed in seeds]
+        print(f"{kind}, fitted on {n_fit} rows: false alarms {np.mean(shares):.1%}")
+        return
     records = Records("monitor", options.run, fresh=options.fresh)
     chunks = [
         records.measure(

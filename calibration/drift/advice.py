@@ -66,23 +66,6 @@ class Advice:
     delivered: float
 
 
-def advise_on(cells: ScoreSummary, *, alarm: bool) -> Advice:
-    """Return the advice on rows with log-odds for scores.
-
-    Parameters
-    ----------
-    cells : ScoreSummary
-        Of log-odds.
-    alarm : bool
-        Whether there is anything to do.
-    """
-    evidence = held_out_gains(cells)
-    offset, slope = map(float, fit_line(cells))
-    delivered = delivered_share(cells, evidence)
-    action = choose_action(evidence, delivered, alarm=alarm)
-    return Advice(action, evidence, cells.n, offset, slope, delivered)
-
-
 def choose_action(evidence: dict[str, float], delivered: float, *, alarm: bool) -> str:
     """Return the least action that is as good as the best, by 2 nats."""
     if not alarm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from abc import ABCMeta, abstractmethod
 from copy import copy
@@ -16,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import check_integer, check_level, check_number, is_auto
 from calibration.base.calibrators import forget_fit
 from calibration.drift.advice import Advice
-from calibration.drift.evidence import ERRORS, shift_interval
+from calibration.drift.evidence import ERRORS, OnsetMixture, StepErrors, shift_interval
 from calibration.exceptions import CalibrationWarning
+from calibration.storage import Saved
+from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 # Rows of a first batch that a tolerance can be learned from.
@@ -30,7 +33,7 @@ _LEAST_CHANCE = 1e-9
 _SPANS, _RECOGNISED = 64, 500
 
 
-class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
+class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
     """Base of monitors: e-values batch by batch, their record, and the alarm.
 
     A batch's rows are kept as what adds up over batches: counts, likelihoods,
@@ -60,6 +63,46 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     def e_value_(self) -> float:
         """The e-value of all batches so far, against the null."""
         return float(np.exp(min(self.log_e_, _MOST)))
+
+    def to_json(self) -> str:
+        """Return the settings and all that is kept as JSON, without a class or code.
+
+        Returns
+        -------
+        str
+            Some 300 kB at most, and 200 bytes of `history_` for each batch.
+        """
+        check_is_fitted(self)
+        held = {"monitor": type(self).__name__, **vars(self)}
+        return json.dumps(_plain(held), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the monitor that `to_json` has written; it goes on where it was.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        object
+            A monitor of this class.
+        """
+        monitor = cls()
+        # What a state is made of, besides numbers.
+        parts = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
+        try:
+            held = _revive(json.loads(text), {one.__name__: one for one in parts})
+            if held.pop("monitor") != cls.__name__:
+                raise KeyError(cls.__name__)
+            settings = {name: held[name] for name in monitor.get_params()}
+            monitor.set_params(**settings)._check(_FIRST_ROWS)
+            monitor.__dict__.update(held)
+        except (KeyError, TypeError, ValueError) as error:
+            msg = f"`text` must be what `to_json` has written ({error!r})."
+            raise ValueError(msg) from error
+        return monitor
 
     @abstractmethod
     def advise(self) -> Advice:
@@ -162,7 +205,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         errors = ERRORS / float(np.sqrt(self.n_fit * information))
         self.tolerance_ = errors if is_auto(self.tolerance) else float(self.tolerance)
 
-    def _is_repeated(self, rows: Float64Array, weight: Float64Array, up: int) -> bool:
+    def _is_repeated(self, rows: Float64Array, weight: Float64Array) -> bool:
         r"""Say whether a batch has been seen, its rows in any order; remember it.
 
         Rows drawn from any law of their own equal the batch by a chance of at most
@@ -174,8 +217,6 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         rows : ndarray of shape (n, k)
             Forecasts and outcomes.
         weight : ndarray of shape (n,)
-        up : int
-            Frames from here to a user's line.
         """
         # In single precision: forecasts of rows in another order may differ in a bit.
         cells, place = np.unique(rows.astype(np.float32), axis=0, return_inverse=True)
@@ -195,7 +236,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
             else "not counted again"
         )
         msg = f"A batch holds the same {n:g} rows as one before it: it is {told}."
-        warnings.warn(msg, CalibrationWarning, stacklevel=up)
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
         return not is_chance
 
     def _record(
@@ -227,3 +268,33 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         both = zip(self._spans_[k], self._spans_.pop(k + 1), strict=True)
         self._spans_[k] = [one + other for one, other in both]
         del self._ends_[k]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: arrays and parts as objects that say so."""
+    if isinstance(value, np.ndarray | np.generic):
+        return {"array": value.tolist()} if value.ndim else value.item()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return {"part": type(value).__name__, **_plain(vars(value))}
+
+
+def _revive(value: Any, parts: dict[str, type]) -> Any:
+    """Return what a value was before `_plain`."""
+    if isinstance(value, list):
+        return [_revive(item, parts) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"], dtype=np.float64)
+    held = {name: _revive(item, parts) for name, item in value.items()}
+    if "part" not in held:
+        return held
+    out: Any = object.__new__(parts[held.pop("part")])
+    vars(out).update(held)
+    getattr(out, "__post_init__", lambda: None)()
+    return out

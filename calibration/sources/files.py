@@ -71,8 +71,7 @@ def read_file(
     name : str
     frame : pandas.DataFrame, or callable that returns one
     """
-    is_parquet = path.name.lower().endswith(PARQUET)
-    read = _read_parquet if is_parquet else _read_csv
+    read = _read_parquet if path.name.lower().endswith(PARQUET) else _read_csv
     try:
         yield from read(path, most, columns)
     except ImportError as error:
@@ -97,10 +96,7 @@ def _read_csv(
     """Yield runs of lines; what is text in the first one keeps its digits in all."""
     import pandas as pd
 
-    how: dict[str, Any] = {
-        "chunksize": most,
-        "low_memory": False,
-    }
+    how: dict[str, Any] = {"chunksize": most, "low_memory": False}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
         # A row's hash must not tell of the kind of its file; later ones always do so.
         how["float_precision"] = "round_trip"
@@ -112,18 +108,13 @@ def _read_csv(
             _check_last_line(path)
         with pd.read_csv(path, **how) as chunks:
             first = next(iter(chunks))
-        kinds = first.dtypes
-        texts = {name: "str" for name in kinds.index if _is_text(kinds[name])}
+        texts = dict.fromkeys(first.select_dtypes(exclude=["number", "bool"]), "str")
         with pd.read_csv(path, **how, dtype=texts) as chunks:
             start = 1
             for frame in chunks:
                 whole = start == 1 and len(frame) < most
                 yield path.name if whole else f"{path.name}, rows from {start}", frame
                 start += len(frame)
-
-
-def _is_text(dtype: Any) -> bool:
-    return dtype.kind == "O" or str(dtype).startswith("str")
 
 
 def _check_last_line(path: Path) -> None:

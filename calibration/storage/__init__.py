@@ -7,7 +7,7 @@ by attribute.
 from calibration.storage.archive import FORMAT_VERSION
 from calibration.storage.errors import StorageError
 from calibration.storage.lightgbm_text import TextTable, check_booster_text, read_trees
-from calibration.storage.model import Saved, load, load_model, save_model
+from calibration.storage.model import Saved, load, save
 from calibration.storage.whole_file import replacing_file, writable_file
 
 __all__ = [
@@ -17,9 +17,8 @@ __all__ = [
     "TextTable",
     "check_booster_text",
     "load",
-    "load_model",
     "read_trees",
     "replacing_file",
-    "save_model",
+    "save",
     "writable_file",
 ]

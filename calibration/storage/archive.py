@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
-import math
 import os
-import re
 import zipfile
 from pathlib import Path
 
-from calibration.storage.budget import Budget, default_limit
-from calibration.storage.errors import refuse, refusing
+from calibration.storage.errors import (
+    Budget,
+    cost_of_text,
+    default_limit,
+    refuse,
+    refusing,
+)
 from calibration.storage.whole_file import replacing_file
 
 #: Version of the format, the only one that is read.
@@ -23,38 +26,34 @@ _FORMAT = b"calibration/model"
 # Of deflate; beyond it time doubles and 4 % are gained.
 _EFFORT = 4
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-# What may be made of a byte of arrays at most; see `Writer`.
-_OF_BYTE = 40
+# Members are held as read and unpacked, and once more each. What is made of a byte of
+# arrays in all: one of these, and a value that copies it.
+_COPIES, _OF_BYTE = 3, 15
 
 
-def write_archive(path: Path, members: dict[str, bytes]) -> None:
+def write_archive(path: Path, text: bytes, arrays: bytes) -> None:
     """Write a description and arrays to a file, all of it or nothing.
 
     Parameters
     ----------
     path : Path
         Replaced if it is there.
-    members : dict of str to bytes
-        By the names in `MEMBERS`.
+    text, arrays : bytes
     """
-    budget = Budget(math.inf)
-    budget.spend_text(members[MEMBERS[0]])
-    cost = budget.spent + _OF_BYTE * sum(map(len, members.values()))
-    data = pack_members(members, zipfile.ZIP_DEFLATED)
+    data = _pack(text, arrays, zipfile.ZIP_DEFLATED)
     # Zeros pack so well that the file would be taken for a bomb.
-    if cost > default_limit(len(data)):
-        data = pack_members(members, zipfile.ZIP_STORED)
+    if cost_of_text(text) + _OF_BYTE * len(arrays) > default_limit(len(data)):
+        data = _pack(text, arrays, zipfile.ZIP_STORED)
     with replacing_file(path) as temporary, temporary.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
-def pack_members(members: dict[str, bytes], packing: int) -> bytes:
-    """Return a zip archive of members, marked as ours."""
+def _pack(text: bytes, arrays: bytes, packing: int) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
+        for name, data in zip(MEMBERS, (text, arrays), strict=True):
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), data, packing, _EFFORT)
         archive.comment = b"%s %d" % (_FORMAT, FORMAT_VERSION)
     return buffer.getvalue()
@@ -78,17 +77,14 @@ def read_archive(path: Path, max_memory: float | None) -> tuple[bytes, bytes, Bu
     # One read: what is checked is what is used, whatever happens to the file.
     data = path.read_bytes()
     budget = Budget(default_limit(len(data)) if max_memory is None else max_memory)
-    budget.spend_members(data)
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        refuse(_describe_foreign(data))
     # Of bytes that are no zip anything may come.
     with (
-        refusing("the file is damaged or truncated ({error})."),
+        refusing("it is no saved model, or damaged or truncated ({error})."),
         zipfile.ZipFile(io.BytesIO(data)) as archive,
     ):
         _check_format(archive)
         listed = archive.infolist()
-        budget.spend_unpacking(sum(info.file_size for info in listed))
+        budget.spend(_COPIES * sum(info.file_size for info in listed), "its members")
         text, arrays = (_read_member(archive, info) for info in listed)
         return text, arrays, budget
 
@@ -98,17 +94,11 @@ def _check_format(archive: zipfile.ZipFile) -> None:
     mark, _, version = archive.comment.partition(b" ")
     if mark != _FORMAT:
         refuse("it is not a saved model.")
-    if not re.fullmatch(rb"[1-9]\d{0,8}", version):
-        refuse(f"its format version is {version.decode('latin-1')!r}, which is none.")
-    if int(version) > FORMAT_VERSION:
+    if version != b"%d" % FORMAT_VERSION:
         refuse(
-            f"it has format version {int(version)}, and this version of the package "
-            f"reads version {FORMAT_VERSION}: a newer one is needed."
-        )
-    if int(version) < FORMAT_VERSION:
-        refuse(
-            f"it has format version {int(version)}, of a package from before the first "
-            "release: fit the model again and save it."
+            f"it has format version {version.decode('latin-1')!r}, and this version of "
+            f"the package reads version {FORMAT_VERSION}: take the version that saved "
+            "it, or fit the model again."
         )
     if tuple(archive.namelist()) != MEMBERS:
         refuse(f"it holds other members than {' and '.join(MEMBERS)}.")
@@ -122,11 +112,3 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     # Never more than declared, whatever the packed bytes go on to say.
     with archive.open(info) as member:
         return member.read(info.file_size + 1)
-
-
-def _describe_foreign(data: bytes) -> str:
-    if data[:4] == b"PK\x03\x04":
-        return "the file is truncated or damaged."
-    if not data:
-        return "the file is empty."
-    return "it is not a saved model."

@@ -11,53 +11,40 @@ import copyreg
 import inspect
 import json
 import math
-from collections import Counter, OrderedDict
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
-from calibration.storage.budget import Budget
-from calibration.storage.errors import refuse
+from calibration.storage.errors import Budget, cost_of_text, refuse
 from calibration.storage.names import Names, find_loaded, name_of
-from calibration.storage.tables import check_hashes, check_tables
-from calibration.storage.values import make_value, take_apart
+from calibration.storage.tables import GROWN, check_hashes, check_tables
+from calibration.storage.values import KINDS, kind_of, take_pairs
 
 _ATOMS = (type(None), bool, int, float, str)
-_LISTS: dict[str, Callable[[Any], Any]] = {
-    kind.__name__: kind for kind in (list, tuple, set, frozenset)
-}
-_DICTS: dict[str, type] = {kind.__name__: kind for kind in (dict, OrderedDict, Bunch)}
-# Kinds of nodes whose first part is a name.
-_NAMED = ("object", "call", "type", "function")
-# Equal bytes are kept once; more often, and a small file would make much.
-_MOST_SHARES = 16
+# Kinds of nodes whose first part is a name, and how many different ones are looked up.
+_NAMED, _MOST_NAMES = ("object", "call", "type", "function"), 1000
 # Bytes of one item of an array, and what sizes are counted up to.
 _MOST_ITEM, _MOST_SIZE = 2**12, 2**62
-# Names in a description: each is looked up. Bytes of a value that is found by its hash.
-_MOST_NAMES, _OF_HASHED = 1000, 300
+# How often the arrays in a value are copied, as texts of boosters are in pieces.
+_COPIES = {
+    "builtins.bytes": 1,
+    "builtins.bytearray": 1,
+    "call": 1,
+    "numpy.generic": 1,
+    "sklearn.Tree": 1,
+    "lightgbm.Booster": 10,
+}
 
 
 class Writer:
-    """Nodes of a model, each object once.
+    """Nodes of a model, each object once."""
 
-    Parameters
-    ----------
-    names : Names
-        Whose classes and functions are found by their names.
-    """
-
-    def __init__(self, names: Names):
-        self.names = names
+    def __init__(self) -> None:
         self.nodes: list[list[Any]] = []
-        self._chunks: list[bytes] = []
-        self._length = 0
-        self._starts: dict[tuple[bytes, int], int] = {}
-        self._uses: Counter[bytes] = Counter()
+        self._arrays = bytearray()
         # With the original: alive, so that no other object gets its address.
         self._places: dict[int, tuple[Any, int]] = {}
 
@@ -81,88 +68,86 @@ class Writer:
     def members(self) -> tuple[bytes, bytes]:
         """Return description and arrays."""
         text = json.dumps(self.nodes, separators=(",", ":"))
-        return text.encode("ascii"), b"".join(self._chunks)
+        return text.encode("ascii"), bytes(self._arrays)
 
     def _node(self, value: Any, path: str) -> list[Any]:
-        kind = type(value)
-        if kind.__name__ in _LISTS and kind is _LISTS[kind.__name__]:
-            return [kind.__name__, *self._parts(value, path)]
-        if kind in _DICTS.values():
-            node = ["dict", kind.__name__]
-            for key, item in value.items():
-                node.append(self.part(key, path))
-                node.append(self.part(item, f"{path}[{key!r:.40}]"))
-            return node
-        if kind in (np.ndarray, np.memmap):
-            return self._array_node(np.asarray(value), path)
-        if isinstance(value, type) or inspect.isroutine(value) or kind is np.ufunc:
-            name_kind = "type" if isinstance(value, type) else "function"
-            return [name_kind, self._name(name_kind, value, value, path)]
+        if isinstance(value, np.memmap):
+            value = np.asarray(value)
+        if type(value) is np.ndarray and value.dtype != np.dtype(object):
+            return self._array_node(value, path)
+        if isinstance(value, type):
+            return ["type", _name(value, value, path)]
+        if inspect.isroutine(value) or isinstance(value, np.ufunc):
+            return ["function", _name(value, value, path)]
+        kind = kind_of(value)
+        if kind not in KINDS:
+            return self._object_node(value, path)
+        take, _ = KINDS[kind]
         try:
-            taken = take_apart(value)
+            parts = list(take(value))
         except Exception as error:
-            self._blame(value, path, error)
-        if taken is not None:
-            return ["make", taken[0], *self._parts(taken[1:], path)]
-        return self._object_node(value, path)
+            _blame(value, path, error)
+        names = list(range(len(parts)))
+        if take is take_pairs:
+            names = [parts[i - i % 2] for i in names]
+        return [kind, *self._parts(parts, path, names)]
 
-    def _parts(self, values: Any, path: str) -> list[Any]:
-        return [self.part(item, f"{path}[{i}]") for i, item in enumerate(values)]
+    def _parts(self, values: list[Any], path: str, names: list[Any]) -> list[Any]:
+        return [
+            self.part(value, f"{path}[{name!r:.40}]")
+            for value, name in zip(values, names, strict=True)
+        ]
 
     def _array_node(self, array: NDArray[Any], path: str) -> list[Any]:
-        frozen = not array.flags.writeable
-        if array.dtype == np.dtype(object):
-            items = self._parts(array.ravel().tolist(), path)
-            return ["objects", frozen, array.ndim, *array.shape, *items]
         if array.dtype.hasobject:
-            self._blame(array, path, "objects inside a table")
-        flags = array.flags
+            _blame(array, path, "objects inside a table")
+        flags, start = array.flags, len(self._arrays)
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-        data = array.tobytes("A")
-        key = data, self._uses[data] // _MOST_SHARES
-        self._uses[data] += 1
-        if key not in self._starts:
-            self._starts[key] = self._length
-            self._chunks.append(data)
-            self._length += len(data)
+        self._arrays += array.tobytes("A")
         descr = dtype_to_descr(array.dtype)
-        return ["array", descr, order, frozen, self._starts[key], *array.shape]
+        return ["array", descr, order, not flags.writeable, start, *array.shape]
 
     def _object_node(self, value: Any, path: str) -> list[Any]:
         """Return an object as its class, its state and what makes it."""
         cls = type(value)
-        kind, own = "call", name_of(cls)
         try:
             way, args, state, *items = (*value.__reduce_ex__(2), None)[:5]
         except Exception as error:
-            self._blame(value, path, error)
+            _blame(value, path, error)
+        kind = "call"
         if way is copyreg.__newobj__:  # type: ignore[attr-defined]
             kind, args = "object", args[1:]
-        if items and any(item is not None for item in items):
-            self._blame(value, path, "it holds more than its attributes")
-        self._name(kind, cls, value, path)
+        elif way is not cls:
+            _blame(value, path, f"{name_of(way)} would make it")
+        if any(item is not None for item in items):
+            _blame(value, path, "it holds more than its attributes")
+        name = _name(cls, value, path)
         if isinstance(state, dict):
-            attributes = ["dict", "dict"]
-            for name, item in state.items():
-                # What is computed when asked for is not written.
-                hidden = inspect.getattr_static(cls, str(name), None)
-                if not isinstance(hidden, cached_property):
-                    attributes += [name, self.part(item, f"{path}.{name}")]
+            attributes = ["builtins.dict"]
+            for key, item in state.items():
+                # What is computed when asked for is not written, nor what is grown.
+                hidden = inspect.getattr_static(cls, str(key), None)
+                if not isinstance(hidden, cached_property) and not (
+                    key == "_tree" and type(item) in GROWN.values()
+                ):
+                    attributes += [key, self.part(item, f"{path}.{key}")]
             self.nodes.append(attributes)
             held: Any = [len(self.nodes) - 1]
         else:
             held = self.part(state, path)
-        return [kind, own, held, *self._parts(args, path)]
+        return [kind, name, held, *self._parts(args, path, list(range(len(args))))]
 
-    def _name(self, kind: str, thing: Any, value: Any, path: str) -> str:
-        """Return the name of a class or function, if it is found by it."""
-        name = name_of(thing)
-        if thing not in (self.names.find(kind, name), find_loaded(name)):
-            self._blame(value, path, f"{name} cannot be found by its name")
-        return name
 
-    def _blame(self, value: Any, path: str, reason: object) -> None:
-        refuse(f"`{path}` cannot be saved ({reason}), got {value!r:.120}.")
+def _name(thing: Any, value: Any, path: str) -> str:
+    """Return the name of a class or function, if it is found by it."""
+    name = name_of(thing)
+    if find_loaded(name) is not thing:
+        _blame(value, path, f"{name} cannot be found by its name")
+    return name
+
+
+def _blame(value: Any, path: str, reason: object) -> NoReturn:
+    refuse(f"`{path}` cannot be saved ({reason}), got {value!r:.120}.")
 
 
 class Reader:
@@ -179,7 +164,7 @@ class Reader:
     """
 
     def __init__(self, text: bytes, arrays: bytes, names: Names, budget: Budget):
-        budget.spend_text(text)
+        budget.spend(cost_of_text(text), "items in its description")
         self.nodes: list[list[Any]] = json.loads(text.decode("ascii"))
         self.arrays = arrays
         self.budget = budget
@@ -190,17 +175,6 @@ class Reader:
         self.values: list[Any] = []
         # Bytes of the arrays in each value, as often as they stand there.
         self.sizes: list[int] = []
-        self._kinds: dict[str, Callable[[list[Any]], Any]] = {
-            "array": self._array,
-            "objects": self._objects,
-            "dict": self._dict,
-            "object": self._object,
-            "call": self._call,
-            "type": lambda node: self.found["type", node[1]],
-            "function": lambda node: self.found["function", node[1]],
-            "make": self._make,
-            **dict.fromkeys(_LISTS, self._list),
-        }
 
     @property
     def unknown(self) -> list[str]:
@@ -214,90 +188,48 @@ class Reader:
 
     def read(self) -> Any:
         """Return the value of the last node."""
-        for node in self.nodes:
-            parts = [p[0] for p in node[1:] if type(p) is list and len(p) == 1]
-            inside = sum(self.sizes[i] for i in parts) if node[0] != "array" else 0
-            self.sizes.append(min(inside, _MOST_SIZE))
-            self.values.append(self._kinds[node[0]](node))
-        return self.values[-1]
+        for kind, *parts in self.nodes:
+            if kind == "array":
+                value, size = self._array(*parts)
+            else:
+                places = [part[0] for part in parts if type(part) is list]
+                size = min(
+                    sum(self._at(place, self.sizes) for place in places), _MOST_SIZE
+                )
+                self.budget.spend(_COPIES.get(kind, 0) * size, "values made of arrays")
+                value = self._make(kind, [self._part(part) for part in parts], size)
+            self.values.append(value)
+            self.sizes.append(size)
+        return value
+
+    def _at(self, place: Any, held: list[Any]) -> Any:
+        if type(place) is not int or not 0 <= place < len(held):
+            refuse(f"its description names a node {place!r:.40} that is none.")
+        return held[place]
 
     def _part(self, part: Any) -> Any:
         if type(part) in _ATOMS:
             return part
         (place,) = part
-        if type(place) is not int or not 0 <= place < len(self.values):
-            refuse(f"its description names a node {place!r:.40} that is none.")
-        return self.values[place]
+        return self._at(place, self.values)
 
-    def _parts(self, parts: list[Any]) -> list[Any]:
-        return [self._part(part) for part in parts]
-
-    def _check_hashes(self, values: list[Any]) -> None:
-        self.budget.spend(_OF_HASHED * len(values), "values that are found by hashes")
-        check_hashes(values)
-
-    def _list(self, node: list[Any]) -> Any:
-        items = self._parts(node[1:])
-        if node[0] in ("set", "frozenset"):
-            self._check_hashes(items)
-        return _LISTS[node[0]](items)
-
-    def _dict(self, node: list[Any]) -> Any:
-        items = self._parts(node[2:])
-        self._check_hashes(items[::2])
-        return _DICTS[node[1]](zip(items[::2], items[1::2], strict=True))
-
-    def _array(self, node: list[Any]) -> NDArray[Any]:
-        _, descr, order, frozen, start, *shape = node
-        dtype = descr_to_dtype(_thaw(descr))
-        if any(type(n) is not int or n < 0 for n in (start, *shape)) or dtype.hasobject:
-            refuse(f"an array has the shape {shape!r:.80} and the dtype {dtype}.")
-        size = math.prod(shape) * dtype.itemsize
-        if not 0 < dtype.itemsize <= _MOST_ITEM or start + size > len(self.arrays):
-            refuse(f"an array of shape {shape!r:.80} and {dtype} has other bytes.")
-        self.budget.spend(size, "arrays")
-        self.sizes[-1] = size
-        held: NDArray[Any] = np.ndarray(
-            shape,
-            dtype,
-            self.arrays if size else None,
-            start if size else 0,
-            None,
-            order,
-        )
-        out = held.copy(order)
-        out.setflags(write=not frozen)
-        return out
-
-    def _objects(self, node: list[Any]) -> NDArray[Any]:
-        _, frozen, n_axes, *rest = node
-        shape, items = rest[:n_axes], self._parts(rest[n_axes:])
-        self._check_hashes(items)
-        out = np.empty(len(items), dtype=object)
-        for i, item in enumerate(items):
-            out[i] = item
-        out = out.reshape(shape)
-        out.setflags(write=not frozen)
-        return out
-
-    def _object(self, node: list[Any]) -> Any:
-        _, name, state, *args = node
-        cls = self.found["object", name]
-        return self._finish(cls.__new__(cls, *self._parts(args)), self._part(state))
-
-    def _call(self, node: list[Any]) -> Any:
-        _, name, state, *args = node
-        made = self.found["call", name](*self._parts(args))
-        return self._finish(made, self._part(state))
-
-    def _finish(self, value: Any, state: Any) -> Any:
-        """Give an object its state; refuse it if that cannot be its own."""
+    def _make(self, kind: str, parts: list[Any], size: int) -> Any:
+        """Return the value of a node that is no array."""
+        if kind not in _NAMED:
+            check_hashes(parts)
+            return KINDS[kind][1](*parts)
+        cls = self.found[kind, parts[0]]
+        if kind in ("type", "function"):
+            return cls
+        _, state, *args = parts
+        value = cls.__new__(cls, *args) if kind == "object" else cls(*args)
         if state is not None and hasattr(value, "__setstate__"):
             value.__setstate__(dict(state) if isinstance(state, dict) else state)
         elif state is not None:
             vars(value).update(state)
+        if "_fit_X" in getattr(value, "__dict__", {}):
+            self.budget.spend(2 * size, "trees of neighbours")
         check_tables(value)
-        cls = type(value)
         if hasattr(cls, "_read_saved"):
             cls._read_saved(dict(vars(value)))
         # What checks its fields when it is made checks them here.
@@ -306,9 +238,21 @@ class Reader:
             getattr(value, "__post_init__", lambda: None)()
         return value
 
-    def _make(self, node: list[Any]) -> Any:
-        _, kind, *parts = node
-        return make_value(kind, self._parts(parts), self.sizes[-1], self.budget)
+    def _array(
+        self, descr: Any, order: Any, frozen: bool, start: int, *shape: int
+    ) -> tuple[NDArray[Any], int]:
+        dtype = descr_to_dtype(_thaw(descr))
+        if any(type(n) is not int or n < 0 for n in (start, *shape)) or dtype.hasobject:
+            refuse(f"an array has the shape {shape!r:.80} and the dtype {dtype}.")
+        size = math.prod(shape) * dtype.itemsize
+        if not 0 < dtype.itemsize <= _MOST_ITEM or start + size > len(self.arrays):
+            refuse(f"an array of shape {shape!r:.80} and {dtype} has other bytes.")
+        self.budget.spend(size, "arrays")
+        data, start = (self.arrays, start) if size else (None, 0)
+        held: NDArray[Any] = np.ndarray(shape, dtype, data, start, None, order)
+        out = held.copy(order)
+        out.setflags(write=not frozen)
+        return out, size
 
 
 def _thaw(descr: Any) -> Any:

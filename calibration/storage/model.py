@@ -7,42 +7,35 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from calibration._validation import check_list, check_number, check_path
-from calibration.storage.archive import MEMBERS, read_archive, write_archive
+from calibration.storage.archive import read_archive, write_archive
 from calibration.storage.codec import Reader, Writer
 from calibration.storage.errors import StorageError, refuse, refusing
 from calibration.storage.names import Names, name_of
 
 
 class Saved:
-    """Gives a class of `calibration` the method `save`."""
+    """Gives a class the method `save`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that was fitted to a file, which `calibration.load` reads.
+        """Write everything that was fitted to a file, which `load` reads.
 
         Parameters
         ----------
         path : path-like
             Replaced if it is there; after an error it is as it was.
         """
-        save_model(self, path)
+        save(self, path)
 
 
-def save_model(
-    model: Any,
-    path: str | os.PathLike[str],
-    *,
-    packages: Sequence[str] = ("calibration",),
-) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model to a file, all of it or nothing.
 
     Parameters
     ----------
     model : object
-        Of a class of the packages.
+        Of a class of ours.
     path : path-like
         Replaced if it is there.
-    packages : sequence of str
-        Whose classes are written attribute by attribute.
 
     Raises
     ------
@@ -51,78 +44,13 @@ def save_model(
         be saved.
     """
     target = check_path(path)
-    writer = Writer(Names(packages))
+    writer = Writer()
     try:
         writer.part(model, "model")
     except RecursionError as error:
         msg = "`model` is nested too deeply, or holds itself."
         raise StorageError(msg) from error
-    write_archive(target, dict(zip(MEMBERS, writer.members(), strict=True)))
-
-
-def load_model(
-    path: str | os.PathLike[str],
-    *,
-    trusted: Iterable[str | type] = (),
-    max_memory: float | None = None,
-    packages: Sequence[str] = ("calibration",),
-) -> Any:
-    """Return the model in a file.
-
-    Nothing in the file is run. Classes are ours, or those of scikit-learn, LightGBM
-    and XGBoost, or `trusted`.
-
-    Parameters
-    ----------
-    path : path-like
-    trusted : sequence of str or type
-        Further types that the file may hold, such as those of a library of your own.
-    max_memory : float, optional
-        Most bytes that reading may take, about. Default 256 MB and 100 times the size
-        of the file.
-    packages : sequence of str
-        Whose classes the file may name.
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    StorageError
-        If the file is no saved model, damaged, or of another format, or holds types
-        that are not trusted, or takes more memory than it may.
-    """
-    target = check_path(path)
-    listed = check_list(trusted, "trusted", "names or types")
-    known = [one if isinstance(one, str) else name_of(one) for one in listed]
-    if max_memory is not None:
-        check_number(max_memory, "max_memory", 0.0, open_low=True)
-    try:
-        text, arrays, budget = read_archive(target, max_memory)
-        # A description that is not ours may go wrong in any way.
-        with refusing("its description makes no sense ({kind}: {error})."):
-            reader = Reader(text, arrays, Names(packages, known), budget)
-            _check_names(reader, packages)
-            return reader.read()
-    except StorageError as error:
-        msg = f"`path` {str(target)!r}: {error}"
-        raise StorageError(msg) from error.__cause__
-
-
-def _check_names(reader: Reader, packages: Sequence[str]) -> None:
-    """Refuse what is no model of ours, or names what is not trusted."""
-    kind, name = reader.root
-    if kind not in ("object", "call") or name.partition(".")[0] not in packages:
-        refuse(
-            f"it holds {name!r:.80}, and here only models of "
-            f"{' and '.join(packages)} are loaded."
-        )
-    if unknown := reader.unknown:
-        refuse(
-            f"it holds {', '.join(unknown)}, which are not trusted. If you know who "
-            f"wrote the file, load it with `trusted={unknown!r}`."
-        )
+    write_archive(target, *writer.members())
 
 
 def load(
@@ -130,6 +58,7 @@ def load(
     *,
     trusted: Iterable[str | type] = (),
     max_memory: float | None = None,
+    packages: Sequence[str] = ("calibration",),
 ) -> Any:
     """Return the calibrator or classifier that its method `save` wrote to a file.
 
@@ -144,6 +73,8 @@ def load(
     max_memory : float, optional
         Most bytes of memory that reading may take, about. Default 256 MB and 100 times
         the size of the file.
+    packages : sequence of str
+        Whose classes are ours.
 
     Returns
     -------
@@ -178,4 +109,34 @@ def load(
     >>> bool((again.predict([0.5]) == model.predict([0.5])).all())
     True
     """
-    return load_model(path, trusted=trusted, max_memory=max_memory)
+    target = check_path(path)
+    listed = check_list(trusted, "trusted", "names or types")
+    known = [one if isinstance(one, str) else name_of(one) for one in listed]
+    ours = check_list(packages, "packages", "names")
+    if max_memory is not None:
+        check_number(max_memory, "max_memory", 0.0, open_low=True)
+    try:
+        text, arrays, budget = read_archive(target, max_memory)
+        # A description that is not ours may go wrong in any way.
+        with refusing("its description makes no sense ({kind}: {error})."):
+            reader = Reader(text, arrays, Names(ours, known), budget)
+            _check_names(reader, ours)
+            return reader.read()
+    except StorageError as error:
+        msg = f"`path` {str(target)!r}: {error}"
+        raise StorageError(msg) from error.__cause__
+
+
+def _check_names(reader: Reader, packages: Sequence[str]) -> None:
+    """Refuse what is no model of ours, or names what is not trusted."""
+    kind, name = reader.root
+    if kind not in ("object", "call") or name.partition(".")[0] not in packages:
+        refuse(
+            f"it holds {name!r:.80}, and here only models of "
+            f"{' and '.join(packages)} are loaded."
+        )
+    if unknown := reader.unknown:
+        refuse(
+            f"it holds {', '.join(unknown)}, which are not trusted. If you know who "
+            f"wrote the file, load it with `trusted={unknown!r}`."
+        )

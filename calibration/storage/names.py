@@ -18,7 +18,6 @@ _BASES = (
     "sklearn.model_selection.BaseShuffleSplit "
     "sklearn.model_selection._split._RepeatedSplits "
     "sklearn.gaussian_process.kernels.Kernel "
-    "sklearn.gaussian_process.kernels.Hyperparameter "
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor "
     "sklearn.neural_network._stochastic_optimizers.BaseOptimizer "
     "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink "
@@ -31,18 +30,23 @@ _BASES = (
 # Packages of scikit-learn that are not imported because a file asks for them.
 _CLOSED = {"datasets", "experimental", "externals"}
 _BESIDE = {"base", "utils", "_loss"}
-# Classes that are called with what their own `__reduce__` has said.
-_CALLED = (
-    "datetime.date datetime.datetime datetime.time datetime.timedelta "
-    "datetime.timezone decimal.Decimal"
-)
-_LOSSES = "sklearn._loss._loss sklearn.linear_model._sgd_fast"
+# Names that nodes of a kind may have. Those that are called get what their own
+# `__reduce__` has said.
+_KNOWN = {
+    "call": (
+        "datetime.date datetime.datetime datetime.time datetime.timedelta "
+        "datetime.timezone decimal.Decimal"
+    ),
+    "type": (
+        "builtins.str builtins.int builtins.float builtins.bool builtins.dict "
+        "builtins.list builtins.bytes builtins.complex builtins.object builtins.set "
+        "builtins.tuple collections.OrderedDict"
+    ),
+    "object": "xgboost.core.Booster",
+}
 _BOOSTERS = ("lightgbm.sklearn", "xgboost.sklearn")
-_PLAIN_TYPES = (
-    "builtins.str builtins.int builtins.float builtins.bool builtins.dict "
-    "builtins.list builtins.bytes builtins.complex builtins.object builtins.set "
-    "builtins.tuple collections.OrderedDict"
-)
+# Compiled losses, which in some versions do not know which package they are in.
+_LOSSES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
 # Their public functions turn numbers into numbers, as ufuncs do.
 _MEASURES = ("sklearn.metrics", "sklearn.feature_selection")
 _UFUNCS = ("numpy", "scipy.special")
@@ -51,14 +55,17 @@ _UFUNCS = ("numpy", "scipy.special")
 def name_of(thing: Any) -> str:
     """Return the name of a class or function: where it is found, and its own."""
     own = getattr(thing, "__qualname__", getattr(thing, "__name__", repr(thing)))
-    for module in (*_UFUNCS, *_MEASURES):
-        if not inspect.isclass(thing) and find_loaded(f"{module}.{own}") is thing:
+    homes = _LOSSES if inspect.isclass(thing) else (*_UFUNCS, *_MEASURES)
+    for module in (*homes, getattr(thing, "__module__", None)):
+        if find_loaded(f"{module}.{own}") is thing:
             return f"{module}.{own}"
-    # Compiled losses of some versions do not know which package they are in.
-    for module in _LOSSES.split():
-        if inspect.isclass(thing) and find_loaded(f"{module}.{own}") is thing:
-            return f"{module}.{own}"
-    return f"{getattr(thing, '__module__', None)}.{own}"
+    return f"{module}.{own}"
+
+
+def find_loaded(name: str) -> Any:
+    """Return what is there already, or None: nothing is imported."""
+    module, _, own = name.rpartition(".")
+    return getattr(sys.modules.get(module), own, None)
 
 
 class Names:
@@ -92,25 +99,25 @@ class Names:
         object
         """
         module, _, own = name.rpartition(".")
-        if name in self.trusted:
-            importlib.import_module(module)
-            return find_loaded(name)
+        if name in self.trusted or name in _KNOWN.get(kind, "").split():
+            return getattr(importlib.import_module(module), own)
         if kind == "function":
             return _find_function(module, own)
+        if kind == "call" and module in _LOSSES:
+            return _if_class(getattr(importlib.import_module(module), own), object)
+        ours = self._find_own(module, own)
         if kind == "call":
-            return self._find_called(module, own)
-        if kind == "type" and name in _PLAIN_TYPES.split():
-            return find_loaded(name)
+            # The last base is `object`, which has the method as well.
+            bases = inspect.getmro(ours)[:-1] if ours else ()
+            return ours if any("__reduce__" in vars(base) for base in bases) else None
         if kind == "type" and module == "numpy":
             return _if_class(find_loaded(name), np.generic)
-        if name == "xgboost.core.Booster":
-            return getattr(importlib.import_module(module), own)
         if module in _BOOSTERS:
-            found = getattr(importlib.import_module(module), own, None)
-            return _if_class(found, BaseEstimator)
-        return self.find_own(module, own) or _find_in_sklearn(name)
+            home = importlib.import_module(module)
+            return _if_class(getattr(home, own, None), BaseEstimator)
+        return ours or _find_in_sklearn(name)
 
-    def find_own(self, module: str, own: str) -> type | None:
+    def _find_own(self, module: str, own: str) -> type | None:
         """Return a class that a module of our packages defines."""
         if module.partition(".")[0] not in self.packages or "__" in module:
             return None
@@ -121,22 +128,6 @@ class Names:
         is_own = inspect.isclass(found) and found.__module__ == module
         return found if is_own else None
 
-    def _find_called(self, module: str, own: str) -> Any:
-        if f"{module}.{own}" in _CALLED.split():
-            return getattr(importlib.import_module(module), own)
-        if module in _LOSSES.split():
-            found = getattr(importlib.import_module(module), own, None)
-            return found if inspect.isclass(found) else None
-        found = self.find_own(module, own)
-        ways = [vars(base) for base in getattr(found, "__mro__", (object,))[:-1]]
-        return found if any("__reduce__" in way for way in ways) else None
-
-
-def find_loaded(name: str) -> Any:
-    """Return what is there already, or None: nothing is imported."""
-    module, _, own = name.rpartition(".")
-    return getattr(sys.modules.get(module), own, None)
-
 
 def _if_class(found: Any, base: type | tuple[type, ...]) -> Any:
     return found if inspect.isclass(found) and issubclass(found, base) else None
@@ -145,14 +136,12 @@ def _if_class(found: Any, base: type | tuple[type, ...]) -> Any:
 def _find_in_sklearn(name: str) -> Any:
     import sklearn
 
-    library, _, rest = name.partition(".")
-    part = rest.partition(".")[0]
-    known = {*sklearn.__all__, *_BESIDE} - _CLOSED
-    if library != "sklearn" or part not in known:
+    library, part = [*name.split("."), ""][:2]
+    if library != "sklearn" or part not in {*sklearn.__all__, *_BESIDE} - _CLOSED:
         return None
     importlib.import_module(f"sklearn.{part}")
-    bases = (find_loaded(base) for base in _BASES.split())
-    return _if_class(find_loaded(name), tuple(b for b in bases if b is not None))
+    bases = tuple(filter(None, map(find_loaded, _BASES.split())))
+    return _if_class(find_loaded(name), bases)
 
 
 def _find_function(module: str, own: str) -> Any:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.neighbors import BallTree, KDTree
 
 from calibration.storage.errors import refuse
 
 # Different values that may have one hash: -1 and -2 do, 2**61 - 1 and 0 as well.
 _MOST_ALIKE = 16
-# Words of a Mersenne twister's state, and of what Philox makes at once.
-_POSITIONS = {"MT19937": 624, "Philox": 4}
+# Attributes that hold rows of as many columns as are asked about.
+_ROWS = ("_fit_X", "cluster_centers_")
+#: Trees of neighbours, which are not written: they are grown again from their rows.
+GROWN = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
 def check_hashes(values: Iterable[Any]) -> None:
@@ -40,13 +43,6 @@ def check_hashes(values: Iterable[Any]) -> None:
                 refuse("it holds many values that have the same hash.")
 
 
-def check_position(state: Any) -> None:
-    """Refuse a generator that would draw numbers from beyond its state."""
-    position = state.get("buffer_pos", state["state"].get("pos", 0))
-    if not 0 <= position <= _POSITIONS.get(state["bit_generator"], 0):
-        refuse("it holds a random generator whose place is none.")
-
-
 def check_nodes(
     children: NDArray[Any],
     feature: NDArray[Any],
@@ -65,18 +61,13 @@ def check_nodes(
     n = len(inner)
     below = children[:, inner]
     used = feature[inner]
-    if (
-        n == 0
-        or (below <= np.flatnonzero(inner)).any()
-        or (below >= n).any()
-        or (used < 0).any()
-        or (used >= n_features).any()
-    ):
+    ahead = (below > np.flatnonzero(inner)) & (below < n)
+    if n == 0 or not (ahead.all() and ((used >= 0) & (used < n_features)).all()):
         refuse("it holds a tree whose nodes lead nowhere.")
 
 
 def check_tables(value: Any) -> None:
-    """Refuse an object whose tables do not fit each other.
+    """Refuse an object whose tables do not fit each other; grow its tree again.
 
     Parameters
     ----------
@@ -84,16 +75,15 @@ def check_tables(value: Any) -> None:
         Just read; all that it holds has been checked before.
     """
     state = getattr(value, "__dict__", {})
+    for rows in (state[name] for name in _ROWS if name in state):
+        if rows.shape[0] == 0 or rows.shape[1] != state["n_features_in_"]:
+            refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
     if "support_vectors_" in state:
         _check_vectors(state, value._impl)
     elif "_fit_X" in state:
-        _check_columns(state["_fit_X"], state)
-        if "classes_" in state:
-            _check_classes(state["_y"], state["classes_"])
-    elif "cluster_centers_" in state:
-        _check_columns(state["cluster_centers_"], state)
+        _check_neighbours(state)
     elif "tree_" in state:
-        _check_features(state["tree_"].n_features, state)
+        _check_features(value, state)
     elif "_predictors" in state:
         _check_predictors(state)
     elif "estimators_" in state:
@@ -105,15 +95,16 @@ def _check_ensemble(state: dict[str, Any]) -> None:
     members = np.array(state["estimators_"], dtype=object)
     for member in members.ravel():
         if "tree_" in getattr(member, "__dict__", {}):
-            _check_features(member.tree_.n_features, state)
+            _check_features(member, state)
     # Boosting adds up a column of trees in each column of a table.
     n_columns = state.get("n_trees_per_iteration_", 0)
     if n_columns and members.size and members.shape[1:] != (n_columns,):
         refuse(f"it holds trees of the shape {members.shape} for {n_columns} sums.")
 
 
-def _check_features(n_features: int, state: dict[str, Any]) -> None:
+def _check_features(tree: Any, state: dict[str, Any]) -> None:
     # Bagging gives each tree some of the features, and says which.
+    n_features = tree.tree_.n_features
     limit = state.get("n_features_in_", n_features)
     if n_features > limit:
         refuse(f"it holds a tree of {n_features} features for tables of {limit}.")
@@ -129,10 +120,8 @@ def _check_predictors(state: dict[str, Any]) -> None:
         check_nodes(children, nodes["feature_idx"], inner, state["n_features_in_"])
         split = nodes[inner & (nodes["is_categorical"] != 0)]
         sets = predictor.raw_left_cat_bitsets, predictor.binned_left_cat_bitsets
-        if (
-            not known[split["feature_idx"]].all()
-            or (split["bitset_idx"] >= min(map(len, sets))).any()
-        ):
+        bits = split["bitset_idx"] < min(map(len, sets))
+        if not (bits & known[split["feature_idx"]]).all():
             refuse("it holds a tree whose categories are none.")
 
 
@@ -161,15 +150,18 @@ def _check_vectors(state: dict[str, Any], kind: str) -> None:
         refuse("it holds a support vector machine whose tables do not fit.")
 
 
-def _check_columns(rows: Any, state: dict[str, Any]) -> None:
-    """Distances are taken over as many columns as there are asked about."""
-    if not len(rows) or rows.shape[1] != state["n_features_in_"]:
-        refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
-
-
-def _check_classes(labels: Any, classes: Any) -> None:
-    """Labels are places among the classes; of several targets a list of them."""
-    several = classes if isinstance(classes, list) else [classes]
-    limits = [len(known) for known in several]
-    if (labels < 0).any() or (labels.reshape(len(labels), -1) >= limits).any():
-        refuse("it holds rows of classes that are none.")
+def _check_neighbours(state: dict[str, Any]) -> None:
+    """Labels are places among the classes; trees are grown."""
+    rows, classes = state["_fit_X"], state.get("classes_", [])
+    # Of several targets a list of classes.
+    limits = [
+        len(known) for known in (classes if isinstance(classes, list) else [classes])
+    ]
+    if limits:
+        labels = state["_y"].reshape(rows.shape[0], -1)
+        if (labels < 0).any() or (labels >= limits).any():
+            refuse("it holds rows of classes that are none.")
+    if state["_fit_method"] in GROWN:
+        metric = state["effective_metric_"], state["effective_metric_params_"]
+        grow = GROWN[state["_fit_method"]]
+        state["_tree"] = grow(rows, state["leaf_size"], metric=metric[0], **metric[1])

@@ -1,105 +1,85 @@
-"""Values that are not all in their attributes: a kind with parts, and made of them."""
+"""Values by their kinds: what takes them apart, and what makes them of the parts."""
 
 from __future__ import annotations
 
 import importlib
-from collections import defaultdict
-from collections.abc import Callable
-from fractions import Fraction
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
-from sklearn.neighbors import BallTree, KDTree
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
 
-from calibration.storage.budget import Budget
 from calibration.storage.errors import refuse
 from calibration.storage.lightgbm_text import check_booster_text
-from calibration.storage.tables import check_hashes, check_nodes, check_position
+from calibration.storage.tables import check_nodes
 
-# Without public names.
-_TREE = importlib.import_module("sklearn.tree._tree").Tree
-_METRICS = importlib.import_module("sklearn.metrics").DistanceMetric
-# Indices that `pandas.Index` makes again from values and a dtype.
-_INDICES = {
-    "Index",
-    "DatetimeIndex",
-    "TimedeltaIndex",
-    "PeriodIndex",
-    "IntervalIndex",
-    "CategoricalIndex",
-}
-# Of numbers that a range stands for: something may make them all.
-_MOST_IN_RANGE = 10**6
-# Texts of boosters are taken apart line by line; other values copy their arrays.
-_OF_TEXT = 20
-# Classes whose subclasses are taken for them.
-_OF_MANY = (np.generic, np.dtype, _METRICS)
+# Words of a Mersenne twister's state, and of what Philox makes at once.
+_POSITIONS = {"MT19937": 624, "Philox": 4}
 _GENERATORS = ("MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64")
 
 
-def take_apart(value: Any) -> tuple[Any, ...] | None:
-    """Return the kind and the parts of a value, None if it has no kind here.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    tuple or None
-        What `make_value` makes an equal value of.
-    """
+def kind_of(value: Any) -> str:
+    """Return what the kind of a value would be called, whether there is one or not."""
     cls = type(value)
-    library = cls.__module__.partition(".")[0]
-    if library == "pandas":
-        return _take_pandas(value, cls.__name__)
-    if library == "lightgbm" and cls.__name__ == "Booster":
-        text = value.model_to_string(num_iteration=-1)
-        scores = {key: dict(score) for key, score in value.best_score.items()}
-        return "lightgbm", text.encode(), value.best_iteration, scores
-    for kind, (known, take, _) in _KINDS.items():
-        if cls is known or (known in _OF_MANY and isinstance(value, known)):
-            return kind, *take(value)
-    return None
+    if isinstance(value, np.generic | np.dtype):
+        cls = np.generic if isinstance(value, np.generic) else np.dtype
+    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
 
-def make_value(kind: str, parts: list[Any], size: int, budget: Budget) -> Any:
-    """Return the value that `take_apart` has taken apart.
-
-    Parameters
-    ----------
-    kind : str
-    parts : list
-    size : int
-        Bytes of arrays in the parts, which the value copies.
-    budget : Budget
-    """
-    factor = _OF_TEXT if kind == "lightgbm" else 1
-    budget.spend(factor * size, "values made of arrays")
-    if kind in _LIBRARIES:
-        return _LIBRARIES[kind](*parts)
-    return _KINDS[kind][2](*parts)
+def take_pairs(value: dict[Any, Any]) -> list[Any]:
+    """Return keys and values in turn."""
+    return [part for pair in value.items() for part in pair]
 
 
-def _take_range(value: range) -> tuple[Any, ...]:
-    parts = value.start, value.stop, value.step
-    _make_range(*parts)
-    return parts
+def _list(kind: Callable[[Any], Any]) -> tuple[Any, Any]:
+    return list, lambda *parts: kind(parts)
 
 
-def _make_range(start: int, stop: int, step: int) -> range:
-    out = range(start, stop, step)
-    if len(out) > _MOST_IN_RANGE:
-        refuse(f"it holds a range of more than {_MOST_IN_RANGE} numbers.")
+def _dict(kind: type) -> tuple[Any, Any]:
+    make = lambda *parts: kind(zip(parts[::2], parts[1::2], strict=True))  # noqa: E731
+    return take_pairs, make
+
+
+def _make_objects(frozen: bool, n_axes: int, *rest: Any) -> NDArray[Any]:
+    items = rest[n_axes:]
+    out = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        out[i] = item
+    out = out.reshape(rest[:n_axes])
+    out.setflags(write=not frozen)
     return out
 
 
-def _make_fraction(above: int, below: int) -> Fraction:
-    # Not of a text, whose exponent may be of any size.
-    if type(above) is not int or type(below) is not int:
-        refuse("it holds a fraction of what are no integers.")
-    return Fraction(above, below)
+def _check_position(state: Any) -> str:
+    """Return the name of a generator that draws no numbers from beyond its state."""
+    name = str(state["bit_generator"])
+    position = state.get("buffer_pos", state["state"].get("pos", 0))
+    if name not in _GENERATORS or not 0 <= position <= _POSITIONS.get(name, 0):
+        refuse(f"it holds a random generator {name!r:.40} whose place is none.")
+    return name
+
+
+def _make_random_state(state: dict[str, Any]) -> Any:
+    _check_position(state)
+    out = np.random.RandomState()
+    out.set_state(state)
+    return out
+
+
+def _take_generator(value: Any) -> tuple[Any, ...]:
+    seeds = value.bit_generator.seed_seq
+    children = seeds.n_children_spawned
+    return value.bit_generator.state, seeds.entropy, seeds.spawn_key, children
+
+
+def _make_generator(state: Any, entropy: Any, key: Any, children: int) -> Any:
+    of = getattr(np.random, _check_position(state))
+    seeds = np.random.SeedSequence(entropy, spawn_key=key, n_children_spawned=children)
+    bits = of(seeds)
+    bits.state = state
+    return np.random.Generator(bits)
 
 
 def _make_tree(n_features: int, n_classes: Any, n_outputs: int, state: Any) -> Any:
@@ -109,188 +89,92 @@ def _make_tree(n_features: int, n_classes: Any, n_outputs: int, state: Any) -> A
     if n_classes.shape != (n_outputs,) or state["node_count"] != len(nodes):
         refuse("it holds a tree whose tables do not fit.")
     check_nodes(np.stack([left, right]), nodes["feature"], left != -1, n_features)
-    tree = _TREE(n_features, n_classes, n_outputs)
+    # Without a public name.
+    of = importlib.import_module("sklearn.tree._tree").Tree
+    tree = of(n_features, n_classes, n_outputs)
     tree.__setstate__(state)
     return tree
 
 
-def _take_metric(metric: Any) -> tuple[Any, ...]:
-    name = type(metric).__name__.removesuffix("64").removesuffix("Distance").lower()
-    p, vector, matrix = metric.__getstate__()
-    parts = name, float(p), np.asarray(vector), np.asarray(matrix)
-    twin = _make_metric(*parts)
-    same = all(map(np.array_equal, twin.__getstate__(), metric.__getstate__()))
-    if not same or type(twin) is not type(metric):
-        refuse("what is read would not equal it")
-    return parts
-
-
-def _make_metric(name: str, p: float, vector: Any, matrix: Any) -> Any:
-    known = {"minkowski": {"p": p}, "seuclidean": {"V": vector}}
-    known["mahalanobis"] = {"VI": matrix}
-    return _METRICS.get_metric(name, **known.get(name, {}))
-
-
-def _make_random_state(state: dict[str, Any]) -> Any:
-    check_position(state)
-    out = np.random.RandomState()
-    out.set_state(state)
-    return out
-
-
-def _take_generator(value: Any) -> tuple[Any, ...]:
-    seeds = value.bit_generator.seed_seq
-    known = {
-        "entropy": seeds.entropy,
-        "spawn_key": seeds.spawn_key,
-        "n_children_spawned": seeds.n_children_spawned,
-    }
-    return value.bit_generator.state, known
-
-
-def _make_generator(state: dict[str, Any], seeds: dict[str, Any]) -> Any:
-    check_position(state)
-    name = state["bit_generator"]
-    if name not in _GENERATORS:
-        refuse(f"it holds a random generator {name!r:.40}.")
-    bits = getattr(np.random, name)(np.random.SeedSequence(**seeds))
-    bits.state = state
-    return np.random.Generator(bits)
+def _take_booster(value: Any) -> tuple[Any, ...]:
+    text = value.model_to_string(num_iteration=-1)
+    if "\nis_linear=1" in text:
+        refuse("leaves that are lines are not read again")
+    scores = {key: dict(score) for key, score in value.best_score.items()}
+    return text.encode(), value.best_iteration, scores
 
 
 def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) -> Any:
     """Return a booster of LightGBM, which has no training data any more."""
     import lightgbm
 
-    model = text.decode()
-    check_booster_text(model)
-    booster = lightgbm.Booster(model_str=model)
+    check_booster_text(text.decode())
+    booster = lightgbm.Booster(model_str=text.decode())
     booster.best_iteration = best_iteration
     booster.best_score = best_score
     return booster
 
 
-def _take_pandas(value: Any, name: str) -> tuple[Any, ...] | None:
-    parts: tuple[Any, ...]
-    if name == "Timestamp":
-        zone = None if value.tz is None else str(value.tz)
-        parts = (name, value.to_datetime64(), zone)
-    elif name == "Timedelta":
-        parts = (name, value.to_timedelta64())
-    elif name == "Interval":
-        parts = (name, value.left, value.right, value.closed)
-    elif name == "CategoricalDtype":
-        parts = (name, value.categories, value.ordered)
-    elif name == "DatetimeTZDtype":
-        # pandas 2 would make a zone of another kind of its name.
-        kept = value.tz if isinstance(value.tz, ZoneInfo) else str(value.tz)
-        parts = (name, value.unit, kept)
-    elif name.endswith("Dtype"):
-        parts = ("dtype", str(value))
-    elif name == "RangeIndex":
-        parts = (name, value.start, value.stop, value.step, None, False, value.name)
-    elif name in _INDICES:
-        plain = isinstance(value.dtype, np.dtype)
-        values = value.to_numpy() if plain else list(value)
-        parts = ("Index", values, value.dtype, False, value.name)
-    else:
-        return None
-    twin = _make_pandas(*parts)
-    same = value.equals(twin) if hasattr(value, "equals") else value == twin
-    if not same or getattr(twin, "dtype", None) != getattr(value, "dtype", None):
-        refuse(f"{value!r:.120}: what is read would not equal it")
-    return "pandas", *parts
-
-
-def _make_pandas(name: str, *parts: Any) -> Any:
+def _take_interval(value: Any) -> tuple[Any, ...]:
     import pandas as pd
 
-    if name == "Timestamp":
-        instant, zone = parts
-        _check_zone(zone)
-        stamp = pd.Timestamp(instant)
-        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
-    if name == "dtype":
-        _check_zone(*parts)
-        return pd.api.types.pandas_dtype(*parts)
-    if name == "DatetimeTZDtype":
-        _check_zone(parts[1])
-    elif name == "RangeIndex":
-        _make_range(*parts[:3])
-    elif name == "Index":
-        _check_values(parts[0], parts[1])
-    elif name not in ("Timedelta", "Interval", "CategoricalDtype"):
-        refuse(f"it holds a value of pandas of the kind {name!r:.40}.")
-    return getattr(pd, name)(*parts)
+    # Numbers and dates as arrays have them.
+    held = pd.IntervalIndex([value])
+    return held.left.to_numpy(), held.right.to_numpy(), value.closed
 
 
-def _check_zone(text: Any) -> None:
-    """Refuse zones, and types with one, that pandas would read from any file."""
-    if "dateutil" in str(text):
-        refuse(f"it holds a time zone of dateutil: {text!r:.80}.")
+def _make_interval(left: Any, right: Any, closed: str) -> Any:
+    import pandas as pd
+
+    return pd.IntervalIndex.from_arrays(left, right, closed)[0]
 
 
-def _check_values(values: Any, dtype: Any) -> None:
-    """Refuse an index of what would be counted out, or made longer by its type."""
-    known = isinstance(values, list | np.ndarray) or type(values).__name__ in _INDICES
-    if not known or (isinstance(dtype, np.dtype) and dtype.kind in "SUV"):
-        refuse(f"it holds an index of {type(values).__name__} as {dtype!r:.80}.")
-    if getattr(values, "dtype", None) in (None, np.dtype(object)):
-        check_hashes(values)
-
-
-def _neighbours(kind: type) -> tuple[Any, ...]:
-    """Trees of neighbours are grown again, the same to the bit, not written."""
-
-    def take(tree: Any) -> tuple[Any, ...]:
-        state = tree.__getstate__()
-        weight = None if state[12] is None else np.asarray(state[12])
-        return np.asarray(state[0]), state[4], state[11], weight
-
-    return kind, take, lambda X, leaf, metric, w: kind(X, leaf, metric, sample_weight=w)
-
-
-# By kind: the class of the value, what takes it apart, and what makes it of the parts.
-_KINDS: dict[str, tuple[Any, ...]] = {
-    "complex": (complex, lambda value: (value.real, value.imag), complex),
-    "bytes": (
-        bytes,
-        lambda value: (np.array(bytearray(value), np.uint8),),
-        np.ndarray.tobytes,
-    ),
-    "bytearray": (bytearray, lambda value: (bytes(value),), bytearray),
-    "slice": (slice, lambda value: (value.start, value.stop, value.step), slice),
-    "range": (range, _take_range, _make_range),
-    "fraction": (Fraction, Fraction.as_integer_ratio, _make_fraction),
-    "zone": (ZoneInfo, lambda value: (value.key,), ZoneInfo),
-    "defaultdict": (
-        defaultdict,
+#: By kind what takes a value apart, and what makes it of the parts.
+KINDS: dict[str, tuple[Callable[[Any], Iterable[Any]], Callable[..., Any]]] = {
+    "builtins.list": _list(list),
+    "builtins.tuple": _list(tuple),
+    "builtins.set": _list(set),
+    "builtins.frozenset": _list(frozenset),
+    "builtins.dict": _dict(dict),
+    "collections.OrderedDict": _dict(OrderedDict),
+    "sklearn.Bunch": _dict(Bunch),
+    "collections.defaultdict": (
         lambda value: (value.default_factory, dict(value)),
         defaultdict,
     ),
-    "scalar": (np.generic, lambda value: (np.asarray(value),), lambda array: array[()]),
-    "dtype": (np.dtype, lambda value: (np.empty(0, value),), lambda array: array.dtype),
-    "masked": (
-        np.ma.MaskedArray,
+    "builtins.slice": (lambda value: (value.start, value.stop, value.step), slice),
+    "builtins.bytes": (
+        lambda value: (np.array(bytearray(value), np.uint8),),
+        np.ndarray.tobytes,
+    ),
+    "builtins.bytearray": (
+        lambda value: (np.array(value, np.uint8),),
+        lambda array: bytearray(np.ndarray.tobytes(array)),
+    ),
+    "numpy.ndarray": (
+        lambda value: (
+            not value.flags.writeable,
+            value.ndim,
+            *value.shape,
+            *value.ravel().tolist(),
+        ),
+        _make_objects,
+    ),
+    "numpy.generic": (lambda value: (np.asarray(value),), lambda array: array[()]),
+    "numpy.dtype": (lambda value: (np.empty(0, value),), lambda array: array.dtype),
+    "numpy.MaskedArray": (
         lambda value: (value.data, np.asarray(value.mask), value.fill_value),
         lambda data, mask, fill: np.ma.MaskedArray(data, mask, fill_value=fill),
     ),
-    "RandomState": (
-        np.random.RandomState,
+    "numpy.RandomState": (
         lambda value: (value.get_state(legacy=False),),
         _make_random_state,
     ),
-    "Generator": (np.random.Generator, _take_generator, _make_generator),
-    "tree": (
-        _TREE,
-        lambda tree: (*tree.__reduce__()[1], tree.__getstate__()),
+    "numpy.Generator": (_take_generator, _make_generator),
+    "pandas.Interval": (_take_interval, _make_interval),
+    "sklearn.Tree": (
+        lambda value: (*value.__reduce__()[1], value.__getstate__()),
         _make_tree,
     ),
-    "KDTree": _neighbours(KDTree),
-    "BallTree": _neighbours(BallTree),
-    "metric": (_METRICS, _take_metric, _make_metric),
-}
-_LIBRARIES: dict[str, Callable[..., Any]] = {
-    "pandas": _make_pandas,
-    "lightgbm": _make_booster,
+    "lightgbm.Booster": (_take_booster, _make_booster),
 }

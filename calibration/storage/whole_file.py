@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import secrets
 import stat
 import sys
@@ -12,9 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-if sys.platform != "win32":
-    import fcntl
 
 # Letters of a file's name in that of its temporary one: no more than 255 bytes in all.
 _NAME = 50
@@ -58,7 +54,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
     """Yield a path beside the given one, which takes its place if all goes well.
 
     A link stays, and what it names is replaced; a file that is replaced hands on its
-    permissions. What writers that were killed have left beside the file is removed.
+    permissions.
 
     Parameters
     ----------
@@ -70,69 +66,20 @@ def replacing_file(path: Path) -> Iterator[Path]:
         Of an empty file.
     """
     target = writable_file(path)
-    _sweep(target)
     old = target.stat() if target.exists() else None
+    name = f".{target.name[:_NAME]}.{secrets.token_hex(8)}.tmp"
+    temporary = target.with_name(name)
     # Nobody may read the new file before who might not read the old one.
-    temporary, lock = _make_temporary(target, 0o666 if old is None else 0o600)
+    mode = 0o666 if old is None else 0o600
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, mode))
     try:
         yield temporary
         if old is not None:
-            _hand_on(old, temporary)
+            if sys.platform != "win32":
+                with suppress(OSError):
+                    os.chown(temporary, old.st_uid, old.st_gid)
+            temporary.chmod(old.st_mode & 0o777)
         # It may have become something else meanwhile.
         temporary.replace(writable_file(target))
     finally:
         temporary.unlink(missing_ok=True)
-        if lock is not None:
-            os.close(lock)
-
-
-def _hand_on(old: os.stat_result, temporary: Path) -> None:
-    """Give a file the owner, as far as we may, and the permissions of another."""
-    if sys.platform != "win32":
-        with suppress(OSError):
-            os.chown(temporary, old.st_uid, old.st_gid)
-    temporary.chmod(old.st_mode & 0o777)
-
-
-def _make_temporary(target: Path, mode: int) -> tuple[Path, int | None]:
-    """Return a new file beside another, and the open file that holds its lock.
-
-    The lock keeps it from being swept, and ends with the process at the latest.
-    """
-    while True:
-        name = f".{target.name[:_NAME]}.{secrets.token_hex(8)}.tmp"
-        temporary = target.with_name(name)
-        file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
-        if sys.platform == "win32":
-            # No open file can be moved there.
-            os.close(file)
-            return temporary, None
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        # Another writer may have swept it before it had its lock.
-        if os.fstat(file).st_nlink:
-            return temporary, file
-        os.close(file)
-
-
-def _sweep(target: Path) -> None:
-    """Remove what writers of a file have left that were killed before they were done.
-
-    The living hold a lock; where there are no locks nothing is removed.
-    """
-    if sys.platform == "win32":
-        return
-    ours = re.compile(rf"\.{re.escape(target.name[:_NAME])}\.[0-9a-f]{{16}}\.tmp")
-    with suppress(OSError):
-        for left in filter(ours.fullmatch, os.listdir(target.parent)):
-            _sweep_one(target.with_name(left))
-
-
-def _sweep_one(temporary: Path) -> None:
-    with suppress(OSError):
-        file = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            temporary.unlink()
-        finally:
-            os.close(file)

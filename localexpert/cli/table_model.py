@@ -30,7 +30,7 @@ from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.evidence import recall_training
-from localexpert.storage.load import load, save
+from localexpert.storage import load, save
 
 #: A table as it is read, its features, and its targets (n,).
 Known: TypeAlias = tuple[Frame, Any, Float64Array]

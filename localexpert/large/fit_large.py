@@ -20,7 +20,6 @@ from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Rows beyond the sample by which a learning curve is drawn.
 _BEYOND = 5000
-_REST = ", the others to calibrate by"
 # Less weight of rows that no model has seen corrects nothing.
 _LEAST_UNSEEN = 500.0
 
@@ -198,7 +197,7 @@ def _correct(
             "Dask frame whose rows are drawn anew is to be persisted."
         )
         raise ValueError(msg)
-    if found.weight >= _LEAST_UNSEEN:
+    if found.cells.weight.sum() >= _LEAST_UNSEEN:
         recalibration = PitRecalibration(random_state=fitted.random_state)
         fitted._use(recalibration.fit_cells(found.cells))
 
@@ -210,7 +209,8 @@ def _report(
     curve: dict[str, Any] | None,
 ) -> None:
     """Add to a model's report what was used for what."""
-    rest = "" if sample.hashes[-1] == drawn.rows.hashes[-1] else _REST
+    whole = sample.hashes[-1] == drawn.rows.hashes[-1]
+    rest = "" if whole else ", the others to calibrate by"
     report = fitted.report_.add(
         "large",
         {

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from localexpert.large.rows import Roles, Rows, as_features, deal, kind_of, shares_of
+from localexpert.large.rows import Roles, Rows, as_features, kind_of, shares_of
 from localexpert.recalibration.pit import PitCells
 
 # By name of a feature its kind, and the part that says so.
@@ -133,11 +133,6 @@ class Scores:
     n_rows: int
     check: int
 
-    @property
-    def weight(self) -> float:
-        """Weight of the rows that no model has seen."""
-        return float(self.cells.weight.sum())
-
 
 @dataclass(frozen=True, eq=False)
 class CountScores:
@@ -177,7 +172,8 @@ class CountScores:
             told.append(self.model._law(table).scores(some.y[:, None], share))
         near = np.clip(np.concatenate(told), -self.furthest, self.furthest)
         ends = np.round(near / _STEP) * _STEP
-        fold = deal(unseen.hashes, "fold of a PIT value", _FOLDS)
+        part = shares_of(unseen.hashes, "fold of a PIT value")
+        fold = (part * _FOLDS).astype(np.int64)
         cells = PitCells.of(ends, self.furthest + 1.0, unseen.weight, fold, _FOLDS)
         return Scores(cells, len(rows), _check_of(rows))
 

@@ -136,12 +136,11 @@ def _answer(
     model: Any, batches: Iterator[Any], n: int, asked: Questions, dtype: str
 ) -> NDArray[Any]:
     """Return the answers for n rows, shape (n, k), a column one after another."""
-    names = asked.names
-    answers = np.empty((len(names), n), dtype=dtype)
+    answers = np.empty((len(asked.names), n), dtype=dtype)
     start = 0
     for batch in batches:
         columns = asked.answers(predict_dist(model, batch))
-        for row, name in zip(answers, names, strict=True):
+        for row, name in zip(answers, asked.names, strict=True):
             row[start : start + len(batch)] = columns[name]
         start += len(batch)
     return answers.T

@@ -118,9 +118,7 @@ class Rows:
         before = np.searchsorted(key[starts], key[starts])
         kept = order[starts][before < most]
         found = cls(frame, y, weight, hashes, content).take(kept)
-        return cls(
-            found.frame, found.y, total[: len(kept)], found.hashes, found.content
-        )
+        return replace(found, weight=total[: len(kept)])
 
 
 @dataclass(frozen=True)
@@ -307,23 +305,6 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
     for name, column in columns.items():
         add_hashes(total, _bits(column), _salt(name))
     return finish_hashes(total, _salt("rows"))
-
-
-def deal(hashes: Hashes, purpose: str, n_parts: int) -> NDArray[np.int64]:
-    """Return the part, of several of equal size, that each hash falls into.
-
-    Parameters
-    ----------
-    hashes : ndarray of uint64, shape (n,)
-    purpose : str
-        Parts for different purposes tell nothing of each other.
-    n_parts : int
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-    """
-    return (shares_of(hashes, purpose) * n_parts).astype(np.int64)
 
 
 def shares_of(hashes: Hashes, purpose: str) -> Float64Array:

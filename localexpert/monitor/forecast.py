@@ -32,7 +32,6 @@ from localexpert.monitor.pit import (
     gains_of_bins,
     shift_likelihoods_of_bins,
 )
-from localexpert.storage.saved import SavedModel
 
 # Shifts that are looked for, in deviations of a forecast, and times these in log-odds.
 _SIZES = np.array([0.1, 0.2, 0.4, 0.8])
@@ -51,7 +50,7 @@ _LEARNED = (
 )
 
 
-class ForecastMonitor(SavedModel, DriftMonitor):
+class ForecastMonitor(DriftMonitor):
     r"""An alarm for forecasts that no longer hold.
 
     Fed with batches of distributions and outcomes as they come; after each one an
@@ -231,7 +230,7 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             self.thresholds_ = thresholds
         if seen is not None:
             seen.warn(_LEARNED)
-        if self._is_repeated(np.column_stack([p, median, outcomes]), weight, up=3):
+        if self._is_repeated(np.column_stack([p, median, outcomes]), weight):
             return self
         counts, logs, cells = count_bins(pit, weight), [], []
         self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)

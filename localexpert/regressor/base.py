@@ -26,7 +26,7 @@ from localexpert._validation import (
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.storage import SavedModel
+from localexpert.storage import Saved
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
@@ -52,7 +52,7 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
         raise
 
 
-class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
+class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
     """How a table is read, what follows from `predict_dist`, and saving."""
 
     recalibration_: Any

@@ -213,8 +213,11 @@ def test_bets_within_the_bounds_have_a_mean_of_at_most_1(rng):
 
 
 @pytest.mark.slow
-def test_isotonic_maps_alarm_as_seldom_as_others():
-    """Of those fitted on 1000 rows a quarter does within 10 000 without the bounds."""
+@pytest.mark.parametrize(
+    ("n_fit", "size", "batches"), [(20, 50, 4), (200, 100, 20), (1000, 200, 50)]
+)
+def test_isotonic_maps_alarm_as_seldom_as_others(n_fit, size, batches):
+    """Of those of 1000 rows a quarter does within 10 000 without the bounds."""
     alarms = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -223,10 +226,10 @@ def test_isotonic_maps_alarm_as_seldom_as_others():
             score = rng.normal(size=n)
             return score, rng.uniform(size=n) < expit(score)
 
-        fitted = IsotonicCalibrator(scale="logit").fit(*draw(1000))
-        monitor = CalibrationMonitor(n_fit=1000)
-        for _ in range(50):
-            score, y = draw(200)
+        fitted = IsotonicCalibrator(scale="logit").fit(*draw(n_fit))
+        monitor = CalibrationMonitor(n_fit=n_fit)
+        for _ in range(batches):
+            score, y = draw(size)
             monitor.partial_fit(fitted.predict(score), y)
         alarms += monitor.alarm_
     assert alarms <= 6

@@ -10,7 +10,6 @@ from calibration import (
     CalibrationMonitor,
     CalibrationWarning,
     PlattCalibrator,
-    ScoreSummary,
 )
 
 
@@ -37,18 +36,6 @@ def test_the_tolerance_is_that_of_the_fit(rng):
     clipped = np.clip(p, 1 / 402, 401 / 402)
     wanted = 1.25 / np.sqrt(400 * np.mean(clipped * (1 - clipped)))
     assert monitor.tolerance_ == pytest.approx(wanted)
-
-
-def test_a_summary_is_its_rows(rng):
-    p, y = draw(rng, 200)
-    summary = ScoreSummary.from_scores(p, y)
-    summed = CalibrationMonitor().partial_fit_summary(summary)
-    assert summed.log_e_ == CalibrationMonitor().fit(p, y).log_e_
-    with pytest.raises(TypeError, match="`summary` must be a ScoreSummary"):
-        summed.partial_fit_summary([0.5])
-    high = ScoreSummary.from_scores([0.5, 2.0], [0, 1])
-    with pytest.raises(ValueError, match=r"`scores` of `summary` must lie in .0, 1."):
-        summed.partial_fit_summary(high)
 
 
 def test_certain_forecasts_that_fail_are_evidence_and_no_end(rng):

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -22,14 +21,11 @@ from calibration import (
     AllPairsClassifier,
     AutoCalibrator,
     CalibratedClassifier,
-    CalibrationMap,
     CalibrationMonitor,
     IsotonicCalibrator,
-    KDECalibrator,
     LogisticCalibrator,
     SBACalibrator,
     ScoreCalibrator,
-    TrimmedCalibrator,
     VennAbersCalibrator,
 )
 from calibration.multiclass.base import MulticlassCalibrator
@@ -124,6 +120,11 @@ def test_calibrators(cls, data, reload):
     assert again.predict(grid).tobytes() != model.predict(grid).tobytes() or (
         not cls._learns
     )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(scores, np.ones(400))
+    for other in (make(cls), model):
+        assert_same(other, reload(other))
 
 
 @pytest.mark.parametrize("cls", OF_CLASSES)
@@ -136,62 +137,23 @@ def test_calibrators_of_several_classes(cls, reload, rng):
     assert model.predict(scores).tobytes() == again.predict(scores).tobytes()
 
 
-@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(5, random_state=0)])
-def test_experts_of_pairs(estimator, reload, rng):
-    X = rng.normal(size=(150, 3))
-    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]
-    model = AllPairsClassifier(estimator).fit(X, y)
-    again = reload(model)
-    assert_same(model, again)
-    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
-
-
-@pytest.mark.parametrize("cls", CALIBRATORS)
-def test_calibrators_of_one_class_and_unfitted(cls, data, reload):
-    scores, _ = data
-    assert_same(make(cls), reload(make(cls)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = make(cls).fit(scores, np.ones(400))
-    assert_same(model, reload(model))
-
-
-def test_calibrators_with_side_information(data, rng, reload):
+def test_what_is_fitted_on_more_than_scores(data, rng, reload):
     scores, y = data
     features = rng.normal(size=(400, 2))
     near = SBACalibrator().fit(features, scores, y)
-    again = reload(near)
-    np.testing.assert_array_equal(
-        near.predict(features, scores), again.predict(features, scores)
-    )
     ends = np.column_stack([scores - 0.1, scores + 0.1]).clip(0.0, 1.0)
     intervals = ACPCalibrator().fit(scores, y)
-    again = reload(intervals)
-    np.testing.assert_array_equal(
-        intervals.predict(scores, ends), again.predict(scores, ends)
-    )
-
-
-def test_reports_and_what_is_inside(data, reload):
-    scores, y = data
-    auto = AutoCalibrator().fit(scores, y)
-    again = reload(auto)
-    assert repr(again.report_) == repr(auto.report_)
-    trimmed = TrimmedCalibrator(KDECalibrator()).fit(scores, y)
-    assert_same(trimmed, reload(trimmed))
-    venn = VennAbersCalibrator().fit(scores, y)
-    np.testing.assert_array_equal(
-        venn.predict_interval(scores), reload(venn).predict_interval(scores)
-    )
-
-
-def test_maps(data, reload):
-    scores, y = data
-    steps = IsotonicCalibrator().fit(scores, y).map_
-    again = reload(steps)
-    assert isinstance(again, CalibrationMap)
-    assert_same(steps, again)
-    np.testing.assert_array_equal(steps.interval(scores), again.interval(scores))
+    kind = np.array(["a", "b", "c"])[np.digitize(features[:, 0], [-0.5, 0.5])]
+    pairs = AllPairsClassifier().fit(features, kind)
+    for one, asked in (
+        (near, lambda model: model.predict(features, scores)),
+        (intervals, lambda model: model.predict(scores, ends)),
+        (pairs, lambda model: model.predict_proba(features)),
+        (VennAbersCalibrator().fit(scores, y), lambda m: m.predict_interval(scores)),
+        (IsotonicCalibrator().fit(scores, y).map_, lambda m: m.interval(scores)),
+        (AutoCalibrator().fit(scores, y), lambda model: repr(model.report_)),
+    ):
+        np.testing.assert_array_equal(asked(one), asked(reload(one)))
 
 
 @pytest.fixture
@@ -210,6 +172,7 @@ def rows(rng):
         {"estimator": RandomForestClassifier(5, random_state=0), "n_jobs": 1},
         {"estimator": HistGradientBoostingClassifier(max_iter=5, random_state=0)},
         {"estimator": make_pipeline(StandardScaler(), SVC()), "cv": 2},
+        {"estimator": make_pipeline(StandardScaler(), CalibratedClassifier())},
         {
             "estimator": SVC(),
             "response": "decision_function",
@@ -229,23 +192,6 @@ def test_classifiers(options, rows, reload):
     # One object in two places stays one.
     if not options.get("ensemble"):
         assert again.estimator_ is again.calibrated_pairs_[0].estimator
-
-
-def test_a_frozen_classifier(rows, reload):
-    X, y = rows
-    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    model = CalibratedClassifier(frozen).fit(X, y)
-    again = reload(model)
-    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
-    assert again.estimator is again.estimator_
-
-
-def test_a_calibrated_classifier_inside_another_library(rows, reload):
-    X, y = rows
-    inner = CalibratedClassifier(LogisticRegression(), IsotonicCalibrator())
-    model = CalibratedClassifier(make_pipeline(StandardScaler(), inner)).fit(X, y)
-    again = reload(model)
-    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])

@@ -32,7 +32,6 @@ TEXT = train()
     "parameters",
     [
         {},
-        {"linear_tree": True},
         {"boosting": "dart"},
         {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5},
         {"min_data_in_leaf": 500},
@@ -65,6 +64,8 @@ def test_names_of_any_alphabet_pass():
         (r"end of trees", "no end"),
         (r"version=v4", "version=v9"),
         (r"\[num_threads: 1\]", "[num_threads]"),
+        (r"is_linear=0", "is_linear=1"),
+        (r"shrinkage=1", "unknown=1\rleft_child=77777\rshrinkage=1"),
     ],
 )
 def test_made_up_tables_are_refused(old, new):

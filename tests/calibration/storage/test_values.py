@@ -1,16 +1,14 @@
 """Values of every kind that is not all in its attributes: the same again."""
 
 import datetime as dt
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from decimal import Decimal
-from fractions import Fraction
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import BallTree, KDTree
+from sklearn.neighbors import KDTree, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
 from calibration import CalibratedClassifier, PlattCalibrator
@@ -37,8 +35,6 @@ def frozen(array):
 
 
 OBJECTS = np.array([[None, "a"], [(1, 2), 2.5]], dtype=object)
-BERLIN = ZoneInfo("Europe/Berlin")
-DAYS = pd.to_datetime(["2020-01-01", "2021-06-01"])
 
 
 @pytest.mark.parametrize(
@@ -47,10 +43,11 @@ DAYS = pd.to_datetime(["2020-01-01", "2021-06-01"])
         10**30,
         float("nan"),
         -0.0,
-        1j,
         b"\x00bytes",
-        range(2, 9, 3),
+        bytearray(b"\x00bytes"),
         slice(1, None),
+        defaultdict(dict, a={1: 2.0}),
+        np.ma.MaskedArray([1.0, 2.0], [True, False]),
         frozenset({1, "a"}),
         {1, "a"},
         {(1, "a"): None, None: 1, 2.5: [1], "b": {True: 0}},
@@ -79,24 +76,12 @@ DAYS = pd.to_datetime(["2020-01-01", "2021-06-01"])
         frozen(OBJECTS.copy()),
         np.array([], dtype=object),
         dt.date(2020, 1, 2),
-        dt.datetime(2020, 1, 2, 3, 4, 5, 6, tzinfo=BERLIN),
         dt.time(1, 2),
+        dt.datetime(2020, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=1))),
         dt.timedelta(days=1, microseconds=5),
         Decimal("1.50"),
-        Fraction(2, 3),
-        pd.Timestamp("2020-01-01 12:00"),
-        pd.Timestamp("2020-01-01 12:00", tz="Europe/Berlin"),
-        pd.Timedelta("3h"),
         pd.Interval(0.5, 1.5, closed="left"),
-        pd.Interval(*DAYS),
-        pd.CategoricalDtype(["s", "l"], ordered=True),
-        pd.Int64Dtype(),
-        pd.RangeIndex(2, 9, 3, name="rows"),
-        pd.Index(["a", "b"], name="columns"),
-        pd.Index([1, (2, 3), None]),
-        DAYS.tz_localize(BERLIN),
-        pd.CategoricalIndex(["a", "b", "a"]),
-        pd.IntervalIndex.from_breaks([0, 1, 2]),
+        pd.Interval(*pd.to_datetime(["2020-01-01", "2021-06-01"])),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -106,12 +91,10 @@ def test_values_are_the_same_again(value, reload):
     assert repr(value) == repr(again)
 
 
-def test_generators_go_on_where_they_were(reload):
-    generator, state = np.random.default_rng(0), np.random.RandomState(0)
-    generator.normal(size=3), state.normal(size=3)
-    again, other = reload([generator, state])
-    assert again.normal() == generator.normal()
-    assert other.normal() == state.normal()
+def test_random_states_go_on_where_they_were(reload):
+    state = np.random.RandomState(0)
+    state.normal(size=3)
+    assert reload(state).normal() == state.normal()
 
 
 def test_what_occurs_twice_is_one_object_again(reload):
@@ -145,6 +128,8 @@ def test_what_cannot_be_saved_is_named_with_its_place(reload, tmp_path):
     for value, complaint in (
         (lambda: None, r"model\.value_\['a'\]\[0\]` cannot be saved .*<lambda>"),
         (Local(), r"model\.value_\['a'\]\[0\]` cannot be saved .*Local"),
+        (KDTree(np.eye(3)), r"\[0\]` cannot be saved .*newObj would make it"),
+        (pd.Index(["a"]), r"\[0\]` cannot be saved .*_new_Index would make it"),
         ((i for i in ()), r"model\.value_\['a'\]\[0\]` cannot be saved .*generator"),
         (
             FunctionTransformer(lambda x: x),
@@ -159,15 +144,6 @@ def test_what_cannot_be_saved_is_named_with_its_place(reload, tmp_path):
     assert type(load(tmp_path / "model.zip", trusted=[Hidden]).value_) is Hidden
 
 
-def test_what_a_file_may_not_hold_is_refused_when_it_is_saved(reload, tmp_path):
-    with pytest.raises(StorageError, match="range of more than 1000000 numbers"):
-        reload(range(10**7))
-    tree = KDTree(np.eye(3), metric="minkowski", p=3, w=np.ones(3))
-    with pytest.raises(StorageError, match=r"cannot be saved .* would not equal"):
-        reload(tree)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64"])
 def test_generators_have_the_same_children(kind, reload):
     generator = np.random.Generator(getattr(np.random, kind)(3))
@@ -178,16 +154,16 @@ def test_generators_have_the_same_children(kind, reload):
 
 
 @pytest.mark.parametrize(
-    ("grow", "options"),
+    "options",
     [
-        (KDTree, {"metric": "manhattan"}),
-        (KDTree, {"p": 3, "leaf_size": 2}),
-        (BallTree, {"metric": "seuclidean", "V": [1.0, 4.0]}),
-        (BallTree, {"metric": "mahalanobis", "VI": np.eye(2)}),
+        {"algorithm": "kd_tree", "metric": "manhattan", "leaf_size": 2},
+        {"algorithm": "ball_tree", "p": 3, "metric_params": {"w": [1.0, 2.0]}},
+        {"metric": "seuclidean", "metric_params": {"V": [1.0, 4.0]}},
+        {"algorithm": "ball_tree", "metric": "haversine"},
     ],
 )
-def test_trees_of_neighbours_answer_the_same(grow, options, reload, rng):
+def test_trees_of_neighbours_are_grown_again_and_answer_the_same(options, reload, rng):
     X = rng.normal(size=(50, 2))
-    tree = grow(X, **options)
-    for one, other in zip(tree.query(X, 3), reload(tree).query(X, 3), strict=True):
+    near = NearestNeighbors(n_neighbors=3, **options).fit(X)
+    for one, other in zip(near.kneighbors(X), reload(near).kneighbors(X), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -1,7 +1,6 @@
 """`fit_large`: one model whatever the parts, corrected by what no model has seen."""
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -286,84 +285,54 @@ def test_few_distinct_rows_are_all_learned_from() -> None:
     np.testing.assert_allclose(said, truth, atol=0.05)
 
 
-def _with(**change: Any) -> Callable[[], Any]:
+def parts_with(**change: Any) -> list[pd.DataFrame]:
     """Return two parts, of which the second one is changed in its fourth row."""
-
-    def make() -> Any:
-        frame = draw(100).drop(columns="key").astype({"w": float}).assign(t="x")
-        bad = frame.assign(w=1.0)
-        for name, value in change.items():
-            bad.loc[3, name] = value
-        return [frame, bad]
-
-    return make
+    frame = draw(100).drop(columns="key").astype({"w": float}).assign(t="x")
+    bad = frame.assign(w=1.0)
+    for name, value in change.items():
+        bad.loc[3, name] = value
+    return [frame, bad]
 
 
-def _change(parts: Callable[[pd.DataFrame], list[pd.DataFrame]]) -> Callable[[], Any]:
-    return lambda: parts(draw(100)[["a", "b", "y"]])
+F = draw(100)[["a", "b", "y"]]
+TIMES = F.assign(b=pd.Timedelta("1h"))
+# By what is said of them: parts, and what else is given.
+UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
+    "finite targets in 'y', got nan in row 3 of": (
+        parts_with(y=np.nan),
+        {"weight": "w"},
+    ),
+    "finite targets in 'y', got inf in row 3 of frame 1": (parts_with(y=np.inf), {}),
+    r"at least 0 in 'w', got -1\.0 in row 3 of f": (
+        parts_with(w=-1.0),
+        {"weight": "w"},
+    ),
+    "`weight` must be a column of all parts, got 'z'; the fr": (F, {"weight": "z"}),
+    "must have numbers in 't', got text in frame 0": (parts_with(), {"weight": "t"}),
+    "`weight` and `key` must be different, got y, y": (F, {"key": "y"}),
+    "`key` must tell rows apart, got 't' with one value": (parts_with(), {"key": "t"}),
+    "`max_train_rows` must be at least 10, got 1": (F, {"max_train_rows": 1}),
+    '`model` must have cv="auto" or a number': (F, {"model": plain(cv=[])}),
+    "`model` must have recalibrate=": (F, {"model": plain(recalibrate="conformal")}),
+    "same columns .*'b' in frame 0, none": ([F, F[["a", "y"]]], {}),
+    "a column 'z' in frame 1, none in f": ([F, F.assign(z=1)], {}),
+    "one kind, got the column 'b' as number in frame 0, as text in frame 1": (
+        [F, F.assign(b="x")],
+        {},
+    ),
+    "texts or dates, got a column 'b' of timedelta64 in frame 0": ([TIMES], {}),
+    "a column to learn from, got none in frame 0": ([F[["y"]]], {}),
+    "two rows with weight, got the frames with 0": ([F[:0]], {}),
+    "two rows with weight, got the frames with 1": ([F[:1]], {}),
+    "rows that differ, got 9 equal ones": ([F[:1]] * 9, {}),
+}
 
 
-@pytest.mark.parametrize(
-    ("parts", "given", "message"),
-    [
-        (
-            _with(y=np.nan),
-            {"weight": "w"},
-            "finite targets in 'y', got nan in row 3 of",
-        ),
-        (_with(y=np.inf), {}, "finite targets in 'y', got inf in row 3 of frame 1"),
-        (_with(w=-1.0), {"weight": "w"}, r"at least 0 in 'w', got -1\.0 in row 3 of f"),
-        (
-            _with(),
-            {"weight": "z"},
-            "`weight` must be a column of all parts, got 'z'; fr",
-        ),
-        (_with(), {"weight": "t"}, "must have numbers in 't', got text in frame 0"),
-        (_with(), {"key": "y"}, "`weight` and `key` must be different, got y, y"),
-        (_with(), {"key": "t"}, "`key` must tell rows apart, got 't' with one value"),
-        (_with(), {"max_train_rows": 1}, "`max_train_rows` must be at least 10, got 1"),
-        (_with(), {"model": plain(cv=[])}, '`model` must have cv="auto" or a number'),
-        (
-            _with(),
-            {"model": plain(recalibrate="conformal")},
-            "`model` must have recalibrate=",
-        ),
-        (
-            _change(lambda f: [f, f[["a", "y"]]]),
-            {},
-            "same columns .*'b' in frame 0, none",
-        ),
-        (
-            _change(lambda f: [f, f.assign(z=1)]),
-            {},
-            "a column 'z' in frame 1, none in f",
-        ),
-        (
-            _change(lambda f: [f, f.assign(b="x")]),
-            {},
-            "one kind, got the column 'b' as number in frame 0, as text in frame 1",
-        ),
-        (
-            _change(lambda f: [f.assign(b=pd.Timedelta("1h"))]),
-            {},
-            "texts or dates, got a column 'b' of timedelta64 in frame 0",
-        ),
-        (
-            _change(lambda f: [f[["y"]]]),
-            {},
-            "a column to learn from, got none in frame 0",
-        ),
-        (_change(lambda f: [f[:0]]), {}, "two rows with weight, got the frames with 0"),
-        (_change(lambda f: [f[:1]]), {}, "two rows with weight, got the frames with 1"),
-        (_change(lambda f: [f[:1]] * 9), {}, "rows that differ, got 9 equal ones"),
-        (_with(), {"weight": "y"}, "`target`, `weight` and `key` must be different"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    parts: Callable[[], Any], given: dict[str, Any], message: str
-) -> None:
+@pytest.mark.parametrize("message", UNFIT)
+def test_what_cannot_be_is_refused(message: str) -> None:
+    parts, given = UNFIT[message]
     with pytest.raises(ValueError, match=message):
-        fit(parts(), **given)
+        fit(parts, **given)
 
 
 def test_rows_without_weight_are_absent() -> None:

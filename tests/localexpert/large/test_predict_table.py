@@ -44,12 +44,13 @@ def model(rows):
 
 
 @pytest.mark.parametrize("size", [1, 7, 90, 1000])
-def test_any_batch_gives_the_answers_of_the_whole(model, rows, size):
+def test_any_batch_under_any_index_gives_the_answers_of_the_whole(model, rows, size):
     whole = model.predict_dist(rows).to_frame(**ASKED, index=rows.index)
-    said = predict_table(model, rows, **ASKED, batch_size=size)
-    assert list(said.columns) == COLUMNS
-    pd.testing.assert_index_equal(said.index, rows.index)
-    assert_allclose(said, whole, rtol=0.0, atol=1e-8)
+    assert list(whole.columns) == COLUMNS
+    several = pd.MultiIndex.from_product([["u", "v", "u"], range(30)])
+    for index in (rows.index, several):
+        said = predict_table(model, rows.set_axis(index), **ASKED, batch_size=size)
+        pd.testing.assert_frame_equal(said, whole.set_axis(index), rtol=0.0, atol=1e-8)
 
 
 def test_no_more_than_a_batch_is_asked_at_once(model, rows):
@@ -64,26 +65,12 @@ def test_no_more_than_a_batch_is_asked_at_once(model, rows):
     assert asked == [40, 40, 10]
 
 
-def test_levels_of_an_index_and_repeated_labels_are_kept(model, rows):
-    several = rows.set_axis(pd.MultiIndex.from_product([["u", "v", "u"], range(30)]))
-    said = predict_table(model, several, batch_size=50)
-    pd.testing.assert_index_equal(said.index, several.index)
-    assert_allclose(said, predict_table(model, rows), rtol=0.0, atol=1e-8)
-
-
-def test_single_precision_is_that_of_double(model, rows):
-    double = predict_table(model, rows, **ASKED)
-    single = predict_table(model, rows, **ASKED, dtype="float32")
-    assert set(single.dtypes) == {np.dtype("float32")}
-    pd.testing.assert_frame_equal(single, double.astype("float32"))
-
-
-def test_no_rows_have_the_same_columns(model, rows):
-    said = predict_table(model, rows.iloc[:0], **ASKED, dtype="float32")
-    assert list(said.columns) == COLUMNS
-    assert set(said.dtypes) == {np.dtype("float32")}
-    assert said.index.name == "key"
-    assert len(said) == 0
+def test_single_precision_is_that_of_double_of_no_rows_too(model, rows):
+    for table in (rows, rows[:0]):
+        double = predict_table(model, table, **ASKED)
+        single = predict_table(model, table, **ASKED, dtype="float32")
+        pd.testing.assert_frame_equal(single, double.astype("float32"))
+        pd.testing.assert_index_equal(single.index, table.index)
 
 
 def test_tables_of_other_libraries_give_tables_of_theirs(model, rows):

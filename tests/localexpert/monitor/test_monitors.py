@@ -17,6 +17,8 @@ from calibration import (
     plot_monitor,
 )
 from localexpert import ForecastMonitor, PredictiveDistribution, load
+from localexpert.data.training_rows import SeenRows
+from tests.forecasts import of_values
 
 
 def draw_labels(rng, n, change=lambda f: f):
@@ -119,18 +121,44 @@ def test_weights_are_repetitions_and_fit_begins_anew(rng, kind):
 
 
 @KINDS
-def test_a_loaded_monitor_goes_on_and_many_batches_take_little_room(
-    rng, kind, tmp_path
+@pytest.mark.parametrize("way", ["file", "JSON"])
+def test_a_kept_monitor_goes_on_and_many_batches_take_little_room(
+    rng, kind, way, tmp_path
 ):
     monitor = watch(rng, kind, "shift", batches=150, n=60, at=147)
-    monitor.save(tmp_path / "monitor.zip")
-    assert os.path.getsize(tmp_path / "monitor.zip") < 120_000
-    again, more = load(tmp_path / "monitor.zip"), kind.draw(rng, 100)
+    if way == "file":
+        monitor.save(tmp_path / "monitor.zip")
+        assert os.path.getsize(tmp_path / "monitor.zip") < 120_000
+        again = load(tmp_path / "monitor.zip")
+    else:
+        text = monitor.to_json()
+        assert len(text) < 400_000
+        again = kind.monitor.from_json(text)
+        assert again.to_json() == text
+    more = kind.draw(rng, 100)
     assert again.partial_fit(*more).log_e_ == monitor.partial_fit(*more).log_e_
     assert again.find_onset() == monitor.find_onset()
     assert again.advise() == monitor.advise()
     for name, values in monitor.history_.items():
         np.testing.assert_array_equal(again.history_[name], values)
+
+
+@KINDS
+def test_texts_that_are_no_monitors_are_refused(rng, kind):
+    text = kind.monitor().fit(*kind.draw(rng, 60)).to_json()
+    other = text.replace('"part": "ShiftProcess"', '"part": "eval"')
+    kin = text.replace(f'"monitor": "{kind.monitor.__name__}"', '"monitor": "Monitor"')
+    for wrong in (
+        "x",
+        "[]",
+        "{}",
+        other,
+        kin,
+        text.replace('"n_fit": 1000', '"n_fit": 0'),
+    ):
+        assert wrong != text
+        with pytest.raises(ValueError, match="`text` must be what `to_json` has writt"):
+            kind.monitor.from_json(wrong)
 
 
 @KINDS
@@ -189,6 +217,52 @@ def test_the_picture_shows_evidence_and_offsets(rng, kind):
     plt.close("all")
     with pytest.raises(ValueError, match="`ax` must hold 2 Axes, got 1"):
         plot_monitor(monitor, ax=given[:1])
+
+
+def test_an_offset_is_told_in_deviations_and_in_units(rng):
+    monitor = ForecastMonitor()
+    for _ in range(16):
+        monitor.partial_fit(*draw_values(rng, 250, lambda mean, e: mean + 0.4 + e))
+    low, high = monitor.confidence_interval()
+    assert low < 0.4 < high < low + 0.2
+    assert monitor.history_["bias"].mean() == pytest.approx(0.4, abs=0.06)
+    assert monitor.find_onset() == 0.0
+    assert monitor.tolerance_ == pytest.approx(1.25 / np.sqrt(1000.0))
+
+
+def test_jumps_are_drawn_within_by_a_seed(rng):
+    dist = of_values([0.0, 1.0], np.tile([0.7, 0.3], (2000, 1)))
+    y = (rng.uniform(size=2000) < 0.3).astype(float)
+    one, same = (ForecastMonitor(thresholds=[0.0]).fit(dist, y) for _ in range(2))
+    other = ForecastMonitor(thresholds=[0.0], random_state=1).fit(dist, y)
+    assert one.log_e_ == same.log_e_ != other.log_e_
+    # Without the draw all transforms would lie at two points.
+    assert not one.alarm_
+
+
+def test_outcomes_outside_of_the_support_are_counted_and_speak():
+    dist = of_values([0.0, 1.0], np.tile([0.5, 0.5], (60, 1)))
+    y = np.repeat([0.0, 1.0, 7.0, -3.0], 15)
+    monitor = ForecastMonitor(thresholds=[0.0]).fit(dist, y)
+    assert monitor.history_["outside"].tolist() == [30.0]
+    assert np.isfinite(monitor.log_e_)
+
+
+def test_rows_that_were_learned_from_are_told_of(rng):
+    seen = SeenRows(60, 0.15, np.arange(60) < 9, 60)
+    with pytest.warns(CalibrationWarning, match=r"9 of the 60 rows\. .* new rows"):
+        ForecastMonitor().fit(*draw_values(rng, 60), seen=seen)
+
+
+def test_wrong_settings_are_refused(rng):
+    for wrong, said in [
+        ({"n_fit": 0}, "`n_fit` must be at least 1"),
+        ({"thresholds": [np.nan]}, "`thresholds` must be finite"),
+        ({"thresholds": []}, "`thresholds`"),
+        ({"random_state": -1}, "`random_state` must be at least 0"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            ForecastMonitor(**wrong).fit(*draw_values(rng, 60))
 
 
 def stream_of_labels(rng, shift):

@@ -1,4 +1,4 @@
-"""Saving what `localexpert` adds to `calibration`, and loading it."""
+"""Saved models of `localexpert`: those of `calibration`, and boosters beside them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from calibration.storage import load_model, save_model
+import calibration.storage
+from calibration.storage import Saved, save
 
-_PACKAGES = ("calibration", "localexpert")
-
-
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a regressor to a file, all of it or nothing.
-
-    Parameters
-    ----------
-    model : object
-        Of a class of `localexpert` or `calibration`.
-    path : path-like
-        Replaced if it is there.
-    """
-    save_model(model, path, packages=_PACKAGES)
+__all__ = ["Saved", "load", "save"]
 
 
 def load(
@@ -73,4 +61,9 @@ def load(
     >>> bool((again.predict(x) == model.predict(x)).all())
     True
     """
-    return load_model(path, trusted=trusted, max_memory=max_memory, packages=_PACKAGES)
+    return calibration.storage.load(
+        path,
+        trusted=trusted,
+        max_memory=max_memory,
+        packages=("calibration", "localexpert"),
+    )

@@ -1,0 +1,169 @@
+"""Files: foreign, of another format, and written whole or not at all."""
+
+import os
+import stat
+import threading
+import warnings
+import zipfile
+
+import pytest
+
+from calibration import IsotonicCalibrator, PlattCalibrator
+from calibration.storage import StorageError, load, replacing_file, writable_file
+from tests.calibration.storage.archives import put_together, take_apart
+
+
+@pytest.fixture
+def model(rng):
+    scores = rng.uniform(size=300)
+    return IsotonicCalibrator().fit(scores, rng.uniform(size=300) < scores)
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    model.save(tmp_path / "model.zip")
+    return tmp_path / "model.zip"
+
+
+def test_a_missing_file_is_the_business_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.zip"):
+        load(tmp_path / "none.zip")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        PlattCalibrator().save(tmp_path / "nowhere" / "model.zip")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 and no more"])
+def test_foreign_files(content, tmp_path):
+    path = tmp_path / "foreign.zip"
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match=r"foreign\.zip': it is no saved model, or"):
+        load(path)
+
+
+def test_other_zips_and_formats_are_named(path):
+    pieces = take_apart(path)
+    for mark, said in [
+        (b"", "it is not a saved model"),
+        (b"calibration/model 3", "it has format version '3', .* reads version 2"),
+        (b"calibration/model", "it has format version ''"),
+    ]:
+        put_together(path, *pieces, mark=mark)
+        with pytest.raises(StorageError, match=said):
+            load(path)
+
+
+@pytest.mark.parametrize("name", ["../evil.bin", "arrays.bin"])
+def test_members_that_are_not_ours(name, path):
+    with (
+        warnings.catch_warnings(),
+        zipfile.ZipFile(path, "a") as archive,
+    ):
+        warnings.simplefilter("ignore")  # a name that is there twice
+        archive.writestr(name, b"x")
+    with pytest.raises(StorageError, match=r"other members than model\.json and"):
+        load(path)
+
+
+def test_a_bomb_is_not_unpacked(path):
+    nodes, _ = take_apart(path)
+    put_together(path, nodes, bytes(2**28))
+    assert path.stat().st_size < 2**20
+    with pytest.raises(StorageError, match=r"more than \d+ bytes of memory"):
+        load(path)
+
+
+def test_equal_models_make_equal_files(model, path):
+    again = path.with_name("again.zip")
+    model.save(again)
+    assert again.read_bytes() == path.read_bytes()
+    load(path).save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_writing_is_all_or_nothing(path, monkeypatch):
+    before = path.read_bytes()
+
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        PlattCalibrator().save(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_is_listed_is_a_list(path):
+    for name, held in (("trusted", "names or types"), ("packages", "names")):
+        with pytest.raises(TypeError, match=f"`{name}` must be a list of {held}, got"):
+            load(path, **{name: "x"})
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o666])
+def test_links_and_permissions_stay_and_are_never_wider_before(tmp_path, mode):
+    path, link = tmp_path / ("\u6f22" * 85), tmp_path / "link"
+    link.symlink_to(path)
+    assert writable_file(link) == path  # which is not there yet
+    path.write_text("old")
+    path.chmod(mode)
+    with replacing_file(link) as temporary:
+        assert temporary.stat().st_mode & 0o077 == 0
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_what_is_no_file_is_refused_and_left(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is no ordinary file"):
+        writable_file(tmp_path / "pipe")
+    with (
+        pytest.raises(IsADirectoryError, match="it is a directory"),
+        replacing_file(tmp_path),
+    ):
+        pytest.fail("began to write")
+    with pytest.raises(FileNotFoundError, match="No such file or directory"):
+        writable_file(tmp_path / "none" / "file")
+    read, write = os.pipe()
+    with (
+        os.fdopen(read, "rb"),
+        os.fdopen(write, "wb"),
+        pytest.raises(OSError, match="it is no ordinary file"),
+    ):
+        # A pipe that only a link leads to.
+        writable_file(f"/dev/fd/{write}")
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_what_has_become_a_pipe_meanwhile_is_left(tmp_path):
+    def write_over(path):
+        with replacing_file(path) as temporary:
+            temporary.write_text("new")
+            os.mkfifo(path)
+
+    with pytest.raises(OSError, match="it is no ordinary file"):
+        write_over(tmp_path / "f")
+    assert stat.S_ISFIFO((tmp_path / "f").stat().st_mode)
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_many_writers_at_once_lose_nothing(tmp_path):
+    path, failures = tmp_path / "f", []
+
+    def write(text):
+        try:
+            for _ in range(50):
+                with replacing_file(path) as temporary:
+                    temporary.write_text(text)
+        except OSError as error:
+            failures.append(error)
+
+    writers = [threading.Thread(target=write, args=(f"{i}" * 99,)) for i in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert failures == []
+    assert len(set(path.read_text())) == 1
+    assert os.listdir(tmp_path) == ["f"]

@@ -1,0 +1,408 @@
+"""Whatever the packages define is saved, and forecasts the same to the last bit."""
+
+import dataclasses
+import datetime as dt
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeRegressor
+
+import calibration
+import localexpert
+from calibration import CalibrationWarning, PlattCalibrator
+from calibration.storage import StorageError
+from calibration.storage.names import Names, name_of
+from localexpert import DistributionEnsemble, ExpertCalibration, LocalExpertRegressor
+from localexpert.experts import JointForest, SharedBoosting
+from localexpert.experts.leaf_laws import LeafLaws
+from localexpert.experts.threshold_trees import ThresholdTrees
+from localexpert.storage import load, save
+from tests.forecasts import of_values
+
+NAMES = Names(("calibration", "localexpert"))
+MODULES = [
+    importlib.import_module(info.name)
+    for package in (calibration, localexpert)
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if "__main__" not in info.name
+]
+CLASSES = [
+    value
+    for module in MODULES
+    for value in vars(module).values()
+    if inspect.isclass(value) and value.__module__ == module.__name__
+]
+
+
+def is_default_made(cls):
+    """Say whether it is an estimator that needs no arguments."""
+    if not issubclass(cls, BaseEstimator) or inspect.isabstract(cls):
+        return False
+    parameters = inspect.signature(cls).parameters.values()
+    return all(p.default is not p.empty for p in parameters)
+
+
+@pytest.mark.parametrize(
+    "cls", [cls for cls in CLASSES if is_default_made(cls)], ids=name_of
+)
+def test_estimators_with_their_defaults(cls, tmp_path):
+    save(cls(), tmp_path / "model.zip")
+    again = load(tmp_path / "model.zip")
+    assert type(again) is cls
+    assert repr(again) == repr(cls())
+
+
+def test_public_estimators_have_the_method():
+    for package in (calibration, localexpert):
+        for name in package.__all__:
+            cls = getattr(package, name)
+            if inspect.isclass(cls) and (
+                hasattr(cls, "predict_dist") or hasattr(cls, "fit_summary")
+            ):
+                assert callable(getattr(cls, "save", None)), name
+
+
+def test_no_class_hides_its_state():
+    """Attributes are read and written; a class with ways of its own needs a look."""
+    for cls in CLASSES:
+        for method in ("__getstate__", "__setstate__", "__reduce_ex__", "__new__"):
+            if issubclass(cls, tuple):
+                continue
+            assert method not in vars(cls), f"{cls.__name__}.{method}"
+
+
+def test_classes_are_found_by_one_rule():
+    for cls in CLASSES:
+        assert NAMES.find("object", name_of(cls)) is cls
+    for name in ("localexpert.__main__.main", "calibration.nowhere.CalibrationMap"):
+        assert NAMES.find("object", name) is None
+    # Where it is defined alone, and in no other package.
+    assert NAMES.find("object", "calibration.CalibrationMap") is None
+    assert Names(("calibration",)).find("object", name_of(CLASSES[-1])) is None
+
+
+def test_what_is_shared_is_written_once_and_stays_shared(rng, tmp_path):
+    scores = rng.uniform(size=20_000)
+    summary = calibration.ScoreSummary.from_scores(scores, scores < 0.5)
+    law = of_values([0.0, 1.0], np.tile([0.25, 0.75], (1000, 1)))
+    stage = localexpert.ExpertCalibration()
+    stage.a, stage.b, stage.c, stage.d = summary, [law, law], scores, {"c": scores}
+    save(stage, tmp_path / "model.zip")
+    again = load(tmp_path / "model.zip")
+    assert again.b[0] is again.b[1]
+    assert again.c is again.d["c"]
+    # Scores and the summary's: the numbers once each, and weights that pack well.
+    assert (tmp_path / "model.zip").stat().st_size < 2.2 * scores.nbytes
+
+
+def test_what_holds_itself_is_refused(tmp_path):
+    stage = localexpert.ExpertCalibration()
+    stage.a = [stage]
+    with pytest.raises(StorageError, match=r"`model` is nested too deeply, or holds"):
+        save(stage, tmp_path / "model.zip")
+
+
+N = 300
+
+
+def fast(**parameters):
+    """A regressor that fits in about a second."""
+    quick = {
+        "center": LinearRegression(),
+        "strategy": SharedBoosting(max_rounds=20, random_state=0),
+        "n_thresholds": 5,
+        "cv": 3,
+        "random_state": 0,
+    }
+    return LocalExpertRegressor(**{**quick, **parameters})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(N, 3))
+    return X, 3.0 * X[:, 0] + (0.2 + X[:, 1]) * rng.gamma(4.0, size=N)
+
+
+@pytest.fixture
+def reload(tmp_path):
+    """Save and load a model."""
+
+    def save_and_load(model, **options):
+        model.save(tmp_path / "model.zip")
+        return load(tmp_path / "model.zip", **options)
+
+    return save_and_load
+
+
+def assert_same_laws(first, second):
+    """Compare what one asks of distributions, bit for bit."""
+    levels = np.array([0.001, 0.1, 0.5, 0.9, 0.999])
+    grid = np.linspace(-3.0, 12.0, 31)
+    answers = [
+        (d.cdf_at(grid), d.quantiles(levels), d.mean(), d.var(), d.crps(1.0))
+        for d in (first, second)
+    ]
+    for one, other in zip(*answers, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def assert_same_models(model, again, X):
+    assert_same_laws(model.predict_dist(X), again.predict_dist(X))
+    assert model.predict(X).tobytes() == again.predict(X).tobytes()
+    assert_same_laws(model.oof_distribution_, again.oof_distribution_)
+    assert set(vars(model)) == set(vars(again))
+    assert repr(model) == repr(again)
+    if hasattr(model, "report_"):
+        assert model.report_.summary() == again.report_.summary()
+        for name in ("thresholds_", "oof_probabilities_", "fitted_rows_"):
+            assert getattr(model, name).tobytes() == getattr(again, name).tobytes()
+        assert repr(model.expert_report_) == repr(again.expert_report_)
+
+
+def check(model, rows, reload, **options):
+    X, y = rows
+    model.fit(X, y)
+    assert_same_models(model, reload(model, **options), X)
+
+
+def test_all_that_a_default_regressor_may_hold(rows, reload):
+    X, y = rows
+    # A step on top, so that boosting and forests are worth a weight in the stack.
+    model = LocalExpertRegressor(n_thresholds=9, cv=3, random_state=0)
+    model.fit(X, y + 4.0 * (X[:, 2] > 0.5))
+    assert_same_models(model, reload(model), X)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"frame": None},
+        {"frame": "center", "smoothing": "pchip"},
+        {"frame": "standardize", "recalibrate": "pit"},
+        {"recalibrate": "conformal", "calibrator": PlattCalibrator()},
+        {"calibrator": "bagged_isotonic", "bounds": (-1.0, np.inf)},
+        {"calibrator": "isotonic", "cv": KFold(3, shuffle=True, random_state=0)},
+        {"thresholds": [2.0, 3.0, 4.0], "frame": "auto", "cv": 3},
+        {"strategy": JointForest(n_estimators=10, random_state=0)},
+        {"strategy": "independent"},
+        {"stacker": LinearRegression()},
+        {"center": [DecisionTreeRegressor(max_depth=3), LinearRegression()]},
+        {"center": ExtraTreesRegressor(5, random_state=0)},
+        {"center": HistGradientBoostingRegressor(max_iter=5)},
+        {"center": make_pipeline(StandardScaler(), LinearRegression())},
+        {"strategy": "auto", "expert": LogisticRegression()},
+        {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
+    ],
+    ids=lambda options: "-".join(f"{k}={v!r:.20}" for k, v in options.items()),
+)
+def test_options(options, rows, reload):
+    check(fast(**options), rows, reload)
+
+
+def test_laws_of_training_rows_are_made_anew_and_not_written(rows, reload):
+    again = reload(fast(recalibrate="pit").fit(*rows))
+    assert "oof_distribution_" not in vars(again)
+    assert "oof_law_" not in vars(again.forecaster_)
+    assert len(again.oof_distribution_) == N
+    # Another fit of the same object has laws of its own.
+    X, y = rows
+    again.fit(X[:200], y[:200])
+    assert len(again.oof_distribution_) == 200
+    with pytest.raises(AttributeError, match="forecaster_"):
+        fast().oof_distribution_  # noqa: B018
+
+
+def test_a_row_more_takes_less_than_200_bytes(rng, tmp_path):
+    sizes = []
+    for n in (500, 4500):
+        X = rng.uniform(size=(n, 3))
+        y = 3.0 * X[:, 0] + (0.2 + X[:, 1]) * rng.gamma(4.0, size=n)
+        strategy = JointForest(30, max_samples=200, random_state=0)
+        model = fast(strategy=strategy, n_thresholds=25).fit(X, y)
+        model.save(tmp_path / "model.zip")
+        sizes.append((tmp_path / "model.zip").stat().st_size)
+    assert sizes[1] - sizes[0] < 200 * 4000
+
+
+def test_members_that_were_loaded_make_an_ensemble(rows, reload):
+    members = {name: fast().fit(*rows) for name in "ab"}
+    loaded = {name: reload(model) for name, model in members.items()}
+    first, second = (
+        DistributionEnsemble.of_fitted(given, rows[1], random_state=1)
+        for given in (members, loaded)
+    )
+    assert_same_laws(first.oof_distribution_, second.oof_distribution_)
+
+
+@pytest.mark.parametrize("recalibrate", [None, "pit"])
+def test_discrete_mixed_and_constant_targets(recalibrate, rows, reload):
+    X, y = rows
+    check(fast(recalibrate=recalibrate), (X, np.round(y)), reload)
+    with_zeros = np.where(X[:, 2] < 0.3, 0.0, y)
+    check(fast(recalibrate=recalibrate), (X, with_zeros), reload)
+    with pytest.warns(CalibrationWarning, match="in every row"):
+        check(fast(), (X, np.full(N, 2.0)), reload)
+
+
+def test_tables_with_categories(rows, rng, reload):
+    X, y = rows
+    days = pd.Series(pd.to_datetime(["2020-01-01", "2021-06-01", "2022-02-03"]))
+    zoned = days.dt.tz_localize("Europe/Berlin")
+    table = pd.DataFrame(
+        {
+            "number": X[:, 0],
+            "word": rng.choice(["a", "b", "ü"], N),
+            "size": pd.Categorical(rng.choice(["s", "l"], N), ["s", "l"], ordered=True),
+            "day": pd.Categorical(days[rng.choice(3, N)]),
+            "zoned": pd.Categorical(zoned[rng.choice(3, N)]),
+            "date": pd.Categorical(
+                [dt.date(2020, 1, int(d)) for d in rng.choice(3, N) + 1]
+            ),
+            "bin": pd.cut(X[:, 1], 3),
+            "gap": pd.array(np.where(X[:, 2] < 0.2, None, 1), dtype="Int64"),
+        }
+    )
+    number = make_column_transformer(("passthrough", ["number"]))
+    tree = make_pipeline(number, DecisionTreeRegressor(max_depth=3))
+    check(fast(center=tree), (table, y), reload)
+    joint = fast(center=tree, strategy=JointForest(n_estimators=10, random_state=0))
+    check(joint, (table, y), reload)
+    check(fast(center=tree, frame=None), (pd.DataFrame(X), y), reload)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_boosters_as_experts(library, rows, reload):
+    module = pytest.importorskip(library)
+    if library == "lightgbm":
+        expert = module.LGBMClassifier(n_estimators=8, verbosity=-1, n_jobs=1)
+    else:
+        expert = module.XGBClassifier(n_estimators=8, n_jobs=1)
+    # Boosters alone, and inside a pipeline.
+    check(fast(strategy="auto", expert=expert), rows, reload)
+    piped = make_pipeline(StandardScaler(), expert)
+    check(fast(strategy="auto", expert=piped, n_thresholds=3), rows, reload)
+
+
+THRESHOLD_TREES = ThresholdTrees(
+    n_features=1,
+    roots=np.array([0, -1]),
+    feature=np.array([0, 1, 0]),
+    kind=np.array([0, 0, 2]),
+    cut=np.array([0.5, 1.0, 0.0]),
+    missing_left=np.zeros(3, dtype=np.int64),
+    left=np.array([1, -1, -3]),
+    right=np.array([2, -2, -4]),
+    first_word=np.array([0, 0, 1]),
+    n_words=np.array([0, 0, 1]),
+    category_words=np.array([5, 6]),
+    leaf_value=np.linspace(-1.0, 1.0, 4),
+)
+LEAF_LAWS = LeafLaws(
+    trees=[DecisionTreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0]).tree_],
+    first=np.array([0, 0, 2, 3]),
+    step=np.array([0, 2, 1], dtype=np.int32),
+    share=np.array([0.5, 0.5, 1.0], dtype=np.float32),
+)
+
+
+def through_a_file(tree, folder):
+    """Save and load a tree in a model."""
+    model = ExpertCalibration()
+    model.tree = tree
+    save(model, folder / "model.zip")
+    return load(folder / "model.zip").tree
+
+
+def answer(tree):
+    """Ask a tree."""
+    X = np.array([[0.0], [1.0], [np.nan], [1e9]])
+    if isinstance(tree, ThresholdTrees):
+        return tree.sum(X, np.array([0.5, 1.5]))
+    return tree.mean(X.astype(np.float32), 3)
+
+
+@pytest.mark.parametrize(
+    "tree", [THRESHOLD_TREES, LEAF_LAWS], ids=["thresholds", "leaves"]
+)
+def test_sound_trees_pass(tree, tmp_path):
+    again = through_a_file(tree, tmp_path)
+    np.testing.assert_array_equal(answer(again), answer(tree))
+
+
+@pytest.mark.parametrize(
+    ("tree", "name", "values"),
+    [
+        (THRESHOLD_TREES, "left", [0, -1, -3]),
+        (THRESHOLD_TREES, "left", [3, -1, -3]),
+        (THRESHOLD_TREES, "right", [2, -5, -4]),
+        (THRESHOLD_TREES, "right", [2, -2, 1]),
+        (THRESHOLD_TREES, "roots", [3]),
+        (THRESHOLD_TREES, "roots", [-5]),
+        (THRESHOLD_TREES, "feature", [0, 2, 0]),
+        (THRESHOLD_TREES, "feature", [-1, 1, 0]),
+        (THRESHOLD_TREES, "first_word", [0, 0, 2]),
+        (THRESHOLD_TREES, "first_word", [0, 0, -1]),
+        (THRESHOLD_TREES, "first_word", [0, 0, 2**63 - 1]),
+        (THRESHOLD_TREES, "n_words", [0, 0, 9]),
+        (THRESHOLD_TREES, "n_words", [0, 0, 2**63 - 1]),
+        (LEAF_LAWS, "first", [0, 0, 2, 4]),
+        (LEAF_LAWS, "first", [0, 0, 2, 1]),
+        (LEAF_LAWS, "first", [-1, 0, 2, 3]),
+        (LEAF_LAWS, "first", [0, 2, 3]),
+        (LEAF_LAWS, "step", [0, -1, 1]),
+        (LEAF_LAWS, "share", [0.5, np.nan, 1.0]),
+    ],
+)
+def test_trees_that_lead_nowhere_are_refused(tree, name, values, tmp_path):
+    forged = np.array(values, dtype=getattr(tree, name).dtype)
+    with pytest.raises(StorageError, match=r"lead nowhere|leaves are none"):
+        through_a_file(dataclasses.replace(tree, **{name: forged}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tree", "name"),
+    [
+        (tree, field.name)
+        for tree in (THRESHOLD_TREES, LEAF_LAWS)
+        for field in dataclasses.fields(tree)
+        if field.name not in ("n_features", "roots", "trees")
+    ],
+)
+def test_tables_that_are_too_short_are_refused(tree, name, tmp_path):
+    short = dataclasses.replace(tree, **{name: getattr(tree, name)[:1]})
+    with pytest.raises(StorageError, match=r"nowhere|leaves are none|makes no sense"):
+        through_a_file(short, tmp_path)
+
+
+@given(data=st.data())
+def test_whatever_passes_can_be_asked(data, tmp_path_factory):
+    tree = data.draw(st.sampled_from([THRESHOLD_TREES, LEAF_LAWS]))
+    numbers = ("left", "right", "feature", "roots", "first", "step")
+    names = [name for name in numbers if hasattr(tree, name)]
+    name = data.draw(st.sampled_from(names))
+    values = getattr(tree, name).copy()
+    place = data.draw(st.integers(0, len(values) - 1))
+    values[place] = data.draw(st.integers(-6, 6))
+    forged = dataclasses.replace(tree, **{name: values})
+    try:
+        again = through_a_file(forged, tmp_path_factory.getbasetemp())
+    except StorageError:
+        return
+    # How many columns and thresholds there are the trees do not know.
+    if name not in ("feature", "step"):
+        answer(again)
