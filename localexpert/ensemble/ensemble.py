@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
-    check_mapping,
+    check_list,
     check_n_jobs,
     check_seed,
-    check_vector,
-    check_weights,
     told_of_light,
-    warn_of_light,
 )
-from localexpert.data.folds import check_groups, make_folds, number_folds
+from localexpert.data.folds import make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import predict_dist
-from localexpert.ensemble.members import (
-    OutOfFold,
-    check_same_features,
-    common_rows,
-    fit_member,
-    named_members,
-    seeded_clones,
-    speaking_of_member,
-)
+from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.ensemble.pool import score_some
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import mean_crps
+from localexpert.learn.pool import mean_crps
 from localexpert.recalibration.conformal import make_recalibration
+from localexpert.regressor.adapter import DistributionAdapter, arguments_of_fit
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.regressor import LocalExpertRegressor
 
@@ -49,10 +41,10 @@ class DistributionEnsemble(DistributionRegressor):
 
     Parameters
     ----------
-    members : list of (str, regressor), optional
+    members : list of (str, regressor)
         Names and unfitted regressors: `LocalExpertRegressor`, or whatever
-        `predict_dist` understands, which is then fitted in folds besides. None: six
-        that differ in folds, seeds, strategy and frame.
+        `predict_dist` understands, which is then wrapped in a `DistributionAdapter`
+        for its forecasts out of fold.
     pool : {"auto", "linear", "probit"}
         Average CDFs, or their normal scores (sharper where members err alike; for
         laws without jumps, or with jumps only). "auto" takes what has the less
@@ -123,7 +115,7 @@ class DistributionEnsemble(DistributionRegressor):
 
     def __init__(
         self,
-        members: Sequence[tuple[str, Any]] | None = None,
+        members: Sequence[tuple[str, Any]],
         *,
         pool: Literal["auto", "linear", "probit"] = "auto",
         recalibrate: Any = "pit",
@@ -159,97 +151,52 @@ class DistributionEnsemble(DistributionRegressor):
         self
         """
         with all_or_nothing(self):
-            table, target = self._check_data(X, y)
-            n = len(target)
-            weight = check_weights(sample_weight, n)
-            warn_of_light(weight)
+            given = sample_weight, groups
+            table, target, weight, groups = self._check_data(X, y, *given)
             seed = self._check_parameters()
-            members = seeded_clones(named_members(self.members), seed, self.n_jobs)
-            own = None if sample_weight is None else weight
-            given = {"sample_weight": own, "groups": groups}
-            for name, member in members:
+            members = _seeded_clones(_named(self.members), seed, self.n_jobs)
+            for name, member in members.items():
                 if isinstance(member, LocalExpertRegressor):
-                    with speaking_of_member(name):
+                    with _speaking_of_member(name):
                         member._check_parameters(target[weight > 0.0], groups)
-            if groups is None:
-                groups = find_copies(table, weight, "auto", seed)
-            fitted, said = {}, {}
             with told_of_light():
-                for name, member in members:
-                    fitted[name], said[name] = fit_member(
-                        name,
-                        member,
-                        table,
-                        target,
-                        given,
-                        together=groups,
-                        seed=seed,
-                        n_jobs=self.n_jobs,
-                    )
-                return self._learn(fitted, said, target, weight, groups, seed)
-
-    @classmethod
-    def of_fitted(
-        cls,
-        members: Mapping[str, Any],
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        **parameters: Any,
-    ) -> Self:
-        """Return the ensemble of regressors that are fitted, on the same rows.
-
-        Parameters
-        ----------
-        members : mapping of str to LocalExpertRegressor
-            Fitted, with an `oof_distribution_`; kept as they are.
-        y : array-like of shape (n,)
-            What they were fitted to.
-        sample_weight, groups : array-like of shape (n,), optional
-        **parameters
-            Of the ensemble.
-
-        Returns
-        -------
-        DistributionEnsemble
-            Fitted.
-        """
-        check_mapping(members, "members", "names to fitted regressors")
-        self = cls(list(members.items()), **parameters)
-        fitted = dict(named_members(self.members))
-        for member in fitted.values():
-            check_is_fitted(member)
-        seed = self._check_parameters()
-        first = next(iter(fitted.values()))
-        self.n_features_in_ = first.n_features_in_
-        if hasattr(first, "feature_names_in_"):
-            self.feature_names_in_ = first.feature_names_in_
-        check_same_features(fitted)
-        said = {name: OutOfFold.of(member, name) for name, member in fitted.items()}
-        target = check_vector(y, "y")
-        weight = check_weights(sample_weight, len(target))
-        warn_of_light(weight)
-        with told_of_light():
-            return self._learn(fitted, said, target, weight, groups, seed)
+                for name, member in members.items():
+                    with _speaking_of_member(name):
+                        own = arguments_of_fit(
+                            member, sample_weight=given[0], groups=given[1]
+                        )
+                        member.fit(table, target, **own)
+                if groups is None:
+                    groups = find_copies(table, weight, "auto", seed)
+                self._learn(members, target, weight, groups, seed)
+        return self
 
     def _learn(
         self,
         fitted: dict[str, Any],
-        said: dict[str, OutOfFold],
         y: Float64Array,
         weight: Float64Array,
-        groups: ArrayLike | None,
+        groups: NDArray[Any] | None,
         seed: int,
-    ) -> Self:
-        """Weight fitted members by what they said out of fold."""
-        rows = common_rows(said, y)
+    ) -> None:
+        """Weigh fitted members by what they said out of fold."""
+        judged = [member.fitted_rows_ for member in fitted.values()]
+        rows = reduce(np.intersect1d, judged)
+        if len(rows) == 0:
+            msg = (
+                "`members` must have forecast some rows in common out of fold, got "
+                "none: let them leave the same rows out."
+            )
+            raise ValueError(msg)
+        places = (np.searchsorted(own, rows) for own in judged)
+        laws = [
+            member.oof_distribution_.law.take(place)
+            for member, place in zip(fitted.values(), places, strict=True)
+        ]
         weight = weight[rows]
         # A score that grows with the distance would be that of the farthest row alone.
         target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
-        parts = check_groups(groups, len(y))
-        if parts is not None:
-            parts = parts[rows]
-        laws = [one.at(rows) for one in said.values()]
+        parts = None if groups is None else groups[rows]
         folds = make_folds(len(target), "auto", None, parts, seed, weight)
         alone = [mean_crps(law, target, weight) for law in laws]
         self.losses_ = dict(zip(fitted, alone, strict=True))
@@ -262,14 +209,12 @@ class DistributionEnsemble(DistributionRegressor):
             recalibration = make_recalibration(self.recalibrate, seed)
             if recalibration is not None:
                 law = recalibration.fit(law, target, weight, folds).apply_oof(law)
-            loss = mean_crps(law, target, weight)
-            self.losses_[kind] = loss
+            loss = self.losses_[kind] = mean_crps(law, target, weight)
             if loss < least:
                 least, self.pool_, self.recalibration_ = loss, kind, recalibration
                 self.weights_ = dict(zip(fitted, map(float, own), strict=True))
                 self.oof_distribution_ = PredictiveDistribution(law)
         self.members_, self.fitted_rows_ = fitted, rows
-        return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row.
@@ -315,3 +260,59 @@ class DistributionEnsemble(DistributionRegressor):
         if self.pool != "auto":
             return [self.pool]
         return ["linear", "probit"] if able and len(laws) > 1 else ["linear"]
+
+
+def _named(members: Any) -> dict[str, Any]:
+    """Return regressors by name, those that keep no forecasts out of fold wrapped."""
+    pairs = check_list(members, "members", "(name, regressor)")
+    if len(pairs) == 0:
+        msg = "`members` must hold at least one regressor, got none."
+        raise ValueError(msg)
+    named: dict[str, Any] = {}
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            msg = f"`members` must be a list of (name, regressor), got {pair!r:.80}."
+            raise TypeError(msg)
+        name, member = pair
+        if name in named or name in ("linear", "probit"):
+            msg = (
+                '`members` must have names of their own, none "linear" or "probit", '
+                f"got {name!r}."
+            )
+            raise ValueError(msg)
+        with _speaking_of_member(name):
+            check_predicts(member, "members")
+        keeps = LocalExpertRegressor | DistributionAdapter | DistributionEnsemble
+        named[name] = (
+            member if isinstance(member, keeps) else DistributionAdapter(member)
+        )
+    return named
+
+
+def _seeded_clones(
+    members: dict[str, Any], seed: int, n_jobs: int | None
+) -> dict[str, Any]:
+    """Return clones; those without a seed or a number of jobs get one."""
+    rng = np.random.default_rng(seed)
+    out = {}
+    for name, member in members.items():
+        own, draw = clone(member), int(rng.integers(2**31))
+        # Regressors of ours seed their parts themselves; a Pipeline's steps need one.
+        parameters = own.get_params(deep=isinstance(own, DistributionAdapter))
+        for key, value in parameters.items():
+            if value is None and key.split("__")[-1] == "random_state":
+                own.set_params(**{key: draw})
+            elif value is None and key in ("n_jobs", "estimator__n_jobs"):
+                own.set_params(**{key: n_jobs})
+        out[name] = own
+    return out
+
+
+@contextmanager
+def _speaking_of_member(name: str) -> Iterator[None]:
+    """Let a refusal say which member it is about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This is the member {name!r}.")
+        raise

@@ -25,7 +25,7 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.law.join import PoolKind, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import ROWS_TO_WEIGH, PoolScores, draw_rows
+from localexpert.learn.pool import ROWS_TO_WEIGH, PoolScores, draw_rows
 
 
 def pool(

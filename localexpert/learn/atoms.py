@@ -18,10 +18,8 @@ from localexpert.law.curve import read_curve
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.law.steps import scores_of
-from localexpert.learn.fitted_road import FittedRoad
-from localexpert.learn.learner import Learner
-from localexpert.learn.smooth import atom_widths
-from localexpert.learn.stages import Stages
+from localexpert.learn.learner import FittedRoad, Learner
+from localexpert.learn.stages import Stages, atom_widths
 from localexpert.learn.steps import Step
 from localexpert.progress import current_progress
 

@@ -20,8 +20,7 @@ from localexpert.experts.thresholds import (
 from localexpert.law.steps import cell_edges
 from localexpert.law.transform import ExpLess, LogOf
 from localexpert.learn.atoms import BesideAtoms, NearAtoms
-from localexpert.learn.fitted_road import FittedRoad
-from localexpert.learn.learner import Learner
+from localexpert.learn.learner import FittedRoad, Learner
 from localexpert.learn.pool import Pool
 from localexpert.learn.roads import (
     CellRoad,

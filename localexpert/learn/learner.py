@@ -1,20 +1,36 @@
-"""`Learner`: what learns laws from rows, alone or as a member of a pool."""
+"""`Learner`: what learns laws from rows; `FittedRoad`, the stages of one road."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
+from localexpert.coordinate import Frame
+from localexpert.coordinate.centre import marginal_crps
+from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.target_values import count_values
+from localexpert.experts import Experts, IndependentExperts, JointForest, SharedBoosting
+from localexpert.experts.base import Tasks
+from localexpert.experts.calibrated_experts import CalibratedExperts
+from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.thresholds import cuts_between, place_thresholds
 from localexpert.law.law import Law
-from localexpert.learn.steps import Step
+from localexpert.learn.roads import Road
+from localexpert.learn.settings import Settings
+from localexpert.learn.stages import Curves, Stages
+from localexpert.learn.steps import Carry, Step
+from localexpert.learn.values import Masses
+from localexpert.progress import current_progress
 
 # Rows whose laws a step looks at.
 _ROWS_LOOKED_AT = slice(0, 500)
@@ -211,3 +227,276 @@ class Learner(ABC):
 
     @abstractmethod
     def _choices(self) -> dict[str, Any]: ...
+
+
+# Trees of a forest that is one member of a pool (with twice as many a pool scores the
+# same), and of one that says whether the whole is worth its time.
+_TREES, _TRIAL_TREES = 100, 20
+# Above this many rows the forest of "auto" costs more time than it gains score.
+_MOST_ROWS_FOR_FOREST = 200_000
+
+# Centre, scale, and what the experts say, (n,), (n,) and (n, N).
+Answers: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
+
+
+class FittedRoad(Learner):
+    """Fit the stages that a road describes.
+
+    Parameters
+    ----------
+    road : Road
+    settings : Settings
+        What the regressor was given.
+    n : int
+        Number of rows.
+    stages : Stages
+        What other roads have fitted.
+
+    Attributes
+    ----------
+    frame : Frame
+    experts : CalibratedExperts
+    laws : Curves or Masses
+    thresholds_ : ndarray of shape (N,)
+        In the coordinate of the frame.
+    """
+
+    def __init__(self, road: Road, settings: Settings, n: int, stages: Stages):
+        self.stages, self.hopeless = stages, road.hopeless
+        own = settings.settle(road)
+        self.steps, limits = road.bind(settings.limits, settings.seed)
+        self.thresholds, self.n_thresholds = own.thresholds, own.n_thresholds
+        self.frame = Frame(
+            own.frame,
+            settings.center,
+            out_of_bag=settings.out_of_bag,
+            n_jobs=settings.n_jobs,
+            random_state=settings.seed,
+        )
+        ordered = settings.monotone is not None
+
+        def ask(members: dict[str, Experts]) -> CalibratedExperts:
+            calibration = ExpertCalibration(
+                own.calibrator, increasing=ordered, random_state=settings.seed
+            )
+            return CalibratedExperts(members, calibration)
+
+        self.experts = ask(_make_members(own.strategy, settings, n))
+        # A small forest says whether a whole one is worth its time.
+        self._trial: CalibratedExperts | None = None
+        if isinstance(own.strategy, str) and own.strategy == "deep":
+            self._trial = ask({"deep": _deep_forest(settings, _TRIAL_TREES)})
+        self._asks_of_values = own.asks_of_values
+        self.laws: Masses | Curves = Masses(limits.bounds)
+        if not own.asks_of_values:
+            builders = _make_builders(settings.smoothing, own.smoothings)
+            self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
+
+    def _start(self, sample: Sample, outer: Sample) -> float:
+        """Fit the frame, or without one the experts, and say what may come of it.
+
+        Of a frame it is the CRPS of the marginal carried to its rows, of experts theirs
+        after the most simple calibration.
+        """
+        self._fit_frame(sample, outer)
+        if self.frame.kind_ is not None:
+            return self.frame.loss_
+        if isinstance(self.experts.members.get("marginal"), BaseRates):
+            y = sample.without_outliers().y[sample.judged]
+            return marginal_crps(y, np.ones(len(y)), sample.weight[sample.judged])
+        if self._asks_of_values:
+            return 0.0
+        experts = self._trial or self.experts
+        asked = self._ask(experts, sample)
+        return experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
+
+    def _fit_frame(self, sample: Sample, outer: Sample) -> None:
+        if self._asks_of_values:
+            self.frame.fit(sample)
+            return
+        last = self.steps[-1] if self.steps else None
+        carry = last if isinstance(last, Carry) else None
+        with current_progress().stage("frame"):
+            self.frame = self.stages.fit_frame(self.frame, sample, carry, outer)
+
+    def _finish(self, sample: Sample) -> None:
+        if not hasattr(self.experts, "fitted_"):
+            self._ask(self.experts, sample)
+        del self.stages, self._trial
+        rows, part = self._locate(sample)
+        self.experts.calibrate(part, self.thresholds_)
+        self.judged_ = rows[part.judged]
+        self.frame.keep(part.judged)
+        self.laws.fit(
+            part,
+            thresholds=self.thresholds_,
+            answers=self.oof_answers(slice(None)),
+            y=sample.without_outliers().y[self.judged_],
+            weight=sample.weight[self.judged_],
+        )
+
+    def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
+        """Return the rows that have a coordinate, and them with it as their target."""
+        rows = self.frame.located(sample)
+        # Folds without a training row that has a coordinate are dropped.
+        part = sample if len(rows) == len(sample) else sample.take(rows)
+        return rows, replace(part, y=self.frame.oof_coordinate_)
+
+    def _ask(self, experts: CalibratedExperts, sample: Sample) -> Sample:
+        """Place thresholds, ask experts at them, and return what was asked."""
+        _, part = self._locate(sample)
+        check_learns(part.folds, part.weight)
+        if self._asks_of_values:
+            self.thresholds_ = cuts_between(count_values(part.y, part.weight)[0])
+        else:
+            self.thresholds_ = place_thresholds(
+                part.y, self.n_thresholds, self.thresholds, part.weight
+            )
+        located = replace(part, table=self.frame.add_oof_features(part.table))
+        experts.ask(located, self.thresholds_, self.frame.oof_scale_)
+        return located
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold."""
+        return self.experts.tasks_
+
+    def answers(self, table: Table) -> Answers:
+        """Return centre, scale, and what the experts say of new rows."""
+        center, scale = self.frame.locate(table)
+        located = self.frame.add_features(table, center, scale)
+        return center, scale, self.experts.predict(located)
+
+    def oof_answers(self, places: Rows | slice) -> Answers:
+        """Return the same of some of the judged rows, out of fold."""
+        frame = self.frame
+        known = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
+        center, scale, p = (x[places] for x in known)
+        return center, scale, p
+
+    def _law_of(self, answers: Answers) -> Law:
+        return self.laws.law(*answers)
+
+    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
+        """Return laws that miss y as those of new rows will.
+
+        Their centres are nearer to y, and their scales less, by the factor that the
+        frame expects of the mean of the folds' centres.
+        """
+        center, scale, p = self.oof_answers(places)
+        nearer = self.frame.nearness_
+        return self._law_of((y + nearer * (center - y), nearer * scale, p))
+
+    def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
+        center, scale, p = self.answers(table)
+        return center[:, None] + scale[:, None] * self.thresholds_, p
+
+    def _keep_rows(self, places: Rows) -> None:
+        """Let frame and experts keep it."""
+        self.frame.keep(places)
+        self.experts.keep(places)
+
+    def _choices(self) -> dict[str, Any]:
+        """Return what was chosen, and what the alternatives scored."""
+        frame = {} if self._asks_of_values else {"frame": self.frame.choices()}
+        return {**frame, **self.experts.choices(), **self.laws.choices()}
+
+
+class BaseRates(Experts):
+    """Say for every row which share of the training rows lies below each threshold.
+
+    In a frame the forecast is centre, scale and the law of the residuals; without one
+    it is climatology.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.folds import make_folds
+    >>> from localexpert.learn.learner import BaseRates
+    >>> x = np.arange(98.0)[:, None]
+    >>> folds = make_folds(98, 2, random_state=0)
+    >>> BaseRates().fit(x, x[:, 0], [24.0, 73.0], folds).predict(x[:1])
+    array([[0.26, 0.75]])
+    """
+
+    rates_: Float64Array
+
+    def _check_parameters(self) -> None:
+        """There are none."""
+
+    def _fit(self, tasks: Tasks) -> Float64Array:
+        oof = np.empty((tasks.n, tasks.n_thresholds))
+        for train, test in tasks.folds:
+            oof[test] = tasks.base_rates(train)
+        self.rates_ = tasks.base_rates(tasks.present)
+        return oof
+
+    def _predict(self, table: Table) -> Float64Array:
+        return np.tile(self.rates_, (len(table), 1))
+
+
+def _make_members(
+    strategy: str | Experts, settings: Settings, n: int
+) -> dict[str, Experts]:
+    """Return the unfitted experts of a strategy for `n` rows, by name."""
+    common: dict[str, Any] = {"n_jobs": settings.n_jobs, "random_state": settings.seed}
+    shared = SharedBoosting(monotone=settings.monotone, **common)
+    members: dict[str, Experts]
+    if isinstance(strategy, Experts):
+        members = {type(strategy).__name__: strategy}
+    elif strategy == "auto":
+        # Unlike in kind, they err on different rows, so a pool of both is better than
+        # either on most sets; weights of the pool drop the one that is not.
+        members = {"shared": shared}
+        if n <= _MOST_ROWS_FOR_FOREST:
+            members["joint"] = JointForest(**common)
+    elif strategy == "independent":
+        one = IndependentExperts(settings.expert, monotone=settings.monotone, **common)
+        members = {strategy: one}
+    else:
+        made = {
+            "shared": shared,
+            "joint": JointForest(**common),
+            "deep": _deep_forest(settings, _TREES),
+            "marginal": BaseRates(),
+        }
+        members = {strategy: made[strategy]}
+    if settings.out_of_bag:
+        return members
+    return {name: _out_of_fold(experts) for name, experts in members.items()}
+
+
+def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
+    """Return the unfitted forest whose trees grow until rows are alone."""
+    return JointForest(
+        n_trees,
+        max_features=1.0,
+        out_of_bag=settings.out_of_bag,
+        n_jobs=settings.n_jobs,
+        random_state=settings.seed,
+    )
+
+
+def _out_of_fold(experts: Experts) -> Experts:
+    """Return experts whose forests predict no row out of bag.
+
+    A tree that did not draw a row may have drawn another of its group, or a copy.
+    """
+    bags = {
+        name: False
+        for name, value in experts.get_params().items()
+        if name.split("__")[-1] in ("out_of_bag", "oob_score") and value
+    }
+    return clone(experts).set_params(**bags) if bags else experts
+
+
+def _make_builders(
+    smoothing: float | str, steps: tuple[float, ...]
+) -> list[CurveBuilder]:
+    """Return the splines to choose from."""
+    if smoothing == "auto":
+        return [ProbitSpline(step) for step in steps]
+    if isinstance(smoothing, str):
+        return [RawSpline(smoothing)]  # type: ignore[arg-type]
+    return [ProbitSpline(float(smoothing))]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
@@ -19,11 +19,14 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
     check_levels,
+    check_row_weights,
     check_same_length,
+    check_target_size,
     check_vector,
     count_rows,
 )
 from localexpert.data.columns import Columns, has_columns, read_array
+from localexpert.data.folds import check_groups
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.storage import SavedModel
@@ -120,8 +123,14 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
             law = correction.apply_oof(law) if oof else correction.apply(law)
         return PredictiveDistribution(law)
 
-    def _check_data(self, X: Any, y: ArrayLike) -> tuple[Any, Float64Array]:
-        """Return features as an array or data frame, and the target."""
+    def _check_data(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+    ) -> tuple[Any, Float64Array, Float64Array, NDArray[Any] | None]:
+        """Return features as an array or data frame, target, weights and groups."""
         if has_columns(X):
             _check_names(X)
         check_has_rows(X, 2)
@@ -130,8 +139,12 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         else:
             X = validate_data(self, _read_cells(X), **_CHECKS)
         target = _check_target(y, type(self).__name__)
-        check_same_length(len(X), "`X`", len(target), "y")
-        return X, target
+        n = len(target)
+        check_same_length(len(X), "`X`", n, "y")
+        check_target_size(target)
+        # The user's code is two calls up: `fit` lies between.
+        weight = check_row_weights(sample_weight, n, stacklevel=4)
+        return X, target, weight, check_groups(groups, n)
 
     def _check_table(self, X: Any) -> Any:
         """Return features to predict for, in the columns of `fit`."""

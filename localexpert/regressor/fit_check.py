@@ -1,4 +1,4 @@
-"""`FitCheck`: whether the forecasts of a fit are any good, by what it has not seen."""
+"""`FitReport` and `FitCheck`: what a fit chose, and whether it is any good."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
-from localexpert.distribution.predictive import (
-    PredictiveDistribution,
-    mass_below_zero,
-)
+from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.metrics import pit_test
 
 # Rows that are looked at, at most, and fewer than which tell nothing.
@@ -183,3 +180,56 @@ def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
     if mass is None or mass < _LEAST_MASS:
         return {}
     return {"below zero": {"mass": mass, "cure": "bounds=(0, None)"}}
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What was chosen, and what the alternatives scored.
+
+    Parameters
+    ----------
+    target : {"continuous", "discrete", "mixed"}
+    choices : dict
+        By stage, numbers and names only, ready for JSON.
+    """
+
+    target: str
+    choices: dict[str, Any]
+
+    def add(self, stage: str, choices: dict[str, Any]) -> FitReport:
+        """Return a report with one stage more."""
+        return FitReport(self.target, {**self.choices, stage: choices})
+
+    def __str__(self) -> str:
+        """Return one line per stage, with what was chosen there."""
+        lines = [f"target       {self.target}"]
+        lines += [
+            f"{stage:12s} {_chosen(choices)}" for stage, choices in self.choices.items()
+        ]
+        return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as one dictionary."""
+        return {"target": self.target, **self.choices}
+
+
+def _chosen(choices: Any) -> str:
+    """Return what a stage chose, with what the alternatives scored."""
+    if not isinstance(choices, dict):
+        return str(choices)
+    if "cure" in choices:
+        share = f"{100.0 * choices['mass']:.2g}% of the mass out of fold lies"
+        return f"{share} where y never is; {choices['cure']} keeps it out"
+    if "copies" in choices:
+        return f"{choices['copies']} rows are equal to others in all features: one fold"
+    parts = [str(choices[key]) for key in ("kind", "chosen") if key in choices]
+    for key in ("weights", "losses", "rmse", "rmse_of_mean"):
+        value = choices.get(key)
+        if isinstance(value, dict) and value:
+            inner = ", ".join(f"{name} {x:.4g}" for name, x in value.items())
+            parts.append(f"{key}: {inner}")
+        elif value is not None and not isinstance(value, dict):
+            parts.append(f"{key} {value:.4g}")
+    if choices.get("left out"):
+        parts.append(f"no time for {', '.join(choices['left out'])}")
+    return "; ".join(parts) or ", ".join(map(str, choices))

@@ -15,9 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_row_weights,
     check_seed,
-    check_target_size,
     check_verbose,
     told_of_light,
 )
@@ -26,7 +24,7 @@ from localexpert.data.directions import (
     describe_directions,
     read_directions,
 )
-from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
+from localexpert.data.folds import Rows, judged_rows, make_folds
 from localexpert.data.honest_rows import describe_leak, find_copies
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, take_rows
@@ -39,7 +37,6 @@ from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values
 from localexpert.learn.compete import choose_learner
-from localexpert.learn.fit_report import FitReport
 from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
 from localexpert.progress import current_progress, show_progress
@@ -47,7 +44,7 @@ from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.constant import ConstantLaws
-from localexpert.regressor.fit_check import FitCheck, describe_below_zero
+from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
 from localexpert.stacking.meta_features import MetaFeatures, MetaFeatureTransformer
 from localexpert.stacking.stacker import Stacker, make_stacker
 
@@ -248,11 +245,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self
         """
         with all_or_nothing(self):
-            given, target = self._check_data(X, y)
+            given, target, weight, groups = self._check_data(
+                X, y, sample_weight, groups
+            )
             n = len(target)
-            check_target_size(target)
-            weight = check_row_weights(sample_weight, n)
-            groups = check_groups(groups, n)
             answers, target = target, merge_near_values(target, weight)
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups

@@ -12,8 +12,7 @@ from localexpert.data.table import Table
 from localexpert.law.join import pool_laws
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.learn.learner import Learner
-from localexpert.learn.pool import Pool, learn_sharpness
-from localexpert.learn.pool_weights import PoolScores, linear_weights
+from localexpert.learn.pool import Pool, PoolScores, learn_sharpness, linear_weights
 from localexpert.learn.settings import Effort
 from tests.forecasts import beside, normal, of_values
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom, poisson
 
-from localexpert.learn.support import Support
+from localexpert.learn.values import Support
 from tests.forecasts import of_values
 
 

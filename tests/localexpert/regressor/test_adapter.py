@@ -118,7 +118,7 @@ def test_weights(data, rng):
     copies = np.repeat(np.arange(300), weight.astype(int))
     repeated = LinearRegression().fit(X[copies], y[copies])
     assert_allclose(model.fit(X, y, weight).estimator_.coef_, repeated.coef_)
-    with pytest.raises(ValueError, match="`sample_weight` must be None for a KNeigh"):
+    with pytest.raises(TypeError, match="`sample_weight` must be None for a model"):
         DistributionAdapter(KNeighborsRegressor(), narrow).fit(X, y, weight)
 
 
