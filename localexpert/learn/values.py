@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
 from localexpert.data.sample import Sample
+from localexpert.data.table import Table
 from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.experts.thresholds import cuts_between, lattice_step
 from localexpert.law.basis import STANDARD
@@ -428,3 +429,47 @@ def _both_tails(
         below = ends[0] - spans[0] * np.exp(_SPREAD * np.maximum(start - g, 0.0))
         above = ends[1] + spans[1] * np.exp(_SPREAD * np.maximum(g - start, 0.0))
     return read_curve(np.where(g < start, below, above), -free, free, plain=True)
+
+
+class ConstantLaws:
+    """One value for every row.
+
+    Parameters
+    ----------
+    value : float
+    n : int
+        Number of training rows.
+    """
+
+    def __init__(self, value: float, n: int):
+        self.value = value
+        self.oof_law_ = self._law(n)
+
+    def law(self, table: Table) -> Law:
+        """Return the law of new rows.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        Law
+        """
+        return self._law(len(table))
+
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return the one value, which the target never passes, (n, 1) each.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, 1)
+        """
+        return np.full((len(table), 1), self.value), np.ones((len(table), 1))
+
+    def _law(self, n: int) -> Law:
+        return Law.discrete(np.array([self.value]), np.ones((n, 1)))

@@ -36,7 +36,7 @@ _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Put all attributes back if what is done within fails or is stopped.
+    """Forget an earlier fit; put all back if what is done within fails or is stopped.
 
     A fit that was refused, or ended by Ctrl-C, would leave the reader of one table
     beside the models of another, and forecasts that are wrong without a word.
@@ -47,6 +47,9 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
         To which new objects are assigned within, while none is changed in place.
     """
     before = vars(estimator).copy()
+    for name in before:
+        if name.endswith("_"):
+            delattr(estimator, name)
     try:
         yield
     except BaseException:

@@ -14,6 +14,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
+from localexpert.law.law import Law
 from localexpert.metrics import pit_test
 
 # Rows that are looked at, at most, and fewer than which tell nothing.
@@ -22,6 +23,8 @@ _MOST_ROWS, _FEWEST_ROWS = 2000, 30
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
 # A share of the probability below zero that is too small to be worth a word.
 _LEAST_MASS = 5e-4
+# Fewer draws make no smooth law.
+_FEWEST_DRAWS = 10
 # Standard errors by which a loss to climatology counts.
 _ERRORS = 2.0
 
@@ -44,6 +47,10 @@ class FitCheck:
         Standard error of the difference.
     mean, target : float
         Mean of the forecasts' means, and of the targets.
+    log_score, log_climatology : float
+        Mean log score (negative log density, or of an atom the log of its mass over its
+        cell), and that of the targets' own law, which has seen them; NaN if that law
+        would be drawn from fewer than 10 values.
     """
 
     n: int
@@ -55,6 +62,8 @@ class FitCheck:
     error: float
     mean: float
     target: float
+    log_score: float
+    log_climatology: float
 
     @classmethod
     def of(
@@ -90,6 +99,8 @@ class FitCheck:
             error=error,
             mean=float(some.mean().mean()),
             target=float(came.mean()),
+            log_score=float(-some.logpdf(came).mean()),
+            log_climatology=_log_score_of_own_law(some.law, came),
         )
 
     @property
@@ -126,6 +137,8 @@ class FitCheck:
             "PIT test": f"p = {self.pit:.2g}",
             "CRPS": f"{self.crps:.4g}, {share:.0%} less than climatology "
             f"({self.climatology:.4g})",
+            "log score": f"{self.log_score:.4g}, of climatology "
+            f"{self.log_climatology:.4g}",
             "mean": f"{self.mean:.4g}, of targets {self.target:.4g}",
         }
         return "\n".join(f"{name:12s} {text}" for name, text in lines.items())
@@ -155,6 +168,22 @@ def _climatology(y: Float64Array) -> Float64Array:
     pairs = (away.sum() - 2.0 * away) / (n - 1.0)
     out[order] = (away - 0.5 * pairs) / (n - 1.0)
     return out
+
+
+def _log_score_of_own_law(law: Law, y: Float64Array) -> float:
+    """Return the mean log score of targets by their own law, with the same cells."""
+    at = y[:, None] == law.atoms
+    if law.curve is None or law.step > 0.0:
+        # One row besides is shared by all values, as in the forecasts.
+        counts = at.sum(axis=0) + 1.0 / len(law.atoms)
+        own = Law.discrete(law.atoms, counts[None] / counts.sum())
+    else:
+        rest = y[~at.any(axis=1)]
+        if len(rest) < _FEWEST_DRAWS:
+            return np.nan
+        drawn = PredictiveDistribution.from_samples(rest[None], kind="smooth").law
+        own = Law(drawn.curve, law.atoms, at.mean(axis=0)[None], law.widths)
+    return float(-own.logpdf(y[None]).mean())
 
 
 def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pytest
 
 from calibration import reliability_curve
 from localexpert.experts.task_record import TaskRecord
+from localexpert.learn.values import ConstantLaws
 from localexpert.plots import plot_threshold_reliability
-from localexpert.regressor.constant import ConstantLaws
 
 CUTS = np.linspace(-1.5, 1.5, 9)
 
