@@ -209,21 +209,13 @@ class Pool(Learner):
         rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), own)
         return own, rows[1:]
 
-    def answers(self, table: Table) -> Any:
-        """Return weights, and what each road says of new rows."""
+    def _law(self, table: Table) -> Law:
         weights = np.array(list(self.weights_.values()))
-        return weights, [road.answers(table) for road in self.fitted_.values()]
+        return self._join([road.law(table) for road in self.fitted_.values()], weights)
 
-    def oof_answers(self, places: Rows | slice) -> Any:
-        """Return the same of some of the judged rows."""
-        said = [road.oof_answers(places) for road in self.fitted_.values()]
-        return self.oof_weights_[places], said
-
-    def _law_of(self, answers: Any) -> Law:
-        """Return the pool of the laws that follow."""
-        weights, said = answers
-        roads = zip(self.fitted_.values(), said, strict=True)
-        return self._join([road.law_of(one) for road, one in roads], weights)
+    def _oof_law(self, places: Rows | slice) -> Law:
+        laws = [road.oof_law(places) for road in self.fitted_.values()]
+        return self._join(laws, self.oof_weights_[places])
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
         """Return the pool of what the roads say."""
@@ -251,11 +243,6 @@ class Pool(Learner):
     def tasks_(self) -> TaskRecord:
         """What the experts of the heaviest road said out of fold."""
         return self.fitted_[self.heaviest_].tasks_
-
-    @property
-    def heaviest(self) -> Learner:
-        """That of the heaviest road."""
-        return self.fitted_[self.heaviest_].heaviest
 
     def _choices(self) -> dict[str, Any]:
         """Return the roads' weights and losses, and what the heaviest one chose."""

@@ -128,21 +128,17 @@ class Settings:
         single = model.expert is not None or bool(described.named_parts())
         _check_center(model.center)
         _check_smoothing(model.smoothing)
+        same = ("expert", "center", "calibrator", "smoothing", "n_jobs", "cv")
         settings = cls(
             described=described,
             single=single,
             roads=_read_roads(model.roads, single),
-            expert=model.expert,
-            center=model.center,
-            calibrator=model.calibrator,
-            smoothing=model.smoothing,
             limits=_read_limits(model.bounds, y),
             out_of_bag=out_of_bag,
-            n_jobs=model.n_jobs,
             seed=seed,
             monotone=monotone,
             effort=Effort.of(model.effort),
-            cv=model.cv,
+            **{name: getattr(model, name) for name in same},
         )
         for road in settings.roads:
             settings.settle(road)

@@ -13,20 +13,19 @@ from localexpert.coordinate import CentreStack, Frame
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder
 from localexpert.data.blend import blend_weights
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.learn.steps import Carry, Limits
+from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
 # A linear centre of less weight is left out.
 _LEAST_SHARE = 0.05
 
-# A table by its identity, and a target by its bytes.
-_Key: TypeAlias = tuple[int, bytes]
+# A table by its identity, and target and weights by their bytes.
+_Key: TypeAlias = tuple[int, bytes, bytes]
 
 
 class Stages:
@@ -40,17 +39,6 @@ class Stages:
     def __init__(self) -> None:
         self._frames: dict[tuple[_Key, str | None], Frame] = {}
         self._tables: list[Table] = []
-        self._parts: dict[int, tuple[Sample, Rows]] = {}
-
-    def note_part(self, part: Sample, whole: Sample, rows: Rows) -> None:
-        """Note which rows of a sample a part of it has; both have all rows judged.
-
-        Parameters
-        ----------
-        part, whole : Sample
-        rows : ndarray of int
-        """
-        self._parts[id(part.table)] = whole, rows
 
     def fit_frame(
         self, frame: Frame, sample: Sample, carry: Carry | None, outer: Sample
@@ -85,21 +73,21 @@ class Stages:
         self, sample: Sample, carry: Carry | None, outer: Sample
     ) -> CarriedCentre | None:
         """Return the unfitted centre that follows from one of other roads."""
-        rows = None
-        if carry is None:
-            if id(sample.table) not in self._parts:
-                return None
-            outer, rows = self._parts[id(sample.table)]
+        own = _key(sample)
         for (known, _), frame in self._frames.items():
             ours = isinstance(frame.center, str | CentreStack)
-            if known == _key(outer) and ours and hasattr(frame, "centre_"):
-                y = outer.without_outliers().y
-                return CarriedCentre(frame.centre_, carry, y, rows)
+            if not (ours and hasattr(frame, "centre_")):
+                continue
+            # Without a function it is that of other weights: of more rows.
+            more = known[:2] == own[:2] and known[2] != own[2]
+            follows = more if carry is None else known == _key(outer)
+            if follows and len(frame.centre_.oof_) == len(sample.judged):
+                return CarriedCentre(frame.centre_, carry, outer.without_outliers().y)
         return None
 
 
 def _key(sample: Sample) -> _Key:
-    return id(sample.table), sample.y.tobytes()
+    return id(sample.table), sample.y.tobytes(), sample.weight.tobytes()
 
 
 class CarriedCentre(CentreStack):
@@ -117,39 +105,30 @@ class CarriedCentre(CentreStack):
         The function.
     y : ndarray of shape (n,)
         Targets of the known one, in whose range the function is defined.
-    rows : ndarray of int, optional
-        Which of the judged rows of the known centre these are.
     """
 
-    def __init__(
-        self,
-        known: CentreStack,
-        step: Carry | None,
-        y: Float64Array,
-        rows: Rows | None = None,
-    ):
+    def __init__(self, known: CentreStack, step: Carry | None, y: Float64Array):
         # The step and not its method: a file may name a class of ours alone.
-        self.known, self.step, self._rows = known, step, rows
+        self.known, self.step = known, step
         self.low, self.high = float(y.min()), float(y.max())
         self.out_of_bag, self.n_jobs = known.out_of_bag, known.n_jobs
         self.random_state = known.random_state
 
     def fit(self, sample: Sample) -> CarriedCentre:
         """Fit the line, and the share of the linear centre."""
-        known, rows = self.known, self._rows
-        del self._rows
+        known = self.known
         self.weights_, self.report_ = known.weights_, {}
         self.dense_inputs_ = known.dense_inputs_
         self.origin_, self.unit_ = 0.0, 1.0
         judged = sample.judged
         w, y = sample.weight[judged], sample.y[judged]
-        carried = self._carry(known.oof_ if rows is None else known.oof_[rows])
+        carried = self._carry(known.oof_)
         self.line_, self.share_ = (0.0, 1.0), 0.0
         self.own_: CentreStack | None = None
-        if rows is None:
-            self._blend(carried, sample)
-        else:
+        if self.step is None:
             self.line_ = _fit_line(carried, y, w)
+        else:
+            self._blend(carried, sample)
         self.oof_ = self._join(carried, None if self.own_ is None else self.own_.oof_)
         # As much less as of the known one, relative to the error.
         self.gain_ = known.gain_
@@ -211,10 +190,6 @@ _PRICE_OF_KNOTS = 2.0
 _LEAST_GAP = 1e-4
 # A bound is believed where forecasts expected so many rows beyond it.
 _EXPECTED_BEYOND = 5.0
-
-# An atom's cell is this share of the spread (interquartile range) of the other values,
-# so that a hit is worth what a forecast of that sharpness would earn.
-_CELL_SHARE = 0.01
 
 
 class Curves:
@@ -397,26 +372,3 @@ def _distinct_places(t: Float64Array) -> NDArray[np.intp]:
     starts = np.flatnonzero(np.diff(t, prepend=-np.inf) > _LEAST_GAP)
     places: NDArray[np.intp] = (starts + np.append(starts[1:], len(t)) - 1) // 2
     return places
-
-
-def atom_widths(
-    atoms: Float64Array, rest: Float64Array, weight: Float64Array
-) -> Float64Array:
-    """Return the widths of atoms' cells, given the other targets and their weights.
-
-    An atom has no density; the log score gives its probability a cell's width.
-
-    Parameters
-    ----------
-    atoms : ndarray of shape (A,)
-    rest, weight : ndarrays of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (A,)
-    """
-    held = weight > 0.0
-    rest, weight = rest[held], weight[held]
-    low, high = np.quantile(rest, [0.25, 0.75], weights=weight, method="inverted_cdf")
-    spread = high - low if high > low else float(np.ptp(rest)) or 1.0
-    return np.full(len(atoms), _CELL_SHARE * spread)

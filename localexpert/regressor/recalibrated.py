@@ -132,7 +132,8 @@ class RecalibratedRegressor(DistributionRegressor):
                 overlap = getattr(self.weights_, "overlap", 1.0)
                 made.fit(dist, target, self._groups(X), weight, overlap=overlap)
             if new is None:
-                told = (one.choices() for one in made.recalibrations_.values())
+                learned = made.recalibrations_.values()
+                told = (o.choices() for o in learned if isinstance(o, Recalibration))
                 self.bound_ = float(max(one.get("bound", np.nan) for one in told))
             else:
                 with speaking_of(groups="X_new"):

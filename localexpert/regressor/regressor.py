@@ -45,8 +45,12 @@ from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
-from localexpert.stacking.meta_features import MetaFeatures, MetaFeatureTransformer
-from localexpert.stacking.stacker import Stacker, make_stacker
+from localexpert.stacking.stacker import (
+    MetaFeatures,
+    MetaFeatureTransformer,
+    Stacker,
+    make_stacker,
+)
 
 
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
@@ -368,8 +372,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.oof_probabilities_ = tasks.calibrated
         self.expert_report_ = ExpertReport.of(tasks)
         if self.bounds == "auto":
-            law = forecaster.law_of(forecaster.oof_answers(np.arange(1)))
-            self.bounds_ = law.support
+            self.bounds_ = forecaster.oof_law(np.arange(1)).support
         return forecaster.judged_
 
     def _fit_stacker(
@@ -406,8 +409,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         corrected = self.recalibration_ is not None or self._mover is not None
         if corrected or isinstance(forecaster, ConstantLaws):
             return self.oof_distribution_[places]
-        law = forecaster.law_of(forecaster.oof_answers(places))
-        return PredictiveDistribution(law)
+        return PredictiveDistribution(forecaster.oof_law(places))
 
     @property
     def _mover(self) -> Stacker | None:

@@ -123,13 +123,10 @@ class Given(Learner):
     def _finish(self, sample):
         self.judged_ = np.arange(len(sample))
 
-    def oof_answers(self, places):
+    def _oof_law(self, places):
         return self.law_.take(np.arange(len(self.law_))[places])
 
-    def _law_of(self, answers):
-        return answers
-
-    tasks_ = answers = _points = _keep_rows = _choices = None
+    tasks_ = _law = _points = _keep_rows = _choices = None
 
 
 Given.__abstractmethods__ = frozenset()
