@@ -264,12 +264,11 @@ def _suspect(y: Float64Array) -> Bounds:
 
 def _check_smoothing(smoothing: Any) -> None:
     if isinstance(smoothing, str):
-        check_choice(smoothing, "smoothing", ("auto", *_ROW_BY_ROW))
-    elif (
-        isinstance(smoothing, bool)
-        or not isinstance(smoothing, Real)
-        or not float(smoothing) >= 0.0
-    ):
+        known = smoothing in ("auto", *_ROW_BY_ROW)
+    else:
+        known = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
+        known = known and float(smoothing) >= 0.0
+    if not known:
         msg = (
             '`smoothing` must be "auto", "pchip", "smoothing_spline" or a number of '
             f"at least 0, got {smoothing!r}."

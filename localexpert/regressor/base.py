@@ -134,13 +134,7 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         groups: ArrayLike | None,
     ) -> tuple[Any, Float64Array, Float64Array, NDArray[Any] | None]:
         """Return features as an array or data frame, target, weights and groups."""
-        if has_columns(X):
-            _check_names(X)
-        check_has_rows(X, 2)
-        if has_columns(X):
-            validate_data(self, X, skip_check_array=True)
-        else:
-            X = validate_data(self, _read_cells(X), **_CHECKS)
+        X = self._validate(X, 2)
         target = _check_target(y, type(self).__name__)
         n = len(target)
         check_same_length(len(X), "`X`", n, "y")
@@ -151,13 +145,17 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
 
     def _check_table(self, X: Any) -> Any:
         """Return features to predict for, in the columns of `fit`."""
+        return self._validate(X, 1, reset=False)
+
+    def _validate(self, X: Any, least: int, **options: Any) -> Any:
+        """Return a data frame as it is, anything else as an array of numbers."""
         if has_columns(X):
             _check_names(X)
-        check_has_rows(X, 1)
-        if has_columns(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        return validate_data(self, _read_cells(X), reset=False, **_CHECKS)
+        check_has_rows(X, least)
+        if not has_columns(X):
+            return validate_data(self, _read_cells(X), **options, **_CHECKS)
+        validate_data(self, X, skip_check_array=True, **options)
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,7 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag
+from localexpert._validation import check_flag, is_auto
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.dense_inputs import DenseInputs
@@ -483,15 +483,11 @@ def make_stacker(given: Any) -> Stacker | None:
     stacker = clone(given) if isinstance(given, Stacker) else Stacker(given)
     inner = stacker.estimator
     check_flag(stacker.passthrough, "passthrough")
-    if isinstance(inner, str) and inner == "auto":
-        return stacker
-    rule = '`stacker` must be "auto", a regressor, a Stacker or None'
-    if isinstance(inner, str):
-        msg = f"{rule}, got {inner!r}."
-        raise ValueError(msg)
-    if not predicts_numbers(inner):
-        msg = f"{rule}, got {inner!r}."
-        raise TypeError(msg)
+    if not (is_auto(inner) or predicts_numbers(inner)):
+        msg = (
+            f'`stacker` must be "auto", a regressor, a Stacker or None, got {inner!r}.'
+        )
+        raise (ValueError if isinstance(inner, str) else TypeError)(msg)
     return stacker
 
 

@@ -17,6 +17,7 @@ from localexpert import (
     JointForest,
     LocalExpertRegressor,
     PitRecalibration,
+    Road,
     Stacker,
     Transformed,
 )
@@ -174,6 +175,12 @@ def test_steps_that_do_not_fit_the_laws_they_read():
         for wrong in (DiscreteRoad(), CellRoad(), 3):
             with pytest.raises(TypeError, match="`road` must be a road to smooth"):
                 around(wrong)
+    log = Transformed().steps
+    for steps, read in ((log, "probabilities of values"), (("log",), "")):
+        with pytest.raises(TypeError, match=f"`steps` must be steps that read {read}"):
+            Road(thresholds="values", steps=steps)
+    with pytest.raises(TypeError, match=r"`steps` must be .* probabilities of values"):
+        CellRoad().with_step(log[0])
     with pytest.raises(ValueError, match=r"`frame` must be .* got 'sideways'"):
         FrameRoad("sideways")
 
