@@ -73,8 +73,7 @@ from localexpert.recalibration.weighted import (
     WeightedConformal,
     shift_weights,
 )
-from localexpert.regressor.adapter import DistributionAdapter
-from localexpert.regressor.cross_predict import cross_val_predict_dist
+from localexpert.regressor.adapter import DistributionAdapter, cross_val_predict_dist
 from localexpert.regressor.recalibrated import (
     RecalibratedRegressor,
     adapt,

@@ -189,7 +189,9 @@ def check_target_size(y: Float64Array) -> None:
         raise ValueError(msg)
 
 
-def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
+def check_row_weights(
+    sample_weight: ArrayLike | None, n: int, *, stacklevel: int = 3
+) -> Float64Array:
     """Return weights that count rows, as `check_weights`, and can be summed."""
     weights = check_weights(sample_weight, n)
     least, most = weights[weights > 0.0].min(), weights.max()
@@ -206,7 +208,7 @@ def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
             f"got weights up to {most:g}: divide by their mean."
         )
         raise ValueError(msg)
-    warn_of_light(weights, stacklevel=3)
+    warn_of_light(weights, stacklevel=stacklevel)
     return weights
 
 

@@ -1,6 +1,5 @@
 """Ensembles: regressors whose distributions are pooled with learned weights."""
 
-from localexpert.ensemble.ensemble import DistributionEnsemble
-from localexpert.ensemble.pool import pool, pool_weights
+from localexpert.ensemble.ensemble import DistributionEnsemble, pool, pool_weights
 
 __all__ = ["DistributionEnsemble", "pool", "pool_weights"]

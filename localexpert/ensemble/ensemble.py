@@ -1,47 +1,208 @@
-"""`DistributionEnsemble`: regressors whose distributions are pooled."""
+"""Distributions pooled: those at hand, and those of several regressors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    as_numbers,
     check_choice,
-    check_mapping,
+    check_integer,
+    check_list,
     check_n_jobs,
+    check_same_length,
     check_seed,
-    check_vector,
     check_weights,
     told_of_light,
-    warn_of_light,
 )
-from localexpert.data.folds import check_groups, make_folds, number_folds
+from localexpert.data.folds import Fold, make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import predict_dist
-from localexpert.ensemble.members import (
-    OutOfFold,
-    check_same_features,
-    common_rows,
-    fit_member,
-    named_members,
-    seeded_clones,
-    speaking_of_member,
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_distribution,
+    check_outcomes,
 )
-from localexpert.ensemble.pool import score_some
+from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import mean_crps
+from localexpert.learn.pool import ROWS_TO_WEIGH, PoolScores, draw_rows, mean_crps
 from localexpert.recalibration.conformal import make_recalibration
+from localexpert.regressor.adapter import DistributionAdapter, arguments_of_fit
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.regressor import LocalExpertRegressor
+
+
+def pool(
+    dists: Sequence[PredictiveDistribution],
+    weights: ArrayLike | None = None,
+    *,
+    kind: PoolKind = "linear",
+) -> PredictiveDistribution:
+    r"""Return the pool of distributions of the same rows.
+
+    Parameters
+    ----------
+    dists : sequence of M PredictiveDistribution
+        Of n rows each, of whatever models.
+    weights : array-like of shape (M,) or (n, M), optional
+        Not negative, of sum 1; equal ones by default. `pool_weights` learns them.
+    kind : {"linear", "probit"}
+        :math:`\sum_k w_k F_k`, or :math:`\Phi(\sum_k w_k \Phi^{-1}(F_k))`, which is
+        sharper where forecasts err alike; the latter of distributions that are all
+        smooth, or all discrete.
+
+    Returns
+    -------
+    PredictiveDistribution
+
+    Notes
+    -----
+    A pool of discrete distributions is exact. Curves are read anew, at 91 normal
+    scores of the pool; where peaks overlap, CDFs and the CRPS are right to about 1e-5.
+    Next to a deep gap between peaks they are less so: of the normal laws N(0, 1) and
+    N(4, 0.5^2) in equal parts the CDF is right to 1e-3 and the CRPS to 2e-4 of the
+    spread, of N(0, 1) and N(20, 0.2^2) both to 1e-2. Log scores of outcomes within
+    such a gap are not to be relied on. Where the density of one jumps inside the range
+    of others, as at a bound that the others do not have, the CDF of the pool is off by
+    up to 0.03 there.
+
+    References
+    ----------
+    Gneiting & Ranjan (2013), Combining predictive distributions.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from localexpert import PredictiveDistribution, pool
+    >>> low = PredictiveDistribution.from_scipy(stats.norm(0.0, 1.0))
+    >>> high = PredictiveDistribution.from_scipy(stats.norm(2.0, 1.0))
+    >>> pool([low, high]).std().round(3)
+    array([1.414])
+    >>> pool([low, high], [0.25, 0.75], kind="probit").median().round(3)
+    array([1.5])
+    """
+    laws = _laws_of(dists)
+    check_choice(kind, "kind", ("linear", "probit"))
+    if weights is None:
+        weights = np.full(len(laws), 1.0 / len(laws))
+    rows = as_numbers(weights, "weights")
+    n = len(laws[0])
+    if rows.shape not in ((len(laws),), (n, len(laws))):
+        msg = (
+            f"`weights` must have shape ({len(laws)},) or ({n}, {len(laws)}), a weight "
+            f"for each distribution, got shape {rows.shape}."
+        )
+        raise ValueError(msg)
+    return PredictiveDistribution(pool_laws(laws, rows, kind))
+
+
+def pool_weights(
+    dists: Sequence[PredictiveDistribution],
+    y: ArrayLike,
+    *,
+    kind: PoolKind = "linear",
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+) -> Float64Array:
+    """Return the weights with which a pool has the least CRPS.
+
+    Parameters
+    ----------
+    dists : sequence of M PredictiveDistribution
+        Of n rows each that the models behind them have not seen: out of fold. Of more
+        than 2000 rows so many are looked at.
+    y : array-like of shape (n,)
+        What came of them.
+    kind : {"linear", "probit"}
+        As for `pool`.
+    sample_weight : array-like of shape (n,), optional
+    groups : array-like of shape (n,), optional
+        Rows of one group stay in one fold.
+    random_state : int
+        Deals rows to folds, by which the pull towards equal weights is chosen, and
+        draws those that are looked at.
+
+    Returns
+    -------
+    ndarray of shape (M,)
+        Not negative, of sum 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import stats
+    >>> from localexpert import PredictiveDistribution, pool_weights
+    >>> y = np.random.default_rng(0).normal(size=200)
+    >>> good = PredictiveDistribution.from_scipy(stats.norm(0.0, 1.0), 200)
+    >>> bad = PredictiveDistribution.from_scipy(stats.norm(3.0, 1.0), 200)
+    >>> bool(pool_weights([good, bad], y)[0] > 0.95)
+    True
+    """
+    laws = _laws_of(dists)
+    check_choice(kind, "kind", ("linear", "probit"))
+    seed = check_integer(random_state, "random_state", 0)
+    outcomes = check_outcomes(y, dists[0])
+    weight = check_weights(sample_weight, len(outcomes))
+    # A score that grows with the distance would be that of the farthest row alone.
+    target = np.clip(outcomes, *range_without_outliers(outcomes, weight))
+    folds = make_folds(
+        len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
+    )
+    return score_some(laws, target, weight, folds, seed).learn(kind, seed)[0]
+
+
+def score_some(
+    laws: Sequence[Law],
+    y: Float64Array,
+    weight: Float64Array,
+    folds: list[Fold],
+    seed: int,
+) -> PoolScores:
+    """Return the scores of as many rows as weights ask for, drawn by the seed.
+
+    Parameters
+    ----------
+    laws : sequence of M laws
+        Of n rows each.
+    y, weight : ndarrays of shape (n,)
+    folds : list of (train, test)
+    seed : int
+
+    Returns
+    -------
+    PoolScores
+    """
+    rows = draw_rows(weight, ROWS_TO_WEIGH, seed)
+    number = number_folds(folds, len(y))[rows]
+    some = [law.take(rows) for law in laws]
+    return PoolScores.of(some, y[rows], weight[rows], number, len(folds))
+
+
+def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
+    """Return the laws of distributions, one or more, of as many rows each."""
+    if isinstance(dists, PredictiveDistribution):
+        msg = "`dists` must be a list of distributions, got one PredictiveDistribution."
+        raise TypeError(msg)
+    given = check_list(dists, "dists", "distributions")
+    if len(given) == 0:
+        msg = "`dists` must hold at least one distribution, got none."
+        raise ValueError(msg)
+    laws = [check_distribution(dist, "dists").law for dist in given]
+    for law in laws:
+        check_same_length(len(laws[0]), "the first of `dists`", len(law), "dists")
+    return laws
 
 
 class DistributionEnsemble(DistributionRegressor):
@@ -49,10 +210,10 @@ class DistributionEnsemble(DistributionRegressor):
 
     Parameters
     ----------
-    members : list of (str, regressor), optional
+    members : list of (str, regressor)
         Names and unfitted regressors: `LocalExpertRegressor`, or whatever
-        `predict_dist` understands, which is then fitted in folds besides. None: six
-        that differ in folds, seeds, strategy and frame.
+        `predict_dist` understands, which is then wrapped in a `DistributionAdapter`
+        for its forecasts out of fold.
     pool : {"auto", "linear", "probit"}
         Average CDFs, or their normal scores (sharper where members err alike; for
         laws without jumps, or with jumps only). "auto" takes what has the less
@@ -123,7 +284,7 @@ class DistributionEnsemble(DistributionRegressor):
 
     def __init__(
         self,
-        members: Sequence[tuple[str, Any]] | None = None,
+        members: Sequence[tuple[str, Any]],
         *,
         pool: Literal["auto", "linear", "probit"] = "auto",
         recalibrate: Any = "pit",
@@ -159,97 +320,52 @@ class DistributionEnsemble(DistributionRegressor):
         self
         """
         with all_or_nothing(self):
-            table, target = self._check_data(X, y)
-            n = len(target)
-            weight = check_weights(sample_weight, n)
-            warn_of_light(weight)
+            given = sample_weight, groups
+            table, target, weight, groups = self._check_data(X, y, *given)
             seed = self._check_parameters()
-            members = seeded_clones(named_members(self.members), seed, self.n_jobs)
-            own = None if sample_weight is None else weight
-            given = {"sample_weight": own, "groups": groups}
-            for name, member in members:
+            members = _seeded_clones(_named(self.members), seed, self.n_jobs)
+            for name, member in members.items():
                 if isinstance(member, LocalExpertRegressor):
-                    with speaking_of_member(name):
+                    with _speaking_of_member(name):
                         member._check_parameters(target[weight > 0.0], groups)
-            if groups is None:
-                groups = find_copies(table, weight, "auto", seed)
-            fitted, said = {}, {}
             with told_of_light():
-                for name, member in members:
-                    fitted[name], said[name] = fit_member(
-                        name,
-                        member,
-                        table,
-                        target,
-                        given,
-                        together=groups,
-                        seed=seed,
-                        n_jobs=self.n_jobs,
-                    )
-                return self._learn(fitted, said, target, weight, groups, seed)
-
-    @classmethod
-    def of_fitted(
-        cls,
-        members: Mapping[str, Any],
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        **parameters: Any,
-    ) -> Self:
-        """Return the ensemble of regressors that are fitted, on the same rows.
-
-        Parameters
-        ----------
-        members : mapping of str to LocalExpertRegressor
-            Fitted, with an `oof_distribution_`; kept as they are.
-        y : array-like of shape (n,)
-            What they were fitted to.
-        sample_weight, groups : array-like of shape (n,), optional
-        **parameters
-            Of the ensemble.
-
-        Returns
-        -------
-        DistributionEnsemble
-            Fitted.
-        """
-        check_mapping(members, "members", "names to fitted regressors")
-        self = cls(list(members.items()), **parameters)
-        fitted = dict(named_members(self.members))
-        for member in fitted.values():
-            check_is_fitted(member)
-        seed = self._check_parameters()
-        first = next(iter(fitted.values()))
-        self.n_features_in_ = first.n_features_in_
-        if hasattr(first, "feature_names_in_"):
-            self.feature_names_in_ = first.feature_names_in_
-        check_same_features(fitted)
-        said = {name: OutOfFold.of(member, name) for name, member in fitted.items()}
-        target = check_vector(y, "y")
-        weight = check_weights(sample_weight, len(target))
-        warn_of_light(weight)
-        with told_of_light():
-            return self._learn(fitted, said, target, weight, groups, seed)
+                for name, member in members.items():
+                    with _speaking_of_member(name):
+                        own = arguments_of_fit(
+                            member, sample_weight=given[0], groups=given[1]
+                        )
+                        member.fit(table, target, **own)
+                if groups is None:
+                    groups = find_copies(table, weight, "auto", seed)
+                self._learn(members, target, weight, groups, seed)
+        return self
 
     def _learn(
         self,
         fitted: dict[str, Any],
-        said: dict[str, OutOfFold],
         y: Float64Array,
         weight: Float64Array,
-        groups: ArrayLike | None,
+        groups: NDArray[Any] | None,
         seed: int,
-    ) -> Self:
-        """Weight fitted members by what they said out of fold."""
-        rows = common_rows(said, y)
+    ) -> None:
+        """Weigh fitted members by what they said out of fold."""
+        judged = [member.fitted_rows_ for member in fitted.values()]
+        rows = reduce(np.intersect1d, judged)
+        if len(rows) == 0:
+            msg = (
+                "`members` must have forecast some rows in common out of fold, got "
+                "none: let them leave the same rows out."
+            )
+            raise ValueError(msg)
+        places = (np.searchsorted(own, rows) for own in judged)
+        laws = [
+            member.oof_distribution_.law.take(place)
+            for member, place in zip(fitted.values(), places, strict=True)
+        ]
         weight = weight[rows]
         # A score that grows with the distance would be that of the farthest row alone.
         target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
-        parts = check_groups(groups, len(y))
-        if parts is not None:
-            parts = parts[rows]
-        laws = [one.at(rows) for one in said.values()]
+        parts = None if groups is None else groups[rows]
         folds = make_folds(len(target), "auto", None, parts, seed, weight)
         alone = [mean_crps(law, target, weight) for law in laws]
         self.losses_ = dict(zip(fitted, alone, strict=True))
@@ -262,14 +378,12 @@ class DistributionEnsemble(DistributionRegressor):
             recalibration = make_recalibration(self.recalibrate, seed)
             if recalibration is not None:
                 law = recalibration.fit(law, target, weight, folds).apply_oof(law)
-            loss = mean_crps(law, target, weight)
-            self.losses_[kind] = loss
+            loss = self.losses_[kind] = mean_crps(law, target, weight)
             if loss < least:
                 least, self.pool_, self.recalibration_ = loss, kind, recalibration
                 self.weights_ = dict(zip(fitted, map(float, own), strict=True))
                 self.oof_distribution_ = PredictiveDistribution(law)
         self.members_, self.fitted_rows_ = fitted, rows
-        return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row.
@@ -315,3 +429,59 @@ class DistributionEnsemble(DistributionRegressor):
         if self.pool != "auto":
             return [self.pool]
         return ["linear", "probit"] if able and len(laws) > 1 else ["linear"]
+
+
+def _named(members: Any) -> dict[str, Any]:
+    """Return regressors by name, those that keep no forecasts out of fold wrapped."""
+    pairs = check_list(members, "members", "(name, regressor)")
+    if len(pairs) == 0:
+        msg = "`members` must hold at least one regressor, got none."
+        raise ValueError(msg)
+    named: dict[str, Any] = {}
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            msg = f"`members` must be a list of (name, regressor), got {pair!r:.80}."
+            raise TypeError(msg)
+        name, member = pair
+        if name in named or name in ("linear", "probit"):
+            msg = (
+                '`members` must have names of their own, none "linear" or "probit", '
+                f"got {name!r}."
+            )
+            raise ValueError(msg)
+        with _speaking_of_member(name):
+            check_predicts(member, "members")
+        keeps = LocalExpertRegressor | DistributionAdapter | DistributionEnsemble
+        named[name] = (
+            member if isinstance(member, keeps) else DistributionAdapter(member)
+        )
+    return named
+
+
+def _seeded_clones(
+    members: dict[str, Any], seed: int, n_jobs: int | None
+) -> dict[str, Any]:
+    """Return clones; those without a seed or a number of jobs get one."""
+    rng = np.random.default_rng(seed)
+    out = {}
+    for name, member in members.items():
+        own, draw = clone(member), int(rng.integers(2**31))
+        # Regressors of ours seed their parts themselves; a Pipeline's steps need one.
+        parameters = own.get_params(deep=isinstance(own, DistributionAdapter))
+        for key, value in parameters.items():
+            if value is None and key.split("__")[-1] == "random_state":
+                own.set_params(**{key: draw})
+            elif value is None and key in ("n_jobs", "estimator__n_jobs"):
+                own.set_params(**{key: n_jobs})
+        out[name] = own
+    return out
+
+
+@contextmanager
+def _speaking_of_member(name: str) -> Iterator[None]:
+    """Let a refusal say which member it is about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This is the member {name!r}.")
+        raise

@@ -19,9 +19,7 @@ from localexpert.experts.thresholds import (
 )
 from localexpert.law.steps import cell_edges
 from localexpert.law.transform import ExpLess, LogOf
-from localexpert.learn.atoms import BesideAtoms, NearAtoms
-from localexpert.learn.fitted_road import FittedRoad
-from localexpert.learn.learner import Learner
+from localexpert.learn.learner import BesideAtoms, FittedRoad, Learner
 from localexpert.learn.pool import Pool
 from localexpert.learn.roads import (
     CellRoad,
@@ -34,7 +32,7 @@ from localexpert.learn.roads import (
 )
 from localexpert.learn.settings import Settings
 from localexpert.learn.stages import Stages
-from localexpert.learn.steps import OtherFolds, Step
+from localexpert.learn.steps import NearAtoms, OtherFolds, Step
 from localexpert.learn.values import MANY_VALUES, Cells, Tails
 
 # With more rows its hundreds of answers a row cost more time, and more of a saved
@@ -264,7 +262,7 @@ def _beside(
     if settings.is_quick and settings.expert is None:
         strategy = "shared"
     road = DiscreteRoad(strategy)
-    return BesideAtoms(atoms, FittedRoad(road, numbered, n, stages), rest, stages)
+    return BesideAtoms(atoms, FittedRoad(road, numbered, n, stages), rest)
 
 
 def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:

@@ -1,20 +1,37 @@
-"""`Learner`: what learns laws from rows, alone or as a member of a pool."""
+"""`Learner`: what learns laws from rows: one road, or atoms beside one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
+from localexpert.coordinate import Frame
+from localexpert.coordinate.centre import marginal_crps
+from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.target_values import count_values
+from localexpert.experts import Experts, IndependentExperts, JointForest, SharedBoosting
+from localexpert.experts.base import Tasks
+from localexpert.experts.calibrated_experts import CalibratedExperts
+from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.thresholds import cuts_between, place_thresholds
+from localexpert.law.join import append_laws
 from localexpert.law.law import Law
-from localexpert.learn.steps import Step
+from localexpert.learn.roads import Road
+from localexpert.learn.settings import Settings
+from localexpert.learn.stages import Curves, Stages
+from localexpert.learn.steps import Carry, Step, atom_widths
+from localexpert.learn.values import Masses
+from localexpert.progress import current_progress
 
 # Rows whose laws a step looks at.
 _ROWS_LOOKED_AT = slice(0, 500)
@@ -22,9 +39,6 @@ _ROWS_LOOKED_AT = slice(0, 500)
 
 class Learner(ABC):
     """A road, atoms beside one, or a pool: stages, and steps that read their laws.
-
-    What the stages say of rows before laws are drawn are their `answers`; laws follow
-    from answers by `law_of`.
 
     Attributes
     ----------
@@ -84,15 +98,11 @@ class Learner(ABC):
             samples.append(step.inner(samples[-1]))
         self._finish(samples.pop())
         if any(type(s).check_laws is not Step.check_laws for s in self.steps):
-            law = self._law_of(self.oof_answers(_ROWS_LOOKED_AT))
+            law = self._oof_law(_ROWS_LOOKED_AT)
             for step, outer in zip(self.steps[::-1], samples[::-1], strict=True):
                 law = step.read(law)
                 step.check_laws(law, outer.y[outer.weight > 0.0])
         return self
-
-    def law_of(self, answers: Any) -> Law:
-        """Return the laws that follow from answers."""
-        return self._read(self._law_of(answers))
 
     def law(self, table: Table) -> Law:
         """Return the laws of new rows.
@@ -105,7 +115,11 @@ class Learner(ABC):
         -------
         Law
         """
-        return self.law_of(self.answers(table))
+        return self._read(self._law(table))
+
+    def oof_law(self, places: Rows | slice) -> Law:
+        """Return laws of some of the judged rows, by what has not seen them."""
+        return self._read(self._oof_law(places))
 
     @cached_property
     def oof_law_(self) -> Law:
@@ -114,7 +128,7 @@ class Learner(ABC):
         Made when asked for, of what is kept anyway: in a file they would be several
         times as much.
         """
-        return self.law_of(self.oof_answers(slice(None)))
+        return self.oof_law(slice(None))
 
     def law_as_new(self, places: Rows, y: Float64Array) -> Law:
         """Return laws that miss y of some judged rows as those of new rows will.
@@ -175,19 +189,6 @@ class Learner(ABC):
     def tasks_(self) -> TaskRecord:
         """What the experts of the heaviest road said out of fold."""
 
-    @property
-    def heaviest(self) -> Learner:
-        """What has the experts that `tasks_` and `points` speak of."""
-        return self
-
-    @abstractmethod
-    def answers(self, table: Table) -> Any:
-        """Return what the stages say of new rows."""
-
-    @abstractmethod
-    def oof_answers(self, places: Rows | slice) -> Any:
-        """Return the same of some of the judged rows, by what has not seen them."""
-
     def _start(self, sample: Sample, outer: Sample) -> float:
         """Start with rows, given the same before the last step to their target."""
         del sample, outer
@@ -197,11 +198,14 @@ class Learner(ABC):
     def _finish(self, sample: Sample) -> None: ...
 
     @abstractmethod
-    def _law_of(self, answers: Any) -> Law: ...
+    def _law(self, table: Table) -> Law: ...
+
+    @abstractmethod
+    def _oof_law(self, places: Rows | slice) -> Law: ...
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
         del y
-        return self._law_of(self.oof_answers(places))
+        return self._oof_law(places)
 
     @abstractmethod
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]: ...
@@ -211,3 +215,360 @@ class Learner(ABC):
 
     @abstractmethod
     def _choices(self) -> dict[str, Any]: ...
+
+
+# Trees of a forest that is one member of a pool (with twice as many a pool scores the
+# same), and of one that says whether the whole is worth its time.
+_TREES, _TRIAL_TREES = 100, 20
+# Above this many rows the forest of "auto" costs more time than it gains score.
+_MOST_ROWS_FOR_FOREST = 200_000
+
+# Centre, scale, and what the experts say, (n,), (n,) and (n, N).
+Answers: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
+
+
+class FittedRoad(Learner):
+    """Fit the stages that a road describes.
+
+    Parameters
+    ----------
+    road : Road
+    settings : Settings
+        What the regressor was given.
+    n : int
+        Number of rows.
+    stages : Stages
+        What other roads have fitted.
+
+    Attributes
+    ----------
+    frame : Frame
+    experts : CalibratedExperts
+    laws : Curves or Masses
+    thresholds_ : ndarray of shape (N,)
+        In the coordinate of the frame.
+    """
+
+    def __init__(self, road: Road, settings: Settings, n: int, stages: Stages):
+        self.stages, self.hopeless = stages, road.hopeless
+        own = settings.settle(road)
+        self.steps, limits = road.bind(settings.limits, settings.seed)
+        self.thresholds, self.n_thresholds = own.thresholds, own.n_thresholds
+        self.frame = Frame(
+            own.frame,
+            settings.center,
+            out_of_bag=settings.out_of_bag,
+            n_jobs=settings.n_jobs,
+            random_state=settings.seed,
+        )
+        ordered = settings.monotone is not None
+
+        def ask(members: dict[str, Experts]) -> CalibratedExperts:
+            calibration = ExpertCalibration(
+                own.calibrator, increasing=ordered, random_state=settings.seed
+            )
+            return CalibratedExperts(members, calibration)
+
+        self.experts = ask(_make_members(own.strategy, settings, n))
+        # A small forest says whether a whole one is worth its time.
+        self._trial: CalibratedExperts | None = None
+        if isinstance(own.strategy, str) and own.strategy == "deep":
+            self._trial = ask({"deep": _deep_forest(settings, _TRIAL_TREES)})
+        self._asks_of_values = own.asks_of_values
+        self.laws: Masses | Curves = Masses(limits.bounds)
+        if not own.asks_of_values:
+            builders = _make_builders(settings.smoothing, own.smoothings)
+            self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
+
+    def _start(self, sample: Sample, outer: Sample) -> float:
+        """Fit the frame, or without one the experts, and say what may come of it.
+
+        Of a frame it is the CRPS of the marginal carried to its rows, of experts theirs
+        after the most simple calibration.
+        """
+        last = self.steps[-1] if self.steps else None
+        carry = last if isinstance(last, Carry) else None
+        with current_progress().stage("frame"):
+            self.frame = self.stages.fit_frame(self.frame, sample, carry, outer)
+        if self.frame.kind_ is not None:
+            return self.frame.loss_
+        if isinstance(self.experts.members.get("marginal"), BaseRates):
+            y = sample.without_outliers().y[sample.judged]
+            return marginal_crps(y, np.ones(len(y)), sample.weight[sample.judged])
+        if self._asks_of_values:
+            return 0.0
+        experts = self._trial or self.experts
+        asked = self._ask(experts, sample)
+        return experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
+
+    def _finish(self, sample: Sample) -> None:
+        if not hasattr(self.experts, "fitted_"):
+            self._ask(self.experts, sample)
+        del self.stages, self._trial
+        rows, part = self._locate(sample)
+        self.experts.calibrate(part, self.thresholds_)
+        self.judged_ = rows[part.judged]
+        self.frame.keep(part.judged)
+        self.laws.fit(
+            part,
+            thresholds=self.thresholds_,
+            answers=self._oof_answers(slice(None)),
+            y=sample.without_outliers().y[self.judged_],
+            weight=sample.weight[self.judged_],
+        )
+
+    def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
+        """Return the rows that have a coordinate, and them with it as their target."""
+        rows = self.frame.located(sample)
+        # Folds without a training row that has a coordinate are dropped.
+        part = sample if len(rows) == len(sample) else sample.take(rows)
+        return rows, replace(part, y=self.frame.oof_coordinate_)
+
+    def _ask(self, experts: CalibratedExperts, sample: Sample) -> Sample:
+        """Place thresholds, ask experts at them, and return what was asked."""
+        _, part = self._locate(sample)
+        check_learns(part.folds, part.weight)
+        if self._asks_of_values:
+            self.thresholds_ = cuts_between(count_values(part.y, part.weight)[0])
+        else:
+            self.thresholds_ = place_thresholds(
+                part.y, self.n_thresholds, self.thresholds, part.weight
+            )
+        located = replace(part, table=self.frame.add_oof_features(part.table))
+        experts.ask(located, self.thresholds_, self.frame.oof_scale_)
+        return located
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold."""
+        return self.experts.tasks_
+
+    def _answers(self, table: Table) -> Answers:
+        """Return centre, scale, and what the experts say of new rows."""
+        center, scale = self.frame.locate(table)
+        located = self.frame.add_features(table, center, scale)
+        return center, scale, self.experts.predict(located)
+
+    def _oof_answers(self, places: Rows | slice) -> Answers:
+        """Return the same of some of the judged rows, out of fold."""
+        frame = self.frame
+        known = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
+        center, scale, p = (x[places] for x in known)
+        return center, scale, p
+
+    def _law(self, table: Table) -> Law:
+        return self.laws.law(*self._answers(table))
+
+    def _oof_law(self, places: Rows | slice) -> Law:
+        return self.laws.law(*self._oof_answers(places))
+
+    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
+        """Return laws that miss y as those of new rows will.
+
+        Their centres are nearer to y, and their scales less, by the factor that the
+        frame expects of the mean of the folds' centres.
+        """
+        center, scale, p = self._oof_answers(places)
+        nearer = self.frame.nearness_
+        return self.laws.law(y + nearer * (center - y), nearer * scale, p)
+
+    def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
+        center, scale, p = self._answers(table)
+        return center[:, None] + scale[:, None] * self.thresholds_, p
+
+    def _keep_rows(self, places: Rows) -> None:
+        """Let frame and experts keep it."""
+        self.frame.keep(places)
+        self.experts.keep(places)
+
+    def _choices(self) -> dict[str, Any]:
+        """Return what was chosen, and what the alternatives scored."""
+        frame = {} if self._asks_of_values else {"frame": self.frame.choices()}
+        return {**frame, **self.experts.choices(), **self.laws.choices()}
+
+
+class BaseRates(Experts):
+    """Say for every row which share of the training rows lies below each threshold.
+
+    In a frame the forecast is centre, scale and the law of the residuals; without one
+    it is climatology.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.folds import make_folds
+    >>> from localexpert.learn.learner import BaseRates
+    >>> x = np.arange(98.0)[:, None]
+    >>> folds = make_folds(98, 2, random_state=0)
+    >>> BaseRates().fit(x, x[:, 0], [24.0, 73.0], folds).predict(x[:1])
+    array([[0.26, 0.75]])
+    """
+
+    rates_: Float64Array
+
+    def _check_parameters(self) -> None:
+        """There are none."""
+
+    def _fit(self, tasks: Tasks) -> Float64Array:
+        oof = np.empty((len(tasks), tasks.n_thresholds))
+        for train, test in tasks.folds:
+            oof[test] = tasks.base_rates(train)
+        self.rates_ = tasks.base_rates(tasks.present)
+        return oof
+
+    def _predict(self, table: Table) -> Float64Array:
+        return np.tile(self.rates_, (len(table), 1))
+
+
+def _make_members(
+    strategy: str | Experts, settings: Settings, n: int
+) -> dict[str, Experts]:
+    """Return the unfitted experts of a strategy for `n` rows, by name."""
+    if isinstance(strategy, Experts):
+        members = {type(strategy).__name__: strategy}
+    else:
+        common: dict[str, Any] = {
+            "n_jobs": settings.n_jobs,
+            "random_state": settings.seed,
+        }
+        order = {"monotone": settings.monotone, **common}
+        made = {
+            "shared": SharedBoosting(**order),
+            "joint": JointForest(**common),
+            "independent": IndependentExperts(settings.expert, **order),
+            "deep": _deep_forest(settings, _TREES),
+            "marginal": BaseRates(),
+        }
+        # Unlike in kind, they err on different rows, so a pool of both is better than
+        # either on most sets; weights of the pool drop the one that is not.
+        both = ["shared", "joint"][: 2 if n <= _MOST_ROWS_FOR_FOREST else 1]
+        names = both if strategy == "auto" else [strategy]
+        members = {name: made[name] for name in names}
+    if settings.out_of_bag:
+        return members
+    return {name: _out_of_fold(experts) for name, experts in members.items()}
+
+
+def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
+    """Return the unfitted forest whose trees grow until rows are alone."""
+    return JointForest(
+        n_trees,
+        max_features=1.0,
+        out_of_bag=settings.out_of_bag,
+        n_jobs=settings.n_jobs,
+        random_state=settings.seed,
+    )
+
+
+def _out_of_fold(experts: Experts) -> Experts:
+    """Return experts whose forests predict no row out of bag.
+
+    A tree that did not draw a row may have drawn another of its group, or a copy.
+    """
+    bags = {
+        name: False
+        for name, value in experts.get_params().items()
+        if name.split("__")[-1] in ("out_of_bag", "oob_score") and value
+    }
+    return clone(experts).set_params(**bags) if bags else experts
+
+
+def _make_builders(
+    smoothing: float | str, steps: tuple[float, ...]
+) -> list[CurveBuilder]:
+    """Return the splines to choose from."""
+    if smoothing == "auto":
+        return [ProbitSpline(step) for step in steps]
+    if isinstance(smoothing, str):
+        return [RawSpline(smoothing)]  # type: ignore[arg-type]
+    return [ProbitSpline(float(smoothing))]
+
+
+class BesideAtoms(Learner):
+    """Fit laws with mass on some values and a smooth rest.
+
+    Which atom a row takes, if any, is a discrete target of its own (0 for none); the
+    smooth part is learned on the rows that take none.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (A,)
+    choice : FittedRoad
+        Unfitted, of the atom's number.
+    rest : Learner
+        Unfitted: laws without jumps.
+    """
+
+    def __init__(self, atoms: Float64Array, choice: FittedRoad, rest: Learner):
+        self.atoms, self.choice, self.rest = atoms, choice, rest
+
+    def _finish(self, sample: Sample) -> None:
+        """Fit both parts; out-of-fold laws are honest in both."""
+        number = self._number(sample.y)
+        free = number == 0.0
+        with current_progress().stage("atoms"):
+            self.choice.fit(replace(sample, y=number))
+        # Rows at an atom are forecast with their folds; they neither train the rest
+        # nor count.
+        weight = np.where(free, sample.weight, 0.0)
+        folds = [
+            (train[free[train]], test)
+            for train, test in sample.folds
+            if weight[train].any()
+        ]
+        with current_progress().stage("rest"):
+            self.rest.fit(replace(sample, weight=weight, folds=folds))
+        self.widths_ = atom_widths(self.atoms, sample.y[free], sample.weight[free])
+        self.judged_ = self.rest.judged_
+        judged = np.isin(self.choice.judged_, self.judged_)
+        self.choice.keep_rows(np.flatnonzero(judged))
+
+    def _number(self, y: Float64Array) -> Float64Array:
+        """Return the number of each target's atom, 0 for none."""
+        numbers = np.arange(1.0, len(self.atoms) + 1.0)
+        return np.asarray((y[:, None] == self.atoms) @ numbers)
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the rest said out of fold."""
+        return self.rest.tasks_
+
+    def _law(self, table: Table) -> Law:
+        return self._beside(self.choice.law(table), self.rest.law(table))
+
+    def _oof_law(self, places: Rows | slice) -> Law:
+        return self._beside(self.choice.oof_law(places), self.rest.oof_law(places))
+
+    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
+        """Return laws whose smooth part misses y, if it is no atom, as of new rows."""
+        free = self._number(y) == 0.0
+        as_new = self.rest.law_as_new(places[free], y[free])
+        smooth = append_laws([as_new, self.rest.oof_law(places[~free])])
+        order = np.argsort(np.argsort(~free, kind="stable"))
+        return self._beside(self.choice.oof_law(places), smooth.take(order))
+
+    def _beside(self, choice: Law, smooth: Law) -> Law:
+        """Return the chances of atoms beside what is said of the rest."""
+        return Law(smooth.curve, self.atoms, choice.masses[:, 1:], self.widths_)
+
+    def _keep_rows(self, places: Rows) -> None:
+        """Let both parts keep it."""
+        self.rest.keep_rows(places)
+        self.choice.keep_rows(places)
+
+    def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
+        values, p = self.rest.points(table)
+        masses = self.choice.law(table).masses[:, 1:]
+        reached = self.atoms <= values[:, :, None]
+        held = (reached * masses[:, None, :]).sum(axis=2)
+        return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p
+
+    def _choices(self) -> dict[str, Any]:
+        """Return what both parts chose, and what the alternatives scored."""
+        return {
+            "atoms": self.atoms.tolist(),
+            "choice": self.choice.choices(),
+            **self.rest.choices(),
+        }

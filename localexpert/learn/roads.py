@@ -87,8 +87,15 @@ class Road:
 
     def __post_init__(self) -> None:
         """Refuse what is not valid whatever the regressor is given."""
-        if not self.asks_of_values:
+        of_values = self.asks_of_values
+        if not of_values:
             check_thresholds(self.thresholds)
+        for step in reversed(self.steps):
+            if not isinstance(step, Step) or (step.asks_smooth and of_values):
+                said = "probabilities of values" if of_values else "smooth laws"
+                msg = f"`steps` must be steps that read {said}, got {step!r}."
+                raise TypeError(msg)
+            of_values |= step.makes_values
         _check_frame(self.frame, self.thresholds)
         check_integer(self.n_thresholds, "n_thresholds", 1)
         _check_strategy(self.strategy, None)
@@ -136,14 +143,7 @@ class Road:
         -------
         Road
         """
-        if step.asks_smooth and self.to_values:
-            msg = (
-                "`road` must be a road to smooth distributions for "
-                f"{type(step).__name__}, got {self!r}."
-            )
-            raise TypeError(msg)
-        named = self.name if name is None else name
-        return replace(self, name=named, steps=(step, *self.steps))
+        return replace(self, name=name or self.name, steps=(step, *self.steps))
 
     def bind(self, limits: Limits, seed: int) -> tuple[tuple[Step, ...], Limits]:
         """Return unfitted steps of its own, and the limits within all of them.
@@ -379,7 +379,7 @@ def Transformed(  # noqa: N802
 def _check_road(road: Road | None) -> Road:
     if road is None:
         return FrameRoad()
-    if not isinstance(road, Road):
+    if not isinstance(road, Road) or road.to_values:
         msg = f"`road` must be a road to smooth distributions, got {road!r}."
         raise TypeError(msg)
     return road

@@ -128,21 +128,17 @@ class Settings:
         single = model.expert is not None or bool(described.named_parts())
         _check_center(model.center)
         _check_smoothing(model.smoothing)
+        same = ("expert", "center", "calibrator", "smoothing", "n_jobs", "cv")
         settings = cls(
             described=described,
             single=single,
             roads=_read_roads(model.roads, single),
-            expert=model.expert,
-            center=model.center,
-            calibrator=model.calibrator,
-            smoothing=model.smoothing,
             limits=_read_limits(model.bounds, y),
             out_of_bag=out_of_bag,
-            n_jobs=model.n_jobs,
             seed=seed,
             monotone=monotone,
             effort=Effort.of(model.effort),
-            cv=model.cv,
+            **{name: getattr(model, name) for name in same},
         )
         for road in settings.roads:
             settings.settle(road)
@@ -268,12 +264,11 @@ def _suspect(y: Float64Array) -> Bounds:
 
 def _check_smoothing(smoothing: Any) -> None:
     if isinstance(smoothing, str):
-        check_choice(smoothing, "smoothing", ("auto", *_ROW_BY_ROW))
-    elif (
-        isinstance(smoothing, bool)
-        or not isinstance(smoothing, Real)
-        or not float(smoothing) >= 0.0
-    ):
+        known = smoothing in ("auto", *_ROW_BY_ROW)
+    else:
+        known = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
+        known = known and float(smoothing) >= 0.0
+    if not known:
         msg = (
             '`smoothing` must be "auto", "pchip", "smoothing_spline" or a number of '
             f"at least 0, got {smoothing!r}."

@@ -1,25 +1,31 @@
-"""`Stages`: what roads have fitted, to be looked up by other roads of the same rows."""
+"""Stages of roads: frames that roads share, and smooth laws through answers."""
 
 from __future__ import annotations
 
 from copy import copy
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.coordinate import CentreStack, Frame
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
+from localexpert.curves.spline import CurveBuilder
 from localexpert.data.blend import blend_weights
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
-from localexpert.learn.steps import Carry
+from localexpert.law.bounds import clip, cut
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
+from localexpert.learn.steps import Carry, Limits, atom_widths
+from localexpert.progress import current_progress
 
 # A linear centre of less weight is left out.
 _LEAST_SHARE = 0.05
 
-# A table by its identity, and a target by its bytes.
-_Key: TypeAlias = tuple[int, bytes]
+# A table by its identity, and target and weights by their bytes.
+_Key: TypeAlias = tuple[int, bytes, bytes]
 
 
 class Stages:
@@ -33,17 +39,6 @@ class Stages:
     def __init__(self) -> None:
         self._frames: dict[tuple[_Key, str | None], Frame] = {}
         self._tables: list[Table] = []
-        self._parts: dict[int, tuple[Sample, Rows]] = {}
-
-    def note_part(self, part: Sample, whole: Sample, rows: Rows) -> None:
-        """Note which rows of a sample a part of it has; both have all rows judged.
-
-        Parameters
-        ----------
-        part, whole : Sample
-        rows : ndarray of int
-        """
-        self._parts[id(part.table)] = whole, rows
 
     def fit_frame(
         self, frame: Frame, sample: Sample, carry: Carry | None, outer: Sample
@@ -78,21 +73,21 @@ class Stages:
         self, sample: Sample, carry: Carry | None, outer: Sample
     ) -> CarriedCentre | None:
         """Return the unfitted centre that follows from one of other roads."""
-        rows = None
-        if carry is None:
-            if id(sample.table) not in self._parts:
-                return None
-            outer, rows = self._parts[id(sample.table)]
+        own = _key(sample)
         for (known, _), frame in self._frames.items():
             ours = isinstance(frame.center, str | CentreStack)
-            if known == _key(outer) and ours and hasattr(frame, "centre_"):
-                y = outer.without_outliers().y
-                return CarriedCentre(frame.centre_, carry, y, rows)
+            if not (ours and hasattr(frame, "centre_")):
+                continue
+            # Without a function it is that of other weights: of more rows.
+            more = known[:2] == own[:2] and known[2] != own[2]
+            follows = more if carry is None else known == _key(outer)
+            if follows and len(frame.centre_.oof_) == len(sample.judged):
+                return CarriedCentre(frame.centre_, carry, outer.without_outliers().y)
         return None
 
 
 def _key(sample: Sample) -> _Key:
-    return id(sample.table), sample.y.tobytes()
+    return id(sample.table), sample.y.tobytes(), sample.weight.tobytes()
 
 
 class CarriedCentre(CentreStack):
@@ -110,39 +105,30 @@ class CarriedCentre(CentreStack):
         The function.
     y : ndarray of shape (n,)
         Targets of the known one, in whose range the function is defined.
-    rows : ndarray of int, optional
-        Which of the judged rows of the known centre these are.
     """
 
-    def __init__(
-        self,
-        known: CentreStack,
-        step: Carry | None,
-        y: Float64Array,
-        rows: Rows | None = None,
-    ):
+    def __init__(self, known: CentreStack, step: Carry | None, y: Float64Array):
         # The step and not its method: a file may name a class of ours alone.
-        self.known, self.step, self._rows = known, step, rows
+        self.known, self.step = known, step
         self.low, self.high = float(y.min()), float(y.max())
         self.out_of_bag, self.n_jobs = known.out_of_bag, known.n_jobs
         self.random_state = known.random_state
 
     def fit(self, sample: Sample) -> CarriedCentre:
         """Fit the line, and the share of the linear centre."""
-        known, rows = self.known, self._rows
-        del self._rows
+        known = self.known
         self.weights_, self.report_ = known.weights_, {}
         self.dense_inputs_ = known.dense_inputs_
         self.origin_, self.unit_ = 0.0, 1.0
         judged = sample.judged
         w, y = sample.weight[judged], sample.y[judged]
-        carried = self._carry(known.oof_ if rows is None else known.oof_[rows])
+        carried = self._carry(known.oof_)
         self.line_, self.share_ = (0.0, 1.0), 0.0
         self.own_: CentreStack | None = None
-        if rows is None:
-            self._blend(carried, sample)
-        else:
+        if self.step is None:
             self.line_ = _fit_line(carried, y, w)
+        else:
+            self._blend(carried, sample)
         self.oof_ = self._join(carried, None if self.own_ is None else self.own_.oof_)
         # As much less as of the known one, relative to the error.
         self.gain_ = known.gain_
@@ -191,3 +177,198 @@ def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float,
     if slope <= 0.0:
         return 0.0, 1.0
     return y0 - slope * x0, slope
+
+
+# Rows on which curve builders are compared: their scores differ by more than the
+# noise of this many.
+_ROWS_TO_COMPARE = 2000
+# A nat of the log score is worth so much of the logarithm of CRPS.
+WEIGHT_OF_CRPS = 10.0
+# Least gain in the log score of all rows together by one more knot, in nats.
+_PRICE_OF_KNOTS = 2.0
+# Thresholds that are nearer in probits of the marginal are one.
+_LEAST_GAP = 1e-4
+# A bound is believed where forecasts expected so many rows beyond it.
+_EXPECTED_BEYOND = 5.0
+
+
+class Curves:
+    """Laws on curves against the marginal of the coordinate.
+
+    Parameters
+    ----------
+    builders : list of CurveBuilder
+        To choose from.
+    limits : Limits
+        Of the target.
+    seed : int
+        Draws the rows by which they are compared.
+    ordered : bool
+        Whether the order of rows is to be kept.
+
+    Attributes
+    ----------
+    bounds : (float, float)
+        What is beyond is cut off, or where order is to be kept put at them. A suspected
+        end is one if forecasts without it expected targets beyond.
+    base_ : BaseCDF
+        The marginal of r, the axis on which forecasts are drawn: where experts have
+        nothing to say a forecast is the marginal itself, a straight line there.
+    builder_ : CurveBuilder
+        The one with the least loss out of fold: log score and CRPS together.
+    """
+
+    def __init__(
+        self, builders: list[CurveBuilder], limits: Limits, seed: int, *, ordered: bool
+    ):
+        self.builders, self.limits = builders, limits
+        self.bounds, self.seed, self.ordered = limits.bounds, seed, ordered
+        self.losses_: dict[str, float] = {}
+
+    def fit(
+        self,
+        part: Sample,
+        *,
+        thresholds: Float64Array,
+        answers: tuple[Float64Array, Float64Array, Float64Array],
+        y: Float64Array,
+        weight: Float64Array,
+    ) -> None:
+        """Fit the marginal, and take bounds and builder.
+
+        Parameters
+        ----------
+        part : Sample
+            Whose targets are coordinates.
+        thresholds : ndarray of shape (N,)
+        answers : (center, scale, probabilities)
+            Of the m judged rows, out of fold: (m,), (m,) and (m, N).
+        y, weight : ndarrays of shape (m,)
+            Theirs, none far out.
+        """
+        self.thresholds_ = thresholds
+        self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.limits.max_shape)
+        self.n_ = float(part.weight.sum())
+        with current_progress().stage("spline"):
+            self.width_ = float(atom_widths(np.zeros(1), y, weight)[0])
+            rng = np.random.default_rng(self.seed)
+            rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
+            center, scale, p = (x[rows] for x in answers)
+            # For how many rows each of them stands.
+            share = weight[rows] * float(weight.sum() / weight[rows].sum())
+            self._believe_bounds(center, scale, p, share)
+            self._choose_builder((center, scale, p), y[rows], weight[rows])
+
+    def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
+        """Return the laws that follow.
+
+        Parameters
+        ----------
+        center, scale : ndarrays of shape (n,)
+        p : ndarray of shape (n, N)
+
+        Returns
+        -------
+        Law
+        """
+        return self._law(center, scale, self.curves(p, self.builder_))
+
+    def choices(self) -> dict[str, Any]:
+        """Return the builder, and what the others scored."""
+        return {"spline": {"chosen": repr(self.builder_), "losses": self.losses_}}
+
+    def curves(self, p: Float64Array, builder: CurveBuilder) -> LevelMap:
+        """Return how rows' levels follow from the marginal's, by one of the builders.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n, N)
+        builder : CurveBuilder
+
+        Returns
+        -------
+        LevelMap
+        """
+        t = self.base_.t(self.thresholds_)
+        places = _distinct_places(t)
+        slopes = self.base_.least_slopes()
+        return builder.build(p[:, places], t[places], self.n_, slopes)
+
+    def _law(self, center: Float64Array, scale: Float64Array, curves: LevelMap) -> Law:
+        law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
+        if self.ordered:
+            return clip(law, *self.bounds, self.width_)
+        return cut(law, *self.bounds)
+
+    def _believe_bounds(
+        self,
+        center: Float64Array,
+        scale: Float64Array,
+        p: Float64Array,
+        share: Float64Array,
+    ) -> None:
+        """Take a suspected end as a bound if many targets were expected beyond it.
+
+        None came. Had forecasts without the bound been right, so many as 5 would have
+        stayed away by chance in 1 of 150 cases.
+        """
+        if not np.isfinite(self.limits.suspected).any():
+            return
+        curves = self.curves(p, self.builders[0])
+        law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
+        found = []
+        for side, (end, own) in enumerate(
+            zip(self.limits.suspected, self.bounds, strict=True)
+        ):
+            expected = 0.0
+            if np.isfinite(end):
+                beyond = law.levels(np.full((len(law), 1), end), left=side == 0)[side]
+                expected = float(share @ beyond[:, 0])
+            believed = expected >= _EXPECTED_BEYOND
+            tighter = max(own, end) if side == 0 else min(own, end)
+            found.append(tighter if believed else own)
+        self.bounds = found[0], found[1]
+
+    def _choose_builder(
+        self,
+        answers: tuple[Float64Array, Float64Array, Float64Array],
+        y: Float64Array,
+        weight: Float64Array,
+    ) -> None:
+        """Take the builder with the least loss out of fold on a sample of rows.
+
+        The loss is the mean log score, ten times the logarithm of the mean CRPS (so
+        that a percent of CRPS is worth a tenth of a nat), and 2 / n for each knot
+        between the thresholds. For experts were calibrated on the same rows: a knot
+        that follows their noise gains about 1 / n (Akaike 1974), and must do better.
+        """
+        self.builder_ = self.builders[0]
+        if len(self.builders) == 1:
+            return
+        center, scale, p = answers
+        first, last = self.base_.t(self.thresholds_[[0, -1]])
+        for builder in current_progress().track(self.builders, len(self.builders)):
+            curves = self.curves(p, builder)
+            law = self._law(center, scale, curves)
+            scores = -law.logpdf(y[:, None]), law.crps(y[:, None])
+            missed, crps = np.average(np.hstack(scores), axis=0, weights=weight)
+            n_knots = np.sum((first < curves.knots) & (curves.knots < last))
+            loss = (
+                missed
+                + WEIGHT_OF_CRPS * np.log(crps)
+                + _PRICE_OF_KNOTS * n_knots / self.n_
+            )
+            self.losses_[repr(builder)] = float(loss)
+        best = min(self.losses_, key=self.losses_.__getitem__)
+        self.builder_ = next(b for b in self.builders if repr(b) == best)
+
+
+def _distinct_places(t: Float64Array) -> NDArray[np.intp]:
+    """Return places of thresholds in t, the middle one of several that coincide.
+
+    As some do where the greatest of few values is very far out: the marginal is then
+    nearly a jump on its scale, and says nothing of what lies between them.
+    """
+    starts = np.flatnonzero(np.diff(t, prepend=-np.inf) > _LEAST_GAP)
+    places: NDArray[np.intp] = (starts + np.append(starts[1:], len(t)) - 1) // 2
+    return places

@@ -85,7 +85,7 @@ class GroupedRecalibration:
         self,
         law: Law | PredictiveDistribution,
         y: ArrayLike,
-        groups: ArrayLike,
+        groups: ArrayLike | None,
         weight: Float64Array | None = None,
         *,
         overlap: float = 1.0,
@@ -99,6 +99,7 @@ class GroupedRecalibration:
         y : array-like of shape (n,)
         groups : array-like of shape (n,) or (n, k)
             Labels; with k columns the groups are their combinations. A gap is a label.
+            None: all rows are one group.
         weight : ndarray of shape (n,), optional
             For new rows of another kind: "conformal" is then `WeightedConformal`. Of
             each group 50 effective rows are needed.
@@ -121,7 +122,7 @@ class GroupedRecalibration:
             weight = check_weights(weight, len(target), "weight")
         parts = _rows_by_group(groups, len(target))
         rare = [key for key, part in parts.items() if len(part) < _LEAST_ROWS]
-        if rare:
+        if groups is not None and rare:
             msg = (
                 f"`groups` must have at least {_LEAST_ROWS} rows each, got "
                 f"{len(parts[rare[0]])} of {_show(rare[0])}; {len(rare)} of "
@@ -140,7 +141,7 @@ class GroupedRecalibration:
                     weight[part],
                     overlap=overlap,
                     seed=self.random_state,
-                    where=f" of {_show(key)}",
+                    where="" if groups is None else f" of {_show(key)}",
                 )
             self.effective_rows_ = min(self.effective_rows_, count)
         return self
@@ -148,7 +149,7 @@ class GroupedRecalibration:
     def apply(
         self,
         law: PredictiveDistribution,
-        groups: ArrayLike,
+        groups: ArrayLike | None,
         weight: Float64Array | None = None,
     ) -> PredictiveDistribution:
         """Return the forecasts, each corrected as its group is.
@@ -185,7 +186,7 @@ class GroupedRecalibration:
         learned = self.recalibrations_.values()
         return any(isinstance(one, WeightedConformal) for one in learned)
 
-    def bound(self, groups: ArrayLike, weight: Float64Array) -> Float64Array:
+    def bound(self, groups: ArrayLike | None, weight: Float64Array) -> Float64Array:
         """Return how far the coverage of rows may be off, as `WeightedConformal` does.
 
         Parameters
@@ -205,7 +206,7 @@ class GroupedRecalibration:
                 bounds[part] = one.bound(weight[part])
         return bounds
 
-    def _known_parts(self, groups: ArrayLike, n: int) -> dict[_Key, Rows]:
+    def _known_parts(self, groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
         """Return the rows of each group; refuse groups that `fit` has not seen."""
         parts = _rows_by_group(groups, n)
         unknown = [key for key in parts if key not in self.recalibrations_]
@@ -257,8 +258,10 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
     return np.column_stack(found)
 
 
-def _rows_by_group(groups: ArrayLike, n: int) -> dict[_Key, Rows]:
+def _rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
     """Return the rows of each group, a tuple of labels; what is missing is None."""
+    if groups is None:
+        return {(): np.arange(n)}
     parts: dict[_Key, list[int]] = {}
     try:
         table = np.asarray(groups, dtype=object)

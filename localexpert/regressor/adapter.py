@@ -1,40 +1,61 @@
-"""`DistributionAdapter`: any estimator as a regressor of distributions."""
+"""Distributions of any estimator: out of fold, and as a regressor of ours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    as_numbers,
+    check_integer,
+    check_n_jobs,
     check_row_weights,
     check_same_length,
     check_seed,
-    check_target_size,
+    count_rows,
 )
 from localexpert.data.folds import (
+    Fold,
     Rows,
     check_groups,
     check_learns,
+    check_tests_every_row,
     judged_rows,
     make_folds,
     renumber_folds,
 )
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.table import take_rows
-from localexpert.data.user_learners import fit_weighted, name_of_argument
+from localexpert.data.unseen import unseen_silently
+from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import innermost, predict_dist
+from localexpert.distribution.predictors import (
+    check_predicts,
+    innermost,
+    predict_dist,
+)
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
+from localexpert.progress import run_jobs
 from localexpert.recalibration.conformal import make_recalibration, set_aside
-from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.base import (
+    DistributionRegressor,
+    all_or_nothing,
+    check_has_rows,
+)
+
+# As many as scikit-learn's own functions have by default.
+_N_FOLDS = 5
 
 
 class DistributionAdapter(DistributionRegressor):
@@ -141,47 +162,53 @@ class DistributionAdapter(DistributionRegressor):
         sample_weight : array-like of shape (n,), optional
             Handed to the estimator, which must take weights then.
         groups : array-like of shape (n,), optional
-            Rows of one group stay in one fold.
+            Rows of one group stay in one fold. Handed on where `fit` takes them.
 
         Returns
         -------
         self
         """
         with all_or_nothing(self):
-            given, target = self._check_data(X, y)
-            n = len(target)
-            check_target_size(target)
-            weight = check_row_weights(sample_weight, n)
-            groups = check_groups(groups, n)
-            seed = self._check_parameters(sample_weight is not None)
+            given, target, weight, groups = self._check_data(
+                X, y, sample_weight, groups
+            )
+            self._check_parameters()
+            seed = check_seed(self.random_state)
             recalibration = make_recalibration(self.recalibrate, seed)
+            extra = arguments_of_fit(
+                self.estimator,
+                sample_weight=None if sample_weight is None else weight,
+                groups=groups,
+            )
             if groups is None:
                 groups = find_copies(given, weight, self.cv, seed)
+            n = len(target)
             rows, aside = np.arange(n), np.arange(0)
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, seed)
-            held = None if sample_weight is None else weight[rows]
-            table = take_rows(given, rows) if len(aside) else given
             parts = None if groups is None else groups[rows]
-            own = target[rows]
-            folds = make_folds(len(rows), self.cv, own, parts, seed, weight[rows])
+            held = target[rows], parts, seed, weight[rows]
+            folds = make_folds(len(rows), self.cv, *held)
             check_learns(folds, weight[rows])
-            laws = []
-            for train, test in folds:
-                fitted = self._fit_estimator(table, own, held, train)
-                laws.append(self._ask(fitted, take_rows(table, test)))
-            order = np.argsort(np.concatenate([test for _, test in folds]))
-            law, judged = append_laws(laws).take(order), judged_rows(folds)
-            self.estimator_ = self._fit_estimator(
-                table, own, held, np.arange(len(rows))
-            )
+            folds = [(rows[train], rows[test]) for train, test in folds]
+
+            def fit_on(train: Rows) -> Any:
+                return self._fit_estimator(given, target, extra, train)
+
+            def forecast(train: Rows, test: Rows) -> Law:
+                return self._ask(fit_on(train), take_rows(given, test))
+
+            with unseen_silently():
+                law = _laws_out_of_fold(forecast, folds)
+            judged = judged_rows(folds)
+            self.estimator_ = fit_on(rows)
             if recalibration is not None and len(aside):
                 said = self._ask(self.estimator_, take_rows(given, aside))
                 recalibration.fit(said, target[aside], weight[aside])
             elif recalibration is not None:
-                known = renumber_folds(folds, judged, len(rows))
-                recalibration.fit(law, own[judged], weight[rows[judged]], known)
-            self.recalibration_, self.fitted_rows_ = recalibration, rows[judged]
+                known = renumber_folds(folds, judged, n)
+                recalibration.fit(law, target[judged], weight[judged], known)
+            self.recalibration_, self.fitted_rows_ = recalibration, judged
             self.oof_distribution_ = self._correct(law, oof=True)
             self.oof_prediction_ = self.oof_distribution_.mean()
             return self
@@ -200,14 +227,13 @@ class DistributionAdapter(DistributionRegressor):
         check_is_fitted(self)
         return self._correct(self._ask(self.estimator_, self._check_table(X)))
 
-    def _check_parameters(self, weighted: bool) -> int:
-        """Return the seed; refuse what cannot be before anything is fitted."""
-        name = type(self.estimator).__name__
+    def _check_parameters(self) -> None:
+        """Refuse what cannot be before anything is fitted."""
         if not hasattr(self.estimator, "fit"):
             msg = f"`estimator` must have a method `fit`, got {self.estimator!r}."
             raise TypeError(msg)
         if self.forecast is None:
-            self._check_own_forecast(name)
+            self._check_own_forecast()
         elif not callable(self.forecast) or self.level_name is not None:
             rule = "be callable" if self.level_name is None else "be None"
             where = "" if self.level_name is None else " where `level_name` is given"
@@ -223,17 +249,14 @@ class DistributionAdapter(DistributionRegressor):
             # By those of one forecast: what is wrong with levels or bounds is told.
             example = np.zeros((0, np.size(self.levels)))
             self._from_quantiles(example)
-        if weighted and name_of_argument(self.estimator) is None:
-            msg = f"`sample_weight` must be None for a {name}, whose `fit` takes none."
-            raise ValueError(msg)
-        return check_seed(self.random_state)
 
-    def _check_own_forecast(self, name: str) -> None:
+    def _check_own_forecast(self) -> None:
         if self.level_name is None:
             if not hasattr(innermost(self.estimator), "predict_dist"):
                 msg = (
                     "`forecast` must be a function of the fitted estimator and X where "
-                    f"the estimator has no `predict_dist`, got None for a {name}."
+                    "the estimator has no `predict_dist`, got None for a "
+                    f"{type(self.estimator).__name__}."
                 )
                 raise TypeError(msg)
         elif self.levels is None:
@@ -243,21 +266,14 @@ class DistributionAdapter(DistributionRegressor):
             self._at_level(0.5)
 
     def _fit_estimator(
-        self, X: Any, y: Float64Array, weight: Float64Array | None, rows: Rows
+        self, X: Any, y: Float64Array, extra: dict[str, NDArray[Any]], rows: Rows
     ) -> Any:
         """Return the estimator, or one for each level, fitted on some rows."""
-        part, own = take_rows(X, rows), y[rows]
-        unfitted = [clone(self.estimator)]
-        if self.level_name is not None:
-            levels = np.asarray(self.levels, dtype=np.float64)
-            unfitted = [self._at_level(float(level)) for level in levels]
-        fitted = [
-            one.fit(part, own)
-            if weight is None
-            else fit_weighted(one, part, own, weight[rows])
-            for one in unfitted
-        ]
-        return fitted[0] if self.level_name is None else fitted
+        part, own = take_rows(X, rows), {name: v[rows] for name, v in extra.items()}
+        if self.level_name is None:
+            return clone(self.estimator).fit(part, y[rows], **own)
+        levels = np.asarray(self.levels, dtype=np.float64).tolist()
+        return [self._at_level(one).fit(part, y[rows], **own) for one in levels]
 
     def _at_level(self, level: float) -> Any:
         """Return an unfitted estimator of one quantile."""
@@ -306,3 +322,123 @@ class DistributionAdapter(DistributionRegressor):
         if hasattr(self.estimator, "__sklearn_tags__"):
             tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
+
+
+def cross_val_predict_dist(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    cv: Any = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> PredictiveDistribution:
+    """Return the distribution of every row by models that have not seen the row.
+
+    As scikit-learn's `cross_val_predict`, of whole distributions.
+
+    Parameters
+    ----------
+    model : estimator
+        That `predict_dist` understands: a regressor with this method, also inside of
+        a Pipeline, a search or a TransformedTargetRegressor. Cloned for each fold.
+    X : array or data frame of shape (n, p)
+    y : array-like of shape (n,)
+    cv : int, splitter or iterable of (train, test), optional
+        Folds whose test parts hold every row exactly once. None: 5. A number of folds
+        is as in scikit-learn `KFold` without shuffling, or `GroupKFold` if there are
+        `groups`.
+    groups : array-like of shape (n,), optional
+        For the splitter, and for `fit` of the model where it takes them.
+    sample_weight : array-like of shape (n,), optional
+        For `fit` of the model, which must take them (a Pipeline's last step).
+    n_jobs : int, optional
+        Folds fitted at a time, as in joblib.
+
+    Returns
+    -------
+    PredictiveDistribution
+        Of n rows, in their order, whatever kinds of laws the folds have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from localexpert import LocalExpertRegressor, cross_val_predict_dist
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 1))
+    >>> quick = LocalExpertRegressor(
+    ...     strategy="joint", frame=None, n_thresholds=5, cv=2, random_state=0
+    ... )
+    >>> model = make_pipeline(StandardScaler(), quick)
+    >>> y = X[:, 0] + rng.normal(size=60)
+    >>> cross_val_predict_dist(model, X, y, cv=2)
+    PredictiveDistribution(n=60, smooth)
+    """
+    check_predicts(model)
+    check_n_jobs(n_jobs)
+    check_has_rows(X, 2)
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    n = count_rows(table)
+    check_same_length(n, "`X`", count_rows(y), "y")
+    target = column_or_1d(as_numbers(y, "y"), warn=True)
+    labels = check_groups(groups, n)
+    folds = make_folds(n, _choose_splitter(cv, labels), target, labels)
+    cure = "a DistributionAdapter around the model keeps forecasts of the others"
+    check_tests_every_row(folds, n, cure)
+    if sample_weight is not None:
+        sample_weight = check_row_weights(sample_weight, n)
+    given = arguments_of_fit(model, sample_weight=sample_weight, groups=labels)
+
+    def forecast(train: Rows, test: Rows) -> Law:
+        part = {name: values[train] for name, values in given.items()}
+        fitted = clone(model).fit(take_rows(table, train), target[train], **part)
+        return predict_dist(fitted, take_rows(table, test)).law
+
+    return PredictiveDistribution(_laws_out_of_fold(forecast, folds, n_jobs))
+
+
+def _laws_out_of_fold(
+    forecast: Callable[[Rows, Rows], Law], folds: list[Fold], n_jobs: int | None = None
+) -> Law:
+    """Return the laws of all tested rows in order, given those of training and test."""
+    laws = run_jobs([delayed(forecast)(*fold) for fold in folds], n_jobs=n_jobs)
+    order = np.argsort(np.concatenate([test for _, test in folds]))
+    return append_laws(laws).take(order)
+
+
+def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
+    """Return a splitter or folds; a number keeps groups whole if there are some."""
+    if cv is not None and not isinstance(cv, Integral):
+        return cv
+    k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
+    return KFold(k) if groups is None else GroupKFold(k)
+
+
+def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
+    """Return weights and groups, if any, by the names that the model's `fit` has.
+
+    Parameters
+    ----------
+    model : estimator
+    **given : array-like or None
+        Weights are refused if `fit` takes none; groups are left out then.
+
+    Returns
+    -------
+    dict of str to array-like
+    """
+    found = {}
+    for key, values in given.items():
+        name = None if values is None else name_of_argument(model, key)
+        if name is not None:
+            found[name] = values
+        elif values is not None and key == "sample_weight":
+            msg = (
+                "`sample_weight` must be None for a model whose `fit` takes no "
+                f"weights, got some for {type(model).__name__}."
+            )
+            raise TypeError(msg)
+    return found

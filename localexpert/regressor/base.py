@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
@@ -19,11 +19,14 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
     check_levels,
+    check_row_weights,
     check_same_length,
+    check_target_size,
     check_vector,
     count_rows,
 )
 from localexpert.data.columns import Columns, has_columns, read_array
+from localexpert.data.folds import check_groups
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.storage import Saved
@@ -33,7 +36,7 @@ _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Put all attributes back if what is done within fails or is stopped.
+    """Forget an earlier fit; put all back if what is done within fails or is stopped.
 
     A fit that was refused, or ended by Ctrl-C, would leave the reader of one table
     beside the models of another, and forecasts that are wrong without a word.
@@ -44,6 +47,9 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
         To which new objects are assigned within, while none is changed in place.
     """
     before = vars(estimator).copy()
+    for name in before:
+        if name.endswith("_"):
+            delattr(estimator, name)
     try:
         yield
     except BaseException:
@@ -120,28 +126,36 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
             law = correction.apply_oof(law) if oof else correction.apply(law)
         return PredictiveDistribution(law)
 
-    def _check_data(self, X: Any, y: ArrayLike) -> tuple[Any, Float64Array]:
-        """Return features as an array or data frame, and the target."""
-        if has_columns(X):
-            _check_names(X)
-        check_has_rows(X, 2)
-        if has_columns(X):
-            validate_data(self, X, skip_check_array=True)
-        else:
-            X = validate_data(self, _read_cells(X), **_CHECKS)
+    def _check_data(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+    ) -> tuple[Any, Float64Array, Float64Array, NDArray[Any] | None]:
+        """Return features as an array or data frame, target, weights and groups."""
+        X = self._validate(X, 2)
         target = _check_target(y, type(self).__name__)
-        check_same_length(len(X), "`X`", len(target), "y")
-        return X, target
+        n = len(target)
+        check_same_length(len(X), "`X`", n, "y")
+        check_target_size(target)
+        # The user's code is two calls up: `fit` lies between.
+        weight = check_row_weights(sample_weight, n, stacklevel=4)
+        return X, target, weight, check_groups(groups, n)
 
     def _check_table(self, X: Any) -> Any:
         """Return features to predict for, in the columns of `fit`."""
+        return self._validate(X, 1, reset=False)
+
+    def _validate(self, X: Any, least: int, **options: Any) -> Any:
+        """Return a data frame as it is, anything else as an array of numbers."""
         if has_columns(X):
             _check_names(X)
-        check_has_rows(X, 1)
-        if has_columns(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        return validate_data(self, _read_cells(X), reset=False, **_CHECKS)
+        check_has_rows(X, least)
+        if not has_columns(X):
+            return validate_data(self, _read_cells(X), **options, **_CHECKS)
+        validate_data(self, X, skip_check_array=True, **options)
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""`FitCheck`: whether the forecasts of a fit are any good, by what it has not seen."""
+"""`FitReport` and `FitCheck`: what a fit chose, and whether it is any good."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
-from localexpert.distribution.predictive import (
-    PredictiveDistribution,
-    mass_below_zero,
-)
+from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
+from localexpert.law.law import Law
 from localexpert.metrics import pit_test
 
 # Rows that are looked at, at most, and fewer than which tell nothing.
@@ -25,6 +23,8 @@ _MOST_ROWS, _FEWEST_ROWS = 2000, 30
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
 # A share of the probability below zero that is too small to be worth a word.
 _LEAST_MASS = 5e-4
+# Fewer draws make no smooth law.
+_FEWEST_DRAWS = 10
 # Standard errors by which a loss to climatology counts.
 _ERRORS = 2.0
 
@@ -47,6 +47,10 @@ class FitCheck:
         Standard error of the difference.
     mean, target : float
         Mean of the forecasts' means, and of the targets.
+    log_score, log_climatology : float
+        Mean log score (negative log density, or of an atom the log of its mass over its
+        cell), and that of the targets' own law, which has seen them; NaN if that law
+        would be drawn from fewer than 10 values.
     """
 
     n: int
@@ -58,6 +62,8 @@ class FitCheck:
     error: float
     mean: float
     target: float
+    log_score: float
+    log_climatology: float
 
     @classmethod
     def of(
@@ -93,6 +99,8 @@ class FitCheck:
             error=error,
             mean=float(some.mean().mean()),
             target=float(came.mean()),
+            log_score=float(-some.logpdf(came).mean()),
+            log_climatology=_log_score_of_own_law(some.law, came),
         )
 
     @property
@@ -129,6 +137,8 @@ class FitCheck:
             "PIT test": f"p = {self.pit:.2g}",
             "CRPS": f"{self.crps:.4g}, {share:.0%} less than climatology "
             f"({self.climatology:.4g})",
+            "log score": f"{self.log_score:.4g}, of climatology "
+            f"{self.log_climatology:.4g}",
             "mean": f"{self.mean:.4g}, of targets {self.target:.4g}",
         }
         return "\n".join(f"{name:12s} {text}" for name, text in lines.items())
@@ -160,6 +170,22 @@ def _climatology(y: Float64Array) -> Float64Array:
     return out
 
 
+def _log_score_of_own_law(law: Law, y: Float64Array) -> float:
+    """Return the mean log score of targets by their own law, with the same cells."""
+    at = y[:, None] == law.atoms
+    if law.curve is None or law.step > 0.0:
+        # One row besides is shared by all values, as in the forecasts.
+        counts = at.sum(axis=0) + 1.0 / len(law.atoms)
+        own = Law.discrete(law.atoms, counts[None] / counts.sum())
+    else:
+        rest = y[~at.any(axis=1)]
+        if len(rest) < _FEWEST_DRAWS:
+            return np.nan
+        drawn = PredictiveDistribution.from_samples(rest[None], kind="smooth").law
+        own = Law(drawn.curve, law.atoms, at.mean(axis=0)[None], law.widths)
+    return float(-own.logpdf(y[None]).mean())
+
+
 def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
     """Return what a regressor's report says of values below zero.
 
@@ -183,3 +209,56 @@ def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
     if mass is None or mass < _LEAST_MASS:
         return {}
     return {"below zero": {"mass": mass, "cure": "bounds=(0, None)"}}
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What was chosen, and what the alternatives scored.
+
+    Parameters
+    ----------
+    target : {"continuous", "discrete", "mixed"}
+    choices : dict
+        By stage, numbers and names only, ready for JSON.
+    """
+
+    target: str
+    choices: dict[str, Any]
+
+    def add(self, stage: str, choices: dict[str, Any]) -> FitReport:
+        """Return a report with one stage more."""
+        return FitReport(self.target, {**self.choices, stage: choices})
+
+    def __str__(self) -> str:
+        """Return one line per stage, with what was chosen there."""
+        lines = [f"target       {self.target}"]
+        lines += [
+            f"{stage:12s} {_chosen(choices)}" for stage, choices in self.choices.items()
+        ]
+        return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as one dictionary."""
+        return {"target": self.target, **self.choices}
+
+
+def _chosen(choices: Any) -> str:
+    """Return what a stage chose, with what the alternatives scored."""
+    if not isinstance(choices, dict):
+        return str(choices)
+    if "cure" in choices:
+        share = f"{100.0 * choices['mass']:.2g}% of the mass out of fold lies"
+        return f"{share} where y never is; {choices['cure']} keeps it out"
+    if "copies" in choices:
+        return f"{choices['copies']} rows are equal to others in all features: one fold"
+    parts = [str(choices[key]) for key in ("kind", "chosen") if key in choices]
+    for key in ("weights", "losses", "rmse", "rmse_of_mean"):
+        value = choices.get(key)
+        if isinstance(value, dict) and value:
+            inner = ", ".join(f"{name} {x:.4g}" for name, x in value.items())
+            parts.append(f"{key}: {inner}")
+        elif value is not None and not isinstance(value, dict):
+            parts.append(f"{key} {value:.4g}")
+    if choices.get("left out"):
+        parts.append(f"no time for {', '.join(choices['left out'])}")
+    return "; ".join(parts) or ", ".join(map(str, choices))

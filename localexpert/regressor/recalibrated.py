@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,14 +24,8 @@ from localexpert.data.table import TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.recalibration.base import Recalibration
-from localexpert.recalibration.conformal import make_recalibration
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
-from localexpert.recalibration.weighted import (
-    ShiftWeights,
-    WeightedConformal,
-    learn_weighted,
-    shift_weights,
-)
+from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.seen_rows import seen_rows
 
@@ -60,12 +54,13 @@ class RecalibratedRegressor(DistributionRegressor):
 
     Attributes
     ----------
-    recalibration_ : Recalibration, GroupedRecalibration or WeightedConformal
-        Fitted.
+    recalibration_ : GroupedRecalibration
+        Fitted; without `by` all rows are one group.
     weights_ : ShiftWeights, callable or None
         What weighs rows, of `adapt`.
     effective_rows_ : float
-        Number of calibration rows, or of as many of equal weight.
+        Number of calibration rows, or of as many of equal weight; with `by` in the
+        group of fewest.
     bound_ : float
         By how much coverage may be off, see `adapt`; with `by` in the group of fewest
         rows. NaN of "pit", which promises nothing.
@@ -127,7 +122,7 @@ class RecalibratedRegressor(DistributionRegressor):
                 "A correction needs rows that no fit has seen: what it learns from "
                 "these makes forecasts of new rows too sure. Leave them out."
             )
-            self.weights_, weight, new = None, None, None
+            self.weights_ = weight = new = None
             if X_new is not None:
                 weight, new = self._weigh(X, X_new, seed)
             elif self.weights is not None:
@@ -135,8 +130,19 @@ class RecalibratedRegressor(DistributionRegressor):
                     f"`weights` must be None without `X_new`, got {self.weights!r:.60}."
                 )
                 raise ValueError(msg)
-            self._learn(dist, target, X, weight, seed)
-            self.bound_ = self._find_bound(X_new, new)
+            with speaking_of(groups="by", recalibrate="method"):
+                made = GroupedRecalibration(self.method, random_state=seed)
+                overlap = getattr(self.weights_, "overlap", 1.0)
+                made.fit(dist, target, self._groups(X), weight, overlap=overlap)
+            if new is None:
+                learned = made.recalibrations_.values()
+                told = (o.choices() for o in learned if isinstance(o, Recalibration))
+                self.bound_ = float(max(one.get("bound", np.nan) for one in told))
+            else:
+                with speaking_of(groups="X_new"):
+                    bounds = made.bound(self._groups(X_new), new)
+                self.bound_ = float(bounds.mean())
+            self.recalibration_, self.effective_rows_ = made, made.effective_rows_
             return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
@@ -153,14 +159,14 @@ class RecalibratedRegressor(DistributionRegressor):
         check_is_fitted(self)
         dist = predict_dist(self.model, X)
         one = self.recalibration_
-        grouped = isinstance(one, GroupedRecalibration)
-        asked: list[Any] = [read_groups(X, self.by)] if grouped else []
         # A map of PIT values is the same for all rows, or for those of a group.
-        if isinstance(one, WeightedConformal) or (grouped and one.asks_weights):
-            asked.append(_weigh(self.weights_, X))
+        weight = _weigh(self.weights_, X) if one.asks_weights else None
         with speaking_of(groups="X"):
-            corrected: PredictiveDistribution = one.apply(dist, *asked)
+            corrected: PredictiveDistribution = one.apply(dist, self._groups(X), weight)
         return corrected
+
+    def _groups(self, X: Any) -> NDArray[np.object_] | None:
+        return None if self.by is None else read_groups(X, self.by)
 
     def _weigh(
         self, X: Any, X_new: Any, seed: int
@@ -181,52 +187,6 @@ class RecalibratedRegressor(DistributionRegressor):
                 _check_alone(self.weights, X, weight)
         with speaking_of(X="X_new"):
             return weight, _weigh(self.weights_, X_new)
-
-    def _learn(
-        self,
-        dist: PredictiveDistribution,
-        y: Float64Array,
-        X: Any,
-        weight: Float64Array | None,
-        seed: int,
-    ) -> None:
-        """Learn the correction, with weights for rows like the new ones."""
-        self.effective_rows_ = float(len(y))
-        overlap = getattr(self.weights_, "overlap", 1.0)
-        with speaking_of(groups="by", recalibrate="method"):
-            if self.by is not None:
-                grouped = GroupedRecalibration(self.method, random_state=seed)
-                groups = read_groups(X, self.by)
-                self.recalibration_ = grouped.fit(
-                    dist, y, groups, weight, overlap=overlap
-                )
-                if weight is not None:
-                    self.effective_rows_ = grouped.effective_rows_
-            elif weight is not None:
-                self.recalibration_, self.effective_rows_ = learn_weighted(
-                    str(self.method), dist, y, weight, overlap=overlap, seed=seed
-                )
-            else:
-                made = make_recalibration(self.method, seed)
-                if made is None:
-                    msg = (
-                        '`method` must be "conformal", "pit" or a Recalibration, '
-                        "got None."
-                    )
-                    raise ValueError(msg)
-                self.recalibration_ = made.fit(dist, y)
-
-    def _find_bound(self, X_new: Any, new: Float64Array | None) -> float:
-        """Return by how much coverage may be off; NaN where nothing is promised."""
-        one = self.recalibration_
-        if new is None:
-            parts = getattr(one, "recalibrations_", {"all": one}).values()
-            return float(max(part.choices().get("bound", np.nan) for part in parts))
-        if isinstance(one, Recalibration):
-            return np.nan
-        with speaking_of(groups="X_new"):
-            asked = [] if self.by is None else [read_groups(X_new, self.by)]
-            return float(one.bound(*asked, new).mean())
 
 
 def recalibrate(

@@ -15,9 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_row_weights,
     check_seed,
-    check_target_size,
     check_verbose,
     told_of_light,
 )
@@ -26,7 +24,7 @@ from localexpert.data.directions import (
     describe_directions,
     read_directions,
 )
-from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
+from localexpert.data.folds import Rows
 from localexpert.data.honest_rows import describe_leak, find_copies
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, take_rows
@@ -39,17 +37,20 @@ from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values
 from localexpert.learn.compete import choose_learner
-from localexpert.learn.fit_report import FitReport
 from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
+from localexpert.learn.values import ConstantLaws
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
-from localexpert.regressor.constant import ConstantLaws
-from localexpert.regressor.fit_check import FitCheck, describe_below_zero
-from localexpert.stacking.meta_features import MetaFeatures, MetaFeatureTransformer
-from localexpert.stacking.stacker import Stacker, make_stacker
+from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
+from localexpert.stacking.stacker import (
+    MetaFeatures,
+    MetaFeatureTransformer,
+    Stacker,
+    make_stacker,
+)
 
 
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
@@ -248,71 +249,68 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self
         """
         with all_or_nothing(self):
-            given, target = self._check_data(X, y)
-            n = len(target)
-            check_target_size(target)
-            weight = check_row_weights(sample_weight, n)
-            groups = check_groups(groups, n)
+            given, target, weight, groups = self._check_data(
+                X, y, sample_weight, groups
+            )
             answers, target = target, merge_near_values(target, weight)
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
             )
             warn_of_outliers(target, weight)
-            whole = Table.of(given)
-            copies = None
+            whole, copies = Table.of(given), None
             if groups is None:
                 copies = find_copies(whole, weight, self.cv, settings.seed)
             if copies is not None:
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
+            constant = np.ptp(target[weight > 0.0]) == 0.0
+            if constant:
+                stacker = recalibration = None
             self.recalibration_, self.stacker_ = None, None
             self.bounds_ = settings.limits.bounds
-            rows, aside = np.arange(n), np.arange(0)
+            rows, aside = np.arange(len(target)), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
-                constant = np.ptp(target[weight > 0.0]) == 0.0
-                holds_out = recalibration is not None and recalibration.holds_out
-                if holds_out and not constant:
+                if recalibration is not None and recalibration.holds_out:
                     rows, aside = set_aside(weight, self.cv, groups, settings.seed)
                 # Rows set aside have no say in how tables are read.
-                table = whole if len(rows) == n else Table.of(take_rows(given, rows))
+                table = Table.of(take_rows(given, rows)) if len(aside) else whole
                 self.reader_ = table.reader
                 read_directions(settings.monotone, table.reader)
                 apart = self.reader_.read(take_rows(given, aside))
                 self._remember([(table, rows), (apart, aside)], answers, weight)
-                if constant:
-                    self._fit_constant(target, weight, groups, settings.seed)
-                    return self
-                own = Sample(table, target[rows], weight[rows], [])
-                dealt = None if groups is None else groups[rows]
-                sample = own.deal(self.cv, dealt, settings.seed)
-                judged = self._fit_forecaster(settings, sample)
-                self._note_rows(rows, judged)
-                if self.bounds == "auto":
-                    self.bounds_ = self._oof_dist(np.arange(1)).law.support
+                sample = Sample(table, target[rows], weight[rows], []).deal(
+                    self.cv, None if groups is None else groups[rows], settings.seed
+                )
+                learn = self._fit_constant if constant else self._fit_forecaster
+                judged = learn(settings, sample)
+                self.fitted_rows_ = rows[judged]
+                self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
                 sample = sample.take_judged(judged)
                 self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
+                if constant:
+                    return self
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
-                if recalibration is not None:
-                    held = apart, target[aside], weight[aside]
-                    self._learn_correction(recalibration, sample, *held)
+                if recalibration is not None and len(aside):
+                    law = self._law(apart)
+                    self._use(recalibration.fit(law, target[aside], weight[aside]))
+                elif recalibration is not None:
+                    held = sample.y, sample.weight, sample.folds
+                    self._use(recalibration.fit(self._oof_law(), *held))
                 self._judge(sample, copies, settings.seed)
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
         return self
 
-    def _fit_constant(
-        self, y: Float64Array, weight: Float64Array, groups: Any, seed: int
-    ) -> None:
+    def _fit_constant(self, settings: Settings, sample: Sample) -> Rows:
         """Forecast the one value there is; nothing can be learned."""
-        rows = judged_rows(make_folds(len(y), self.cv, y, groups, seed))
-        value = float(y[weight > 0.0][0])
+        del settings
+        self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
+        (value,) = self.meta_features_.thresholds.tolist()
         msg = f"`y` is {value:g} in every row; every forecast is that value."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
-        self._note_rows(np.arange(len(y)), rows)
-        self.forecaster_ = ConstantLaws(value, len(rows))
-        self.meta_features_ = MetaFeatures(np.array([value]))
-        self.oof_targets_, self.oof_weights_ = np.full(len(rows), value), weight[rows]
+        self.forecaster_ = ConstantLaws(value, len(sample.judged))
+        return sample.judged
 
     def _remember(
         self, parts: list[tuple[Table, Rows]], y: Float64Array, weight: Float64Array
@@ -336,21 +334,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         for stage, choices in noted.items():
             self.report_ = self.report_.add(stage, choices)
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
-
-    def _learn_correction(
-        self,
-        recalibration: Recalibration,
-        sample: Sample,
-        apart: Table,
-        y: Float64Array,
-        weight: Float64Array,
-    ) -> None:
-        """Fit a recalibration on the rows set aside for it, or out of fold."""
-        if len(y):
-            recalibration.fit(self._law(apart), y, weight)
-        else:
-            recalibration.fit(self._oof_law(), sample.y, sample.weight, sample.folds)
-        self._use(recalibration)
 
     def _use(self, recalibration: Recalibration) -> None:
         """Correct every forecast from now on, those out of fold as well."""
@@ -388,6 +371,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.thresholds_ = tasks.thresholds
         self.oof_probabilities_ = tasks.calibrated
         self.expert_report_ = ExpertReport.of(tasks)
+        if self.bounds == "auto":
+            self.bounds_ = forecaster.oof_law(np.arange(1)).support
         return forecaster.judged_
 
     def _fit_stacker(
@@ -405,13 +390,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
-
-    def _note_rows(self, rows: Rows, judged: Rows) -> None:
-        """Note of which rows the laws speak, and forget those of an earlier fit."""
-        for name in ("oof_distribution_", "oof_prediction_"):
-            self.__dict__.pop(name, None)
-        self.fitted_rows_ = rows[judged]
-        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
 
     @cached_property
     def oof_distribution_(self) -> PredictiveDistribution:
@@ -431,8 +409,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         corrected = self.recalibration_ is not None or self._mover is not None
         if corrected or isinstance(forecaster, ConstantLaws):
             return self.oof_distribution_[places]
-        law = forecaster.law_of(forecaster.oof_answers(places))
-        return PredictiveDistribution(law)
+        return PredictiveDistribution(forecaster.oof_law(places))
 
     @property
     def _mover(self) -> Stacker | None:

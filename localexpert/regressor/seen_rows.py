@@ -11,6 +11,7 @@ from localexpert._validation import check_same_length, check_vector
 from localexpert.data.training_rows import SeenRows, TrainingSketch
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictors import check_predicts, open_same
+from localexpert.regressor.base import DistributionRegressor
 
 
 @unseen_silently()
@@ -71,7 +72,12 @@ def _ask(model: Any, X: Any, y: Any) -> SeenRows | None:
         table = model.reader_.read(X)
         check_same_length(len(table), "`X`", len(y), "y")
         return sketch.compare(table, y)
-    # A corrected model, or the members of an ensemble, which share their rows.
-    inside = [vars(model).get("model"), *vars(model).get("members_", {}).values()]
-    answers = (_ask(one, X, y) for one in inside if one is not None)
+    if not isinstance(model, DistributionRegressor):
+        return None
+    # A corrected or an adapted model, or the members of an ensemble, on the same rows.
+    names = "model", "estimator_"
+    inside = [getattr(model, name, None) for name in names]
+    answers = (
+        _ask(one, X, y) for one in [*inside, *getattr(model, "members_", {}).values()]
+    )
     return next((one for one in answers if one is not None), None)

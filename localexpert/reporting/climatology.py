@@ -14,7 +14,7 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.law.steps import merge_near_values
-from localexpert.learn.support import Support
+from localexpert.learn.values import Support
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Most distinct values that are kept; of more, as many quantiles.

@@ -27,8 +27,7 @@ from localexpert.distribution.predictors import (
     open_same,
 )
 from localexpert.explain import PermutationImportance, permutation_importance
-from localexpert.learn.fit_report import FitReport
-from localexpert.regressor.fit_check import FitCheck
+from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.seen_rows import seen_rows
 from localexpert.reporting import pictures
 from localexpert.reporting.differences import Finding, find_all

@@ -26,7 +26,7 @@ import localexpert
 from calibration import CalibrationWarning, PlattCalibrator
 from calibration.storage import StorageError
 from calibration.storage.names import Names, name_of
-from localexpert import DistributionEnsemble, ExpertCalibration, LocalExpertRegressor
+from localexpert import ExpertCalibration, LocalExpertRegressor
 from localexpert.experts import JointForest, SharedBoosting
 from localexpert.experts.leaf_laws import LeafLaws
 from localexpert.experts.threshold_trees import ThresholdTrees
@@ -237,16 +237,6 @@ def test_a_row_more_takes_less_than_200_bytes(rng, tmp_path):
         model.save(tmp_path / "model.zip")
         sizes.append((tmp_path / "model.zip").stat().st_size)
     assert sizes[1] - sizes[0] < 200 * 4000
-
-
-def test_members_that_were_loaded_make_an_ensemble(rows, reload):
-    members = {name: fast().fit(*rows) for name in "ab"}
-    loaded = {name: reload(model) for name, model in members.items()}
-    first, second = (
-        DistributionEnsemble.of_fitted(given, rows[1], random_state=1)
-        for given in (members, loaded)
-    )
-    assert_same_laws(first.oof_distribution_, second.oof_distribution_)
 
 
 @pytest.mark.parametrize("recalibrate", [None, "pit"])

@@ -1,21 +1,21 @@
-"""DistributionEnsemble end to end: identities, honesty, given and fitted members."""
+"""Ensembles end to end, and pools of distributions at hand, against formulas."""
+
+from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, RegressorMixin
+from scipy import stats
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import make_column_transformer
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
-from localexpert import LocalExpertRegressor, cross_val_predict_dist, load
-from localexpert.data.folds import make_folds
-from localexpert.ensemble import DistributionEnsemble
-from localexpert.ensemble.members import fit_member, seeded_clones
+from localexpert import LocalExpertRegressor, PredictiveDistribution, crps_score, load
+from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
 from localexpert.experts import JointForest
 from tests.forecasts import of_values
 
@@ -70,9 +70,8 @@ class TestFitted:
 
     def test_a_linear_pool_is_the_mixture(self, fitted):
         model, X, y = fitted
-        own = DistributionEnsemble.of_fitted(
-            model.members_, y[:300], pool="linear", recalibrate=None, random_state=0
-        )
+        own = clone(model).set_params(pool="linear", recalibrate=None)
+        own.fit(X[:300], y[:300])
         at = y[300:]
         cdfs = [m.predict_dist(X[300:]).cdf(at) for m in own.members_.values()]
         want = np.array(list(own.weights_.values())) @ np.stack(cdfs)
@@ -105,7 +104,7 @@ class TestTargets:
         dist = model.predict_dist(X)
         assert dist.pmf(0.0).mean() == pytest.approx(0.3, abs=0.1)
         with pytest.raises(ValueError, match='`pool` must be "linear" or "auto"'):
-            DistributionEnsemble.of_fitted(model.members_, y, pool="probit")
+            model.set_params(pool="probit").fit(X, y)
 
     @pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
     def test_constant(self, rng):
@@ -149,56 +148,23 @@ class TestMembersThatKeepNoForecasts:
 
     def test_their_forecasts_are_out_of_fold(self):
         X, y = make_data(60)
-        own = {"together": None, "seed": 3, "n_jobs": None}
-        fitted, said = fit_member("m", Recall(), X, y, {}, **own)
-        assert fitted.rows_ == 60
-        assert_array_equal(said.rows, np.arange(60))
-        folds = make_folds(60, "auto", y, random_state=3)
-        by_hand = cross_val_predict_dist(Recall(), X, y, cv=folds)
-        assert_array_equal(said.law.masses, by_hand.masses)
-        held = said.law.masses[np.arange(60), np.searchsorted(said.law.atoms, y)]
-        assert (held == 0.0).all()
+        model = DistributionEnsemble([("m", Recall())], recalibrate=None)
+        dist = model.fit(X, y).oof_distribution_
+        assert_array_equal(model.fitted_rows_, np.arange(60))
+        assert (dist.masses[np.arange(60), np.searchsorted(dist.atoms, y)] == 0.0).all()
+        assert model.members_["m"].estimator_.rows_ == 60
 
     def test_steps_are_seeded(self):
         piped = make_pipeline(quick())
-        (_, one), (_, two) = seeded_clones([("a", piped), ("b", piped)], 0, None)
-        seeds = {pipe[-1].random_state for pipe in (one, two)}
-        assert len(seeds) == 2
+        seeded = piped.set_params(localexpertregressor__random_state=5)
+        members = [("a", make_pipeline(quick())), ("b", make_pipeline(quick()))]
+        model = DistributionEnsemble([*members, ("kept", seeded)], random_state=0)
+        model.fit(*make_data(60))
+        seeds = [m.estimator_[-1].random_state for m in model.members_.values()]
+        assert len(set(seeds)) == 3
         assert None not in seeds
-        assert piped[-1].random_state is None
-        kept = one.set_params(localexpertregressor__random_state=5)
-        assert seeded_clones([("a", kept)], 0, None)[0][1][-1].random_state == 5
-
-
-class TestOfFitted:
-    def test_is_what_fit_makes(self):
-        X, y = make_data(150)
-        given = [(name, quick(random_state=k)) for k, name in enumerate("ab")]
-        want = DistributionEnsemble(given, random_state=1).fit(X, y)
-        got = DistributionEnsemble.of_fitted(want.members_, y, random_state=1)
-        assert got.weights_ == want.weights_
-        assert_array_equal(got.predict(X), want.predict(X))
-
-    @pytest.mark.parametrize(
-        ("other", "n", "error", "message"),
-        [
-            (lambda X, y: quick().fit(X[:140], y[:140]), 150, ValueError, "same rows"),
-            (lambda X, y: quick().fit(X, y), 140, ValueError, "`y` must be what the"),
-            (lambda X, y: quick().fit(X[:, :1], y), 150, ValueError, "same features"),
-            (lambda *_: quick(), 150, NotFittedError, "not fitted yet"),
-            (
-                lambda X, y: make_pipeline(quick(random_state=0)).fit(X, y),
-                150,
-                TypeError,
-                "`oof_distribution_`, got Pipeline as 'other': let",
-            ),
-        ],
-    )
-    def test_members_that_do_not_fit(self, other, n, error, message):
-        X, y = make_data(150)
-        pair = {"one": quick(random_state=0).fit(X, y), "other": other(X, y)}
-        with pytest.raises(error, match=message):
-            DistributionEnsemble.of_fitted(pair, y[:n])
+        assert seeds[2] == 5
+        assert members[0][1][-1].random_state is None
 
 
 @pytest.mark.parametrize(
@@ -215,5 +181,86 @@ class TestOfFitted:
 )
 def test_bad_parameters(parameters, message):
     X, y = make_data(30)
+    given = {"members": [("a", quick())], **parameters}
     with pytest.raises((TypeError, ValueError), match=message):
-        DistributionEnsemble(**parameters).fit(X, y, np.ones(30))
+        DistributionEnsemble(**given).fit(X, y, np.ones(30))
+
+
+from_scipy = PredictiveDistribution.from_scipy
+
+
+@pytest.fixture
+def dists(rng):
+    center = rng.normal(size=300)
+    normal = from_scipy(stats.norm(center, 1.0))
+    levels = np.arange(1, 10) / 10
+    rows = stats.norm(center + 0.5, 2.0).ppf(levels[:, None]).T
+    return [normal, PredictiveDistribution.from_quantiles(rows, levels)], center
+
+
+def test_linear_pools_are_mixtures(dists, rng):
+    (a, b), _ = dists
+    y = rng.normal(size=300)
+    assert_allclose(pool([a, b]).cdf(y), 0.5 * a.cdf(y) + 0.5 * b.cdf(y), atol=1e-5)
+    w = rng.uniform(size=300)
+    own = pool([a, b], np.column_stack([w, 1.0 - w]))
+    assert_allclose(own.pdf(y), w * a.pdf(y) + (1.0 - w) * b.pdf(y), rtol=5e-3)
+    zero = of_values([0.0, 1.0], np.tile([0.7, 0.3], (300, 1)))
+    both = pool([a, zero], [0.5, 0.5])
+    assert_allclose(both.pmf(0.0), 0.35, atol=1e-9)
+    assert_allclose(both.mean(), 0.5 * a.mean() + 0.15, atol=1e-9)
+
+
+def test_probit_pools_of_normal_laws_are_normal(dists, rng):
+    (a, b), center = dists
+    y = rng.normal(size=300)
+    # z = (y - c) / 2 + (y - c - .5) / 4, so its spread is 4 / 3.
+    want = stats.norm(center + 1.0 / 6.0, 4.0 / 3.0)
+    got = pool([a, b], kind="probit")
+    assert_allclose(got.cdf(y), want.cdf(y), rtol=1e-6)
+    assert_allclose(got.crps(y), from_scipy(want).crps(y), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["linear", "probit"])
+def test_weights_are_those_of_least_crps(dists, kind, rng):
+    pair, center = dists
+    y = rng.normal(center, 1.5)
+    weights = pool_weights(pair, y, kind=kind)
+    assert weights.sum() == pytest.approx(1.0)
+    grid = np.linspace(0.0, 1.0, 21)
+    losses = [crps_score(y, pool(pair, [w, 1.0 - w], kind=kind)) for w in grid]
+    assert crps_score(y, pool(pair, weights, kind=kind)) < min(losses) * 1.002
+    groups, weight = np.repeat(np.arange(30), 10), np.repeat([1.0, 0.0], 150)
+    held = pool_weights([d[:150] for d in pair], y[:150], kind=kind)
+    some = pool_weights(pair, y, kind=kind, sample_weight=weight, groups=groups)
+    assert_allclose(some, held, atol=0.1)
+
+
+@pytest.mark.parametrize("kind", ["linear", "probit"])
+def test_some_of_many_rows_say_as_much(kind, rng):
+    y = rng.normal(size=6000)
+    pair = [from_scipy(stats.norm(0.0, s), 6000) for s in (0.4, 2.0)]
+    groups = np.arange(6000) // 3
+    found = pool_weights(pair, y, kind=kind, groups=groups)
+    few = pool_weights([d[:2000] for d in pair], y[:2000], kind=kind)
+    assert_allclose(found, few, atol=0.1)
+
+
+def test_what_is_refused(dists):
+    (a, b), _ = dists
+    zero = of_values([0.0, 1.0], np.tile([0.7, 0.3], (300, 1)))
+    for given, weights, kind, message in (
+        (a, None, "linear", "`dists` must be a list of distributions"),
+        ([a, "b"], None, "linear", "`dists` must be a PredictiveDistribution, got"),
+        ([], None, "linear", "`dists` must hold at least one"),
+        ([a, b[:10]], None, "linear", "`dists` must be as long as the first of"),
+        ([a, b], [0.2, 0.8, 0.0], "linear", "for each distribution, got shape"),
+        ([a, b], [0.6, 0.6], "linear", r"must sum to 1 in every row, got 1.2"),
+        ([a, b], [-0.5, 1.5], "linear", "`weights` must lie in"),
+        ([a, b], None, "harmonic", "`kind` must be one of 'linear', 'probit'"),
+        ([a, zero], None, "probit", '`kind` must be "linear" for laws with values'),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            pool(given, weights, kind=kind)
+    with pytest.raises(ValueError, match="`y` must be as long as"):
+        pool_weights([a, b], np.zeros(5))

@@ -12,8 +12,7 @@ from localexpert.data.table import Table
 from localexpert.law.join import pool_laws
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.learn.learner import Learner
-from localexpert.learn.pool import Pool, learn_sharpness
-from localexpert.learn.pool_weights import PoolScores, linear_weights
+from localexpert.learn.pool import Pool, PoolScores, learn_sharpness, linear_weights
 from localexpert.learn.settings import Effort
 from tests.forecasts import beside, normal, of_values
 
@@ -124,13 +123,10 @@ class Given(Learner):
     def _finish(self, sample):
         self.judged_ = np.arange(len(sample))
 
-    def oof_answers(self, places):
+    def _oof_law(self, places):
         return self.law_.take(np.arange(len(self.law_))[places])
 
-    def _law_of(self, answers):
-        return answers
-
-    tasks_ = answers = _points = _keep_rows = _choices = None
+    tasks_ = _law = _points = _keep_rows = _choices = None
 
 
 Given.__abstractmethods__ = frozenset()

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor, load
@@ -30,6 +31,15 @@ def test_figures_are_those_of_brute_force(rng):
     )
     assert found.coverage_90 == pytest.approx(dist.covered(y, 0.9).mean())
     assert (found.n, found.mean) == (60, pytest.approx(2.0))
+    assert found.log_score == pytest.approx(-dist.logpdf(y).mean())
+    # Their own law is some smooth one: the true one is hardly better or worse.
+    assert found.log_climatology == pytest.approx(-gamma(2.0).logpdf(y).mean(), abs=0.1)
+    values = np.array([0.0, 1.0, 4.0])
+    y, rows = np.repeat(values, [20, 8, 2]), np.full((30, 3), 1.0 / 3.0)
+    found = checked(of_values(values, rows), y)
+    share = (np.array([20.0, 8.0, 2.0]) + 1.0 / 3.0) / 31.0
+    own = -np.repeat(np.log(share / [1.0, 2.0, 3.0]), [20, 8, 2]).mean()
+    assert found.log_climatology == pytest.approx(own)
 
 
 def test_good_forecasts_have_no_problems(rng):

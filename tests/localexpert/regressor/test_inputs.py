@@ -1,7 +1,6 @@
-"""What `fit` and `predict` are given: right answers, or refusals that name the culprit.
+"""What `fit` and `predict` are given: right answers, or refusals by name first."""
 
-Refusals come before anything is fitted, whatever the container of the features.
-"""
+from __future__ import annotations
 
 from decimal import Decimal
 
@@ -10,8 +9,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import LinearRegression
 
-from localexpert import LocalExpertRegressor
+from calibration import CalibrationWarning
+from localexpert import DistributionEnsemble, LocalExpertRegressor, PitRecalibration
 from localexpert.experts import SharedBoosting
 
 N = 60
@@ -128,3 +130,125 @@ def test_offsets_and_units_do_not_matter(rng):
         for T in (X, X + 1e8, 2.0**130 * X)
     )
     assert max(moved) < 1.03 * plain
+
+
+QUICK = {"strategy": "joint", "n_thresholds": 7, "cv": 2, "random_state": 0}
+
+
+def draw(rng):
+    X = rng.uniform(size=(300, 2))
+    return X, np.sin(9.0 * X[:, 0]) + 0.1 * rng.normal(size=300)
+
+
+@pytest.fixture
+def data(rng):
+    return draw(rng)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A model of 200 rows of `data` in their own unit."""
+    X, y = draw(np.random.default_rng(0))
+    return LocalExpertRegressor(frame="center", **QUICK).fit(X[:200], y[:200])
+
+
+@pytest.mark.parametrize(("shift", "unit"), [(1e9, 1.0), (0.0, 1e60), (0.0, 1e-60)])
+def test_origin_and_unit_of_a_target_do_not_matter(data, plain, shift, unit):
+    X, y = data
+    moved = LocalExpertRegressor(frame="center", **QUICK)
+    said = moved.fit(X[:200], shift + unit * y[:200]).predict(X[200:])
+    errors = [
+        np.abs(forecast - y[200:]).mean()
+        for forecast in (plain.predict(X[200:]), (said - shift) / unit)
+    ]
+    assert errors[1] < 1.05 * errors[0]
+
+
+@pytest.mark.parametrize(
+    ("shift", "unit", "wrong"),
+    [
+        (0.0, 1e160, r"lie within \+-1e\+70, got -?1.\d*e\+160 at position"),
+        (0.0, 1e-160, "differ by at least 1e-70, .*: take another unit"),
+        (1e9, 1e-4, "differ by more than 1e-10 of its size, .*: subtract one"),
+    ],
+)
+def test_targets_that_floats_cannot_tell_are_refused(data, shift, unit, wrong):
+    X, y = data
+    with pytest.raises(ValueError, match=f"^`y` must {wrong}"):
+        LocalExpertRegressor(frame=None, **QUICK).fit(X, shift + unit * y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "wrong"),
+    [
+        (np.where(np.arange(300) % 2, 1.0, 1e-14), "not differ by more than .* 1e-14"),
+        (np.geomspace(1e-30, 1.0, 300), "not differ by more than a factor of 1e"),
+        (np.full(300, 1e20), r"add up to at most 2\^53"),
+        (np.full(300, 1e-300), "count rows, .* divide by their mean"),
+    ],
+)
+def test_weights_that_cannot_be_summed_are_refused(data, weight, wrong):
+    with pytest.raises(ValueError, match=f"^`sample_weight` must {wrong}"):
+        LocalExpertRegressor(frame=None, **QUICK).fit(*data, weight)
+
+
+def test_weights_that_are_shares_of_a_whole_are_pointed_out(data):
+    """Once, whatever is fitted within."""
+    model = LocalExpertRegressor(frame=None, recalibrate="pit", **QUICK)
+    fits = (model, DistributionEnsemble([("a", model), ("b", clone(model))]))
+    shares = np.full(300, 1.0 / 300.0)
+    for one in fits:
+        with pytest.warns(CalibrationWarning, match="300 rows add up to 1:") as caught:
+            one.fit(*data, shares)
+        told = [one for one in caught if "add up to" in str(one.message)]
+        assert [warning.filename for warning in told] == [__file__]
+    law = model.oof_distribution_.law
+    with pytest.warns(CalibrationWarning, match="300 rows add up to 1:"):
+        PitRecalibration().fit(law, data[1], shares)
+
+
+def test_mass_below_zero_is_told_where_no_target_is(data, rng):
+    X, y = data
+    positive = (1.0 + X[:, 0]) * rng.exponential(size=300)
+    model = LocalExpertRegressor(frame=None, bounds=None, **QUICK).fit(X, positive)
+    told = model.report_.choices["below zero"]
+    assert told["mass"] == pytest.approx(model.oof_distribution_.cdf(0.0).mean())
+    said = f"below zero   {100 * told['mass']:.2g}% of the mass out of fold"
+    assert said in str(model.report_)
+    assert "bounds=(0, None)" in str(model.report_)
+    for bounds in ("auto", (0, None)):
+        bounded = clone(model).set_params(bounds=bounds).fit(X, positive)
+        assert bounded.bounds_ == (0.0, np.inf)
+        assert ("bounds" in bounded.report_.choices) == (bounds == "auto")
+        assert (bounded.oof_distribution_.cdf(0.0) == 0.0).all()
+    for other in (
+        bounded,
+        clone(model).fit(X, y - y.mean()),
+        clone(model).fit(X, y + 1e6),
+    ):
+        assert "below zero" not in other.report_.choices
+
+
+class Silent(RegressorMixin, BaseEstimator):
+    """Predicts NaN, infinity, or a table."""
+
+    def __init__(self, answer=np.nan):
+        self.answer = answer
+
+    def fit(self, _X, _y):
+        return self
+
+    def predict(self, X):
+        return np.tile(self.answer, (len(X), 1)[: 1 + np.ndim(self.answer)])
+
+
+@pytest.mark.parametrize("parameter", ["center", "stacker"])
+def test_regressors_without_an_answer_are_named(data, parameter):
+    for answer, wrong in (
+        (np.inf, "NaN or infinity"),
+        ([1.0, 2.0], r"shape \(150, 2\) for 150 rows"),
+    ):
+        given = {"center": LinearRegression(), parameter: Silent(answer)}
+        said = f"^`{parameter}`: Silent failed: .*, got {wrong}"
+        with pytest.raises(RuntimeError, match=said):
+            LocalExpertRegressor(**given, **QUICK).fit(*data)

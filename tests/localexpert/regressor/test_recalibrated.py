@@ -118,14 +118,16 @@ def test_groups_are_covered_each(scene):
     model, (X, y), _ = scene
     one = recalibrate(model, X, y, by="b", random_state=0)
     other = recalibrate(model, X, y, random_state=0)
-    assert isinstance(other.recalibration_, ConformalRecalibration)
+    (learned,) = other.recalibration_.recalibrations_.values()
+    assert isinstance(learned, ConformalRecalibration)
     assert one.bound_ > other.bound_
     q = (X["b"] == "q").to_numpy()
     covered = [interval_coverage(y[r], one.predict_dist(X[r])) for r in (q, ~q)]
     np.testing.assert_allclose(covered, 0.9, atol=0.03)
     assert interval_coverage(y[q], other.predict_dist(X[q])) < 0.87
     pit = recalibrate(model, X, y, method=PitRecalibration(random_state=0))
-    assert isinstance(pit.recalibration_, PitRecalibration)
+    (learned,) = pit.recalibration_.recalibrations_.values()
+    assert isinstance(learned, PitRecalibration)
 
 
 def test_refusals(scene):

@@ -114,10 +114,12 @@ class TestTargets:
         for figure in (dist.mean(), dist.std(), dist.kurtosis(), dist.logpdf(y)):
             assert np.isfinite(figure).all()
 
-    def test_constant_target_is_forecast_with_a_warning(self):
-        X = np.arange(20.0)[:, None]
+    def test_constant_target_is_forecast_with_a_warning(self, data):
+        X, model = np.arange(20.0)[:, None], fast().fit(*data)
         with pytest.warns(CalibrationWarning, match="`y` is 3 in every row"):
-            model = fast().fit(X, np.full(20, 3.0))
+            model.fit(X, np.full(20, 3.0))
+        # Nothing is left of the fit before.
+        assert not {"check_", "report_", "thresholds_"} & vars(model).keys()
         assert model.predict(X[:2]).tolist() == [3.0, 3.0]
         assert model.predict_dist(X).std().max() == 0.0
         values, p = model.expert_points(X[:3])

@@ -202,5 +202,3 @@ class TestOthers:
         own = model.members_["None"].oof_distribution_[30:].crps(y[60:]).mean()
         assert model.losses_["None"] == pytest.approx(own, rel=1e-6)
         assert model.weights_["None"] < 0.3
-        with pytest.raises(ValueError, match="got 150 values for 180 rows"):
-            DistributionEnsemble.of_fitted(model.members_, y[:150])
