@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._validation import format_number
 from localexpert.distribution.frame import Questions
-
-if TYPE_CHECKING:
-    from localexpert.distribution.predictive import PredictiveDistribution
 
 _MOST_ROWS = 5
 # Pictures of all rows are as wide as what is between these levels of any of them.
@@ -24,7 +21,7 @@ _ROUNDING = 1e-9
 _WIDTH, _HEIGHT = 180, 32
 
 
-def forecast_html(dist: PredictiveDistribution) -> str:
+def forecast_html(dist: Any) -> str:
     """Return a table of the first rows as HTML: figures, and densities as inline SVG.
 
     Parameters
@@ -72,7 +69,7 @@ def _edges(low: float, high: float, step: float) -> Float64Array:
     return np.linspace(low - margin, high + margin, _MOST_CELLS + 1)
 
 
-def _pictures(dist: PredictiveDistribution, edges: Float64Array) -> list[str]:
+def _pictures(dist: Any, edges: Float64Array) -> list[str]:
     """Return an SVG for each row (n): an area, and lines for values with probability.
 
     The highest of a row is as high as the picture; lines beside an area are as high as
