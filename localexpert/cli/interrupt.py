@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 
 #: The exit code of shells for a program that was interrupted.
@@ -28,10 +29,10 @@ def clean_up_first() -> None:
 
 
 def _is_command() -> bool:
-    name = os.path.basename(sys.argv[0]) if sys.argv else ""
-    # `python -m` puts the path in its place only when the package is imported.
-    as_module = name == "-m" and "localexpert" in sys.orig_argv
-    return as_module or name in ("localexpert", "localexpert.exe")
+    program = Path(sys.argv[0] if sys.argv else "")
+    # What `python -m localexpert` runs.
+    as_module = program.parts[-2:] == ("localexpert", "__main__.py")
+    return as_module or program.name in ("localexpert", "localexpert.exe")
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
