@@ -28,7 +28,7 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
 .PHONY: fuzz test-skpro test-xgboost test-ray test-browser test-oldest test-newest warm
 .PHONY: leg-skpro leg-xgboost leg-ray leg-oldest leg-newest docs pictures clean
-.PHONY: run-bench run-pictures
+.PHONY: run-bench run-pictures dist run-dist test-wheel try-oldest try-newest
 .PHONY: ready-skpro ready-xgboost ready-ray ready-oldest ready-newest environments
 
 help:
@@ -37,6 +37,8 @@ help:
 	@echo "make test-skpro, test-xgboost, test-ray    what needs these optional packages"
 	@echo "make test-browser    reports in Chromium, which must be on the PATH"
 	@echo "make test-oldest, test-newest    what other versions of libraries may break"
+	@echo "make dist    sdist and wheel in build/dist, checked"
+	@echo "make test-wheel    the wheel in empty environments, far from this folder"
 	@echo "make fuzz    random attacks, many more of them than in make test"
 	@echo "make warm    compile all kernels; the tests do so first"
 	@echo "make lint    ruff, mypy, spelling, docstrings"
@@ -46,8 +48,9 @@ help:
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make clean   remove the environment and all that was built"
 
+demo: export PYTHONDONTWRITEBYTECODE =
 demo: $(VENV)/.installed
-	@echo "The first run compiles loops and keeps them: it takes a minute, later ones do not."
+	@echo "The first run compiles loops and keeps them: later ones are quicker."
 	$(BIN)/python examples/first_distribution.py
 	@echo
 	$(BIN)/python examples/calibrate_classifier.py
@@ -146,6 +149,28 @@ leg-oldest: ready-oldest
 leg-newest: ready-newest
 	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS) $(MORE_CALLERS)
 
+# What is uploaded. The wheel is built from the sdist, so nothing it needs is missing there.
+DIST := build/dist
+
+dist:
+	$(MAKE) VENV=$(VENV)-dist run-dist
+
+run-dist: $(VENV)/.tools
+	rm -rf $(DIST)
+	$(BIN)/python -m build --outdir $(DIST)
+	$(BIN)/twine check --strict $(DIST)/*
+	$(BIN)/check-wheel-contents $(DIST)
+
+# What users do with it, on two Pythons side by side; one thread each.
+test-wheel: dist
+	$(MAKE) --jobs 2 --output-sync try-oldest try-newest
+
+try-oldest:
+	bash .ci/try-wheel $(OLDEST) "$(CURDIR)/$(VENV)-wheel-oldest"
+
+try-newest:
+	bash .ci/try-wheel "$(NEWEST)" "$(CURDIR)/$(VENV)-wheel-newest"
+
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -199,9 +224,15 @@ $(VENV)/.created:
 	$(PYTHON) -m venv --clear $(VENV)
 	touch $@
 
+# Python compiles what it imports when it does. That pip compiles all files of all
+# libraries first takes twice as long as the rest of the installation.
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
-	@echo "Installing into $(VENV): a minute or two, the first time."
-	$(PIP_INSTALL) --editable .
+	@echo "Installing into $(VENV): half a minute or more, the first time."
+	$(PIP_INSTALL) --no-compile --editable .
+	touch $@
+
+$(VENV)/.tools: $(VENV)/.created
+	$(PIP_INSTALL) "build>=1.2" "twine>=6.1" "check-wheel-contents>=0.6"
 	touch $@
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.created

@@ -3,12 +3,16 @@
     python docs/figures.py docs/images
 
 Writes guide_plots.png, method_frames.png, method_row.png, method_tails.png,
-method_calibration.png and log_odds.png. `make pictures` runs it after the examples.
+method_calibration.png, log_odds.png and, where Chromium is on the path, notebook.png.
+`make pictures` runs it after the examples.
 """
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -209,6 +213,37 @@ def draw_plots(path: Path) -> None:
     save(figure, path)
 
 
+def show_notebook(path: Path) -> None:
+    """Take a picture of what notebooks show of the guide's model and forecasts."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print(f"No Chromium on the path: {path.name} stays as it is")
+        return
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X_fit, X_new, y_fit, _ = train_test_split(X, y, random_state=0)
+    model = LocalExpertRegressor(random_state=0).fit(X_fit, y_fit)
+    outputs = [
+        shown._repr_mimebundle_()["text/html"]
+        if hasattr(shown, "_repr_mimebundle_")
+        else shown._repr_html_()
+        for shown in (model, model.predict_dist(X_new))
+    ]
+    look = "body { font: 13px sans-serif; zoom: 0.9 } td, th { padding: 2px 6px }"
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        head = f"<!DOCTYPE html><meta charset='utf-8'><style>{look}</style>"
+        page.write_text("\n".join([head, *outputs]), encoding="utf-8")
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        flags += ["--disable-dev-shm-usage", "--window-size=760,560"]
+        subprocess.run(
+            [browser, *flags, f"--screenshot={path.resolve()}", page.as_uri()],
+            check=True,
+            capture_output=True,
+            timeout=300,
+        )
+    print(f"Wrote {path.name}")
+
+
 def draw_log_odds(path: Path) -> None:
     """Draw empirical log-odds and three fits to them, as Zhang & Yang's figure 2."""
     X, digits = load_digits(return_X_y=True)
@@ -279,6 +314,7 @@ def main() -> None:
     draw_tails(folder / "method_tails.png")
     draw_calibration(folder / "method_calibration.png")
     draw_log_odds(folder / "log_odds.png")
+    show_notebook(folder / "notebook.png")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The project's own files: one version, one list of bounds, linters of one version."""
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -115,3 +117,32 @@ def test_nothing_need_be_writable(tmp_path: Path) -> None:
         str(tmp_path / "localexpert/cli/main.py"),
         localexpert.__version__,
     ], done.stderr
+
+
+def test_what_archives_are_told_is_what_the_project_says() -> None:
+    told = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
+    project = PYPROJECT["project"]
+    assert told["keywords"] == project["keywords"]
+    assert told["license"] == project["license"]
+    assert [one["name"] for one in told["creators"]] == [
+        one["name"] for one in project["authors"]
+    ]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f'title: "{told["title"]}"' in citation
+    assert f"license: {told['license']}" in citation
+
+
+def test_the_recipe_asks_for_what_the_project_asks_for(tmp_path: Path) -> None:
+    sdist = tmp_path / "localexpert-7.8.9.tar.gz"
+    sdist.write_bytes(b"sources")
+    script = str(ROOT / ".ci" / "conda_recipe.py")
+    recipe = run(script, str(sdist), "somebody", folder=tmp_path)
+    assert '  version: "7.8.9"' in recipe
+    assert f"  sha256: {hashlib.sha256(b'sources').hexdigest()}" in recipe
+    assert "    - somebody" in recipe
+    start = recipe.index("    - python >=${{ python_min }}") + 1
+    asked = [line.split("- ")[1] for line in recipe[start : recipe.index("tests:") - 1]]
+    wanted = [
+        bound.replace(">=", " >=") for bound in PYPROJECT["project"]["dependencies"]
+    ]
+    assert [line.replace("matplotlib-base", "matplotlib") for line in asked] == wanted

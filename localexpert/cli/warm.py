@@ -88,7 +88,7 @@ def _warm_up() -> None:
 def _calibrate(scores: Float64Array, labels: Float64Array) -> None:
     """Run every calibrator on scores (n,), those of several classes on two of them."""
     table = np.column_stack([1.0 - scores, scores])
-    for name in calibration.__all__:
+    for name in dir(calibration):
         if name.endswith("Calibrator") and name not in _OTHERS:
             calibrator = getattr(calibration, name)()
             is_of_classes = isinstance(calibrator, calibration.MulticlassCalibrator)

@@ -28,6 +28,7 @@ from localexpert._validation import (
 )
 from localexpert.distribution.frame import Questions, forecast_frame
 from localexpert.distribution.makers import MadeForecasts
+from localexpert.distribution.notebook import forecast_html
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.law.totals import Correlation, CorrelationEstimate, total_law
@@ -125,6 +126,9 @@ class PredictiveDistribution(MadeForecasts):
         elif law.has_jumps:
             kind = f"smooth beside {len(self.atoms)} values"
         return f"PredictiveDistribution(n={len(self)}, {kind})"
+
+    def _repr_html_(self) -> str:
+        return forecast_html(self)
 
     def mean(self) -> Float64Array:
         """Return the means.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -231,11 +232,20 @@ class FitReport:
 
     def __str__(self) -> str:
         """Return one line per stage, with what was chosen there."""
-        lines = [f"target       {self.target}"]
-        lines += [
-            f"{stage:12s} {_chosen(choices)}" for stage, choices in self.choices.items()
-        ]
-        return "\n".join(lines)
+        return "\n".join(f"{stage:12s} {chosen}" for stage, chosen in self._stages())
+
+    def _repr_html_(self) -> str:
+        """Return a table with one row per stage, for notebooks."""
+        rows = "".join(
+            f"<tr><th>{escape(stage)}</th>"
+            f'<td style="text-align: left">{escape(chosen)}</td></tr>'
+            for stage, chosen in self._stages()
+        )
+        return f"<table><caption>Chosen by fit</caption>{rows}</table>"
+
+    def _stages(self) -> list[tuple[str, str]]:
+        chosen = [(stage, _chosen(found)) for stage, found in self.choices.items()]
+        return [("target", self.target), *chosen]
 
     def summary(self) -> dict[str, Any]:
         """Return everything as one dictionary."""

@@ -473,6 +473,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         check_is_fitted(self)
         return self.forecaster_.points(self._read(X))
 
+    def _html_repr(self) -> str:
+        """Return scikit-learn's page for notebooks, and below it what a fit chose."""
+        page: str = super()._html_repr()
+        return page + (self.report_._repr_html_() if hasattr(self, "report_") else "")
+
     def _read(self, X: Any) -> Table:
         return self.reader_.read(self._check_table(X), tells=True)
 
