@@ -87,7 +87,7 @@ def estimate_correlation(
     >>> dist = PredictiveDistribution.from_scipy(stats.norm(0.0, np.ones(3000)))
     >>> found = estimate_correlation(dist, y, week)
     >>> round(found.correlation, 2), found.interval.round(2)
-    (0.09, array([0.07, 0.13]))
+    (0.1, array([0.07, 0.13]))
     """
     target = check_outcomes(y, dist)
     level = check_level(coverage, "coverage")

@@ -102,7 +102,7 @@ class Basis:
         self.size = len(knots) - 4
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return basis_of, (self.knots,)
+        return Basis, (self.knots,)
 
     def __eq__(self, other: object) -> bool:
         # Those of many lengths are not all remembered, so two may have the same knots.

@@ -334,7 +334,7 @@ def adapt(
     ... ).fit(X[:200], y[:200])
     >>> moved = adapt(model, X[200:], y[200:], X_new, random_state=0)
     >>> round(moved.effective_rows_)
-    134
+    132
     """
     made = RecalibratedRegressor(
         _frozen(model), method, by=by, weights=weights, random_state=random_state
