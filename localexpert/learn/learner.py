@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypeAlias
@@ -288,7 +289,8 @@ class FittedRoad(Learner):
         """
         last = self.steps[-1] if self.steps else None
         carry = last if isinstance(last, Carry) else None
-        with current_progress().stage("frame"):
+        stage = current_progress().stage("frame") if self.frame.kind else nullcontext()
+        with stage:
             self.frame = self.stages.fit_frame(self.frame, sample, carry, outer)
         if self.frame.kind_ is not None:
             return self.frame.loss_
