@@ -23,7 +23,7 @@ from localexpert.coordinate.families import (
     View,
     is_skewed,
 )
-from localexpert.coordinate.small_nets import SmallNets
+from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
@@ -56,11 +56,8 @@ _SUMS: dict[str, Any] = {
     "linear": Ridge(10.0, solver="cholesky"),
     "additive": AdditiveRidge(),
 }
-_NETS: dict[str, dict[str, Any]] = {
-    "net": {},
-    "net, strong decay": {"decay": 0.5},
-}
-_NETS_OF_RAMPS: dict[str, dict[str, Any]] = {"net of ramps": {"n_ramps": 10}}
+_DECAYS = {"net": 0.03, "net, strong decay": 0.5}
+_N_RAMPS = 10
 
 
 @dataclass(eq=False, repr=False)
@@ -70,11 +67,11 @@ class CentreStack:
     Parameters
     ----------
     regressors : "stack", "boosting", "linear", regressor or list of regressors
-        "stack": boosted trees (of a skewed positive target also of its logarithm, of
-        categories also on the target's mean in each, `TargetCodes`), a forest, small
-        networks of the columns and of their `Ramps`, and ridge regression on columns or
-        on curves of each. Of two kinds of a family the better on one fold is taken, and
-        the fold screens the families.
+        "stack": boosted trees (of categories also on the target's mean in each,
+        `TargetCodes`), a forest, small networks of the columns and of their `Ramps`
+        (of a skewed positive target both also of its logarithm), and ridge regression
+        on columns or on curves of each. Of two kinds of a family the better on one fold
+        is taken, and the fold screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -207,17 +204,21 @@ class CentreStack:
         n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
         forests = {n: Forest(kind, **options) for n, kind in _FORESTS.items()}
         plain = {name: forest.make(len(table)) for name, forest in forests.items()}
-        nets, bent = (
-            {n: SmallNets(random_state=seed, **own) for n, own in kinds.items()}
-            for kinds in (_NETS, _NETS_OF_RAMPS)
-        )
-        log = {"boosting of the logarithm": trees(logarithm=True)}
+        nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
+        ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
+        bent: dict[str, Any] = {"net of ramps": SmallNets(**ramps)}
+        log: dict[str, Family] = {}
+        bent_log: dict[str, Any] = {}
+        if is_skewed(y):
+            log = {"boosting of the logarithm": trees(logarithm=True)}
+            bent_log = {"net of the logarithm": NetsOfLogarithm(**ramps)}
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
-            {**log} if is_skewed(y) else {},
+            log,
             {**forests} if self.out_of_bag else each(plain, Forest.view),
             each(nets, "dense"),
             each(bent, "dense"),
+            each(bent_log, "dense"),
             each(_SUMS, "dense"),
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]

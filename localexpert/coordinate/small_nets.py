@@ -119,6 +119,34 @@ class SmallNets(RegressorMixin, BaseEstimator):
         return np.ascontiguousarray(inputs, dtype=np.float32)
 
 
+class NetsOfLogarithm(SmallNets):
+    """Nets of the logarithm of a positive target.
+
+    They answer f exp(m), where f makes the answers to the training rows unbiased in
+    least squares, sum w exp(m) (y - f exp(m)) = 0: the mean of an exponential is not
+    the exponential of the mean. No answer is before f outside the range of y.
+    """
+
+    def fit(
+        self,
+        X: Float64Array,
+        y: Float64Array,
+        sample_weight: Float64Array | None = None,
+    ) -> Self:
+        """Fit every net to the logarithm, and the factor."""
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
+        self.range_ = float(np.log(y.min())), float(np.log(y.max()))
+        self.factor_ = 1.0
+        super().fit(X, np.log(y), sample_weight)
+        said = self.predict(X)
+        self.factor_ = float((w * said) @ y / ((w * said) @ said))
+        return self
+
+    def predict(self, X: Float64Array) -> Float64Array:
+        """Return the answers in units of y, shape (n,)."""
+        return self.factor_ * np.exp(np.clip(super().predict(X), *self.range_))
+
+
 def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
     """Return the rows of a step and the passes over `n` rows."""
     passes = float(np.clip(_ROWS_SEEN / n, _PASSES, _MOST_PASSES))

@@ -15,7 +15,7 @@ from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.boosting import FoldBooster
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest, is_skewed
 from localexpert.coordinate.ramps import Ramps
-from localexpert.coordinate.small_nets import SmallNets
+from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import make_folds
 from localexpert.data.sample import Sample
@@ -197,6 +197,28 @@ class TestSmallNets:
             for n in (0, 10)
         )
         assert np.mean(bent**2) < 0.7 * np.mean(plain**2)
+
+    def test_nets_of_a_logarithm_are_right_in_the_mean(self, rng):
+        X, w = rng.uniform(-1.0, 1.0, size=(600, 2)), rng.uniform(0.5, 2.0, 600)
+        y = np.exp(3.0 * X[:, 0] + 0.5 * rng.normal(size=600))
+        net = NetsOfLogarithm().fit(X, y, w)
+        said = net.predict(X)
+        assert np.sum(w * said * (y - said)) == pytest.approx(0.0, abs=1e-6 * y.sum())
+        plain = SmallNets().fit(X, y, w)
+        new = rng.uniform(-1.0, 1.0, size=(500, 2))
+        truth = np.exp(3.0 * new[:, 0] + 0.125)
+        errors = [np.mean((m.predict(new) / truth - 1.0) ** 2) for m in (net, plain)]
+        assert errors[0] < 0.2 * errors[1]
+
+    def test_the_centre_of_a_skewed_positive_target_has_them(self, rng):
+        X = rng.uniform(-1.0, 1.0, size=(150, 2))
+        y = np.exp(3.0 * X[:, 0])
+        folds = make_folds(150, 3, random_state=0)
+        sample = Sample(Table.of(X), y, np.ones(150), folds)
+        stack = CentreStack(n_jobs=None, random_state=0).fit(sample)
+        assert {"boosting of the logarithm", "net of the logarithm"} <= set(
+            stack.report_
+        )
 
 
 class TestRamps:
