@@ -68,7 +68,9 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the sums of the curves, shape (n,)."""
-        curves: Float64Array = self.ramps_.spread(X) @ self.coefficients_
+        curves = np.empty(len(X))
+        for rows, columns in self.ramps_.spread_blocks(X):
+            curves[rows] = columns @ self.coefficients_
         return self.intercept_ + curves
 
 

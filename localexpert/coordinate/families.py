@@ -22,6 +22,7 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.boosting import FoldBoosters
+from localexpert.coordinate.small_nets import unbias
 from localexpert.data.folds import Fold
 from localexpert.data.sample import Sample
 from localexpert.data.table import take_rows
@@ -109,11 +110,8 @@ class BoostedTrees:
         y, w, folds = sample.y, sample.weight, sample.folds
         self.oof_ = self.boosters_.fit(X, self._target(sample), folds, w, start)
         if self.logarithm:
-            # exp of a mean of logs is too small (Jensen): the factor makes the answers
-            # out of fold unbiased in least squares, sum w m (y - f m) = 0.
             held = np.isfinite(self.oof_)
-            oof, w, y = np.exp(self.oof_[held]), w[held], y[held]
-            self.factor_ = float((w * oof) @ y / ((w * oof) @ oof))
+            self.factor_ = unbias(np.exp(self.oof_[held]), y[held], w[held])
             self.oof_ = self.factor_ * np.exp(self.oof_)
         return self
 

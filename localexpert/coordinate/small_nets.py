@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Self
 
@@ -81,7 +81,9 @@ class SmallNets(RegressorMixin, BaseEstimator):
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
         target = (y - self.mean_) / self.spread_
         self.ramps_ = Ramps.learn(X, self.n_ramps)
-        inputs = self._read(X)
+        inputs = np.empty((len(X), self.ramps_.width), dtype=np.float32)
+        for rows, block in self._read(X):
+            inputs[rows] = block
         batch, n_passes = plan_training(*inputs.shape)
         if self.n_ramps:
             n_passes = round(_PASSES_OF_RAMPS * n_passes)
@@ -104,27 +106,29 @@ class SmallNets(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the mean of the nets, shape (n,)."""
-        inputs = self._read(X)
-        total = np.zeros(len(inputs))
-        for theta in self.nets_:
-            layers = view_layers(theta[None, :], inputs.shape[1], _HIDDEN)
-            first, second, last = (np.ascontiguousarray(layer[0]) for layer in layers)
-            total += run_rows(first, second, last[:, 0].copy(), inputs)
+        width = self.ramps_.width
+        views = [view_layers(theta[None, :], width, _HIDDEN) for theta in self.nets_]
+        nets = [
+            [np.ascontiguousarray(layer[0]) for layer in layers] for layers in views
+        ]
+        total = np.zeros(len(X))
+        for rows, inputs in self._read(X):
+            for first, second, last in nets:
+                total[rows] += run_rows(first, second, last[:, 0].copy(), inputs)
         return self.mean_ + self.spread_ * total / len(self.nets_)
 
-    def _read(self, X: Float64Array) -> NDArray[np.float32]:
-        """Return the inputs: ramps lie around 0, as the columns do."""
-        inputs = self.ramps_.spread(X)
-        inputs[:, X.shape[1] :] -= 0.5
-        return np.ascontiguousarray(inputs, dtype=np.float32)
+    def _read(self, X: Float64Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield inputs of some rows at a time: ramps lie around 0, as columns do."""
+        for rows, inputs in self.ramps_.spread_blocks(X):
+            inputs[:, X.shape[1] :] -= 0.5
+            yield rows, np.ascontiguousarray(inputs, dtype=np.float32)
 
 
 class NetsOfLogarithm(SmallNets):
     """Nets of the logarithm of a positive target.
 
-    They answer f exp(m), where f makes the answers to the training rows unbiased in
-    least squares, sum w exp(m) (y - f exp(m)) = 0: the mean of an exponential is not
-    the exponential of the mean. No answer is before f outside the range of y.
+    They answer f exp(m), where f makes the answers to the training rows unbiased, see
+    `unbias`. No answer is before f outside the range of y.
     """
 
     def fit(
@@ -139,12 +143,20 @@ class NetsOfLogarithm(SmallNets):
         self.factor_ = 1.0
         super().fit(X, np.log(y), sample_weight)
         said = self.predict(X)
-        self.factor_ = float((w * said) @ y / ((w * said) @ said))
+        self.factor_ = unbias(said, y, w)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the answers in units of y, shape (n,)."""
         return self.factor_ * np.exp(np.clip(super().predict(X), *self.range_))
+
+
+def unbias(said: Float64Array, y: Float64Array, w: Float64Array) -> float:
+    """Return the factor f of least squares, sum w said (y - f said) = 0.
+
+    The exponential of a mean of logarithms is too small for a mean (Jensen).
+    """
+    return float((w * said) @ y / ((w * said) @ said))
 
 
 def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
