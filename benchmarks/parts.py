@@ -32,9 +32,12 @@ from localexpert.learn import compete, pool
 FAMILIES = {
     "boosting": "boosting",
     "boosting of the logarithm": "boosting of the logarithm",
-    "forests": "forest",
+    "extra trees": "extra trees",
     "nets": "net",
-    "sums": "linear",
+    "nets of ramps": "net of ramps",
+    "nets of the logarithm": "net of the logarithm",
+    "curves": "additive",
+    "kernels": "kernel",
     "boosting of means": "boosting of means",
 }
 ROADS = ("grid", "log", "residuals", "climatology", "discrete", "cells")

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
-from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
@@ -23,6 +21,7 @@ from localexpert.coordinate.families import (
     View,
     is_skewed,
 )
+from localexpert.coordinate.kernel_machine import KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import Rows
@@ -46,18 +45,12 @@ _ROWS_OF_A_MEAN = 2000
 # and one of less range than this, or of more than its inverse, in a unit of its own.
 _MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 
-# Families of which the better on one fold is taken.
-_FORESTS: dict[str, Any] = {
-    "extra trees": ExtraTreesRegressor(bootstrap=True),
-    "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
-}
-# Ridges of columns of about unit spread: some rows are enough to outweigh it.
-_SUMS: dict[str, Any] = {
-    "linear": Ridge(10.0, solver="cholesky"),
-    "additive": AdditiveRidge(),
-}
+# Nets of which the better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
+# Kernels take the cube of the number of rows: of 2 500 a tenth of the time of a fit, of
+# 4 000 half of it.
+_MOST_ROWS_OF_KERNELS = 2_500
 
 
 @dataclass(eq=False, repr=False)
@@ -66,12 +59,12 @@ class CentreStack:
 
     Parameters
     ----------
-    regressors : "stack", "boosting", "linear", regressor or list of regressors
+    regressors : "stack", "boosting", "additive", regressor or list of regressors
         "stack": boosted trees (of categories also on the target's mean in each,
-        `TargetCodes`), a forest, small networks of the columns and of their `Ramps`
-        (of a skewed positive target both also of its logarithm), and ridge regression
-        on columns or on curves of each. Of two kinds of a family the better on one fold
-        is taken, and the fold screens the families.
+        `TargetCodes`), extremely random trees, small networks of the columns and of
+        their `Ramps` (of a skewed positive target both also of its logarithm), curves
+        of each column, and a `KernelMachine` where rows are few enough. Of nets of
+        two decays the better on one fold is taken, and the fold screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -202,11 +195,14 @@ class CentreStack:
         trees = partial(BoostedTrees, **options)
         known = table.reader.category_codes
         n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
-        forests = {n: Forest(kind, **options) for n, kind in _FORESTS.items()}
-        plain = {name: forest.make(len(table)) for name, forest in forests.items()}
+        forest = Forest(**options)
+        plain = {"extra trees": forest.make(len(table))}
         nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
         bent: dict[str, Any] = {"net of ramps": SmallNets(**ramps)}
+        kernels: dict[str, Family] = {}
+        if len(table) <= _MOST_ROWS_OF_KERNELS:
+            kernels = {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)}
         log: dict[str, Family] = {}
         bent_log: dict[str, Any] = {}
         if is_skewed(y):
@@ -215,11 +211,12 @@ class CentreStack:
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
             log,
-            {**forests} if self.out_of_bag else each(plain, Forest.view),
+            {"extra trees": forest} if self.out_of_bag else each(plain, Forest.view),
             each(nets, "dense"),
             each(bent, "dense"),
             each(bent_log, "dense"),
-            each(_SUMS, "dense"),
+            each({"additive": AdditiveRidge()}, "dense"),
+            kernels,
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
         if self.regressors != "stack":

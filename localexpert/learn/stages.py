@@ -21,7 +21,7 @@ from localexpert.law.level_map import LevelMap
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
-# A linear centre of less weight is left out.
+# An additive centre of less weight is left out.
 _LEAST_SHARE = 0.05
 
 # A table by its identity, and target and weights by their bytes.
@@ -93,7 +93,7 @@ def _key(sample: Sample) -> _Key:
 class CarriedCentre(CentreStack):
     """A centre that follows from one of another target, or of more rows.
 
-    It is an increasing function of the known centre, blended with a linear one that
+    It is an increasing function of the known centre, blended with an additive one that
     is soon fitted; or of a part of its rows the straight line through it that has the
     least squared error there.
 
@@ -115,7 +115,7 @@ class CarriedCentre(CentreStack):
         self.random_state = known.random_state
 
     def fit(self, sample: Sample) -> CarriedCentre:
-        """Fit the line, and the share of the linear centre."""
+        """Fit the line, and the share of the additive centre."""
         known = self.known
         self.weights_, self.report_ = known.weights_, {}
         self.dense_inputs_ = known.dense_inputs_
@@ -142,18 +142,18 @@ class CarriedCentre(CentreStack):
         return self._join(carried, own)
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
-        """Fit a linear centre, and keep it if it has weight."""
+        """Fit an additive centre, and keep it if it has weight."""
         # Of a product of features it knows the logarithm.
         own = CentreStack(
-            "linear",
+            "additive",
             out_of_bag=self.out_of_bag,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         ).fit(sample)
-        answers = {"carried": carried, "linear": own.oof_}
+        answers = {"carried": carried, "additive": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
         weights = blend_weights(answers, *held, least=_LEAST_SHARE)
-        self.share_ = weights.get("linear", 0.0)
+        self.share_ = weights.get("additive", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
     def _join(self, carried: Float64Array, own: Float64Array | None) -> Float64Array:

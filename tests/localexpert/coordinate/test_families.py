@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.boosting import FoldBooster
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest, is_skewed
+from localexpert.coordinate.kernel_machine import KernelMachines
 from localexpert.coordinate.ramps import Ramps
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.dense_inputs import DenseInputs
@@ -42,14 +42,15 @@ def families():
     common = {"random_state": 0, "n_jobs": None}
     return {
         "boosting": BoostedTrees(**common),
-        "forest": Forest(ExtraTreesRegressor(bootstrap=True), **common),
+        "forest": Forest(**common),
         "net": Fitted(SmallNets(n_nets=1), view="dense", n_jobs=None),
         "additive": Fitted(AdditiveRidge(), view="dense", n_jobs=None),
+        "kernel": KernelMachines(view="dense", n_jobs=None),
     }
 
 
 class TestHonesty:
-    @pytest.mark.parametrize("name", ["forest", "net", "additive"])
+    @pytest.mark.parametrize("name", ["forest", "net", "additive", "kernel"])
     def test_a_row_never_moves_its_own_prediction(self, data, name):
         other = data.y.copy()
         other[7] += 100.0
@@ -73,7 +74,7 @@ class TestHonesty:
 
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
         stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0).fit(data)
-        assert {"extra trees", "forest"} <= set(stack.report_)
+        assert "extra trees" in stack.report_
         assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
 
 
@@ -97,12 +98,11 @@ class TestStack:
         assert set(stack.report_) == {
             "boosting",
             "extra trees",
-            "forest",
             "net",
             "net, strong decay",
             "net of ramps",
             "additive",
-            "linear",
+            "kernel",
         }
         assert min(stack.report_.values()) > 0.0
         assert set(stack.weights_) == set(stack.fitted_)
@@ -313,21 +313,15 @@ class TestAdditiveRidge:
         assert np.isfinite(model.predict(rng.normal(size=(3, 4)))).all()
 
 
-KINDS = [
-    ExtraTreesRegressor(bootstrap=True),
-    RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
-]
-
-
-@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: type(kind).__name__)
-def fitted(request):
+@pytest.fixture(scope="module")
+def fitted():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     # Ties on cuts, and numbers that single precision does not tell apart.
     X[:, 1] = np.round(X[:, 1])
     X[:, 2] += 1e6
     y = X[:, 0] + X[:, 1] ** 2 + 0.1 * rng.normal(size=300)
-    forest = Forest(request.param, random_state=0, n_jobs=2)
+    forest = Forest(random_state=0, n_jobs=2)
     plain = clone(forest.make(300)).fit(X, y, sample_weight=np.ones(300))
     return forest.fit(X, make_sample(X, y)), plain, X
 

@@ -1,0 +1,96 @@
+"""`KernelMachine` against its equations, term by term."""
+
+import numpy as np
+import pytest
+
+from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
+from localexpert.data.folds import make_folds
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+
+
+def solve_slowly(X, y, w, metric, penalty):
+    """Return f and its gradient in double precision, one row at a time."""
+    mean = np.average(y, weights=w)
+    spread = np.sqrt(np.average((y - mean) ** 2, weights=w))
+
+    def distance(x, z):
+        return np.sqrt((x - z) @ metric @ (x - z))
+
+    every = np.array([[distance(x, z) for z in X] for x in X])
+    width = 3.0 * np.median(every[:200])
+    left = np.exp(-every / width) + penalty * np.diag(w.mean() / w)
+    a = np.linalg.solve(left, (y - mean) / spread)
+
+    def f(x):
+        near = [c * np.exp(-distance(x, z) / width) for c, z in zip(a, X, strict=True)]
+        return mean + spread * np.sum(near)
+
+    def slope(x):
+        total = np.zeros(X.shape[1])
+        for c, z in zip(a, X, strict=True):
+            far = distance(x, z)
+            if far > 0.0:
+                total -= c * np.exp(-far / width) * (metric @ (x - z)) / (width * far)
+        return total
+
+    return f, slope
+
+
+@pytest.mark.parametrize("n_steps", [0, 1, 2])
+def test_predictions_follow_the_equations(rng, n_steps):
+    X, new = rng.normal(size=(40, 3)), rng.normal(size=(7, 3))
+    w = rng.uniform(0.5, 2.0, size=40)
+    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
+    metric = np.eye(3)
+    for _ in range(n_steps):
+        _, slope = solve_slowly(X, y, w, metric, 0.2)
+        slopes = np.array([slope(x) for x in X])
+        outer = slopes.T @ slopes
+        metric = outer / np.linalg.eigvalsh(outer)[-1]
+    f, _ = solve_slowly(X, y, w, metric, 0.2)
+    # A row without weight says nothing.
+    rows, goal = np.vstack([X, [[0.0, 0.0, 9.0]]]), np.append(y, 1e3)
+    model = KernelMachine(n_steps, 0.2).fit(rows, goal, np.append(w, 0.0))
+    expected = [f(x) for x in new]
+    np.testing.assert_allclose(model.predict(new), expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("case", ["one row", "equal rows", "constant y"])
+def test_little_to_learn_gives_the_mean(rng, case):
+    n = 1 if case == "one row" else 9
+    X = np.ones((n, 2)) if case == "equal rows" else rng.normal(size=(n, 2))
+    y = np.full(n, 3.0) if case == "constant y" else rng.normal(size=n)
+    said = KernelMachine(2, 0.1).fit(X, y).predict(X)
+    np.testing.assert_allclose(said, y.mean(), atol=1e-5)
+
+
+def test_steps_find_the_one_direction_that_counts(rng):
+    X = rng.normal(size=(600, 12))
+    y = np.sin(2.0 * (X[:, 0] + X[:, 1]))
+    errors = [
+        np.mean(
+            (KernelMachine(n, 0.01).fit(X[:500], y[:500]).predict(X[500:]) - y[500:])
+            ** 2
+        )
+        for n in (0, 2)
+    ]
+    assert errors[1] < 0.3 * errors[0]
+
+
+def test_the_first_fold_chooses_for_all(rng):
+    X = rng.normal(size=(300, 6))
+    noise = rng.normal(size=300)
+    folds = make_folds(300, 3, random_state=0)
+    chosen = []
+    for y in (np.sin(3.0 * X[:, 0]), noise):
+        sample = Sample(Table.of(X), y, np.ones(300), folds)
+        machines = KernelMachines(view="dense", n_jobs=None)
+        trial = machines.attempt(X, sample, folds[0])
+        machines.fit(X, sample, trial)
+        np.testing.assert_array_equal(machines.oof_[folds[0][1]], trial.answers)
+        chosen.append(machines.regressor)
+        assert all(m.get_params() == chosen[-1].get_params() for m in machines.models_)
+    smooth, flat = chosen
+    assert smooth.penalty < flat.penalty
+    assert smooth.n_steps > 0
