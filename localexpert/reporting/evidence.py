@@ -12,14 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_same_length, check_vector
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.table import Table, TableReader
 from localexpert.data.table_summary import TableSummary
+from localexpert.data.target_values import count_values
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same, predict_dist
 from localexpert.explain.rows import check_columns, read_table
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
+from localexpert.law.steps import merge_near_values
+from localexpert.learn.values import Support
 from localexpert.regressor.regressor import LocalExpertRegressor
-from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.numbers import show_feature
 from localexpert.reporting.verdicts import CoverageTest
 
@@ -77,11 +82,14 @@ class Training:
     y, weight : ndarrays of shape (m,)
     oof : PredictiveDistribution or None
         Out of fold, of the same rows; None if they were given, not kept by the model.
+    discrete : bool
+        Whether every value is a case of its own.
     """
 
     y: Float64Array
     weight: Float64Array
     oof: PredictiveDistribution | None
+    discrete: bool
 
     @property
     def held(self) -> Float64Array:
@@ -101,7 +109,53 @@ def recall_training(model: Any) -> Training | None:
     model = open_same(model, pipelines=True)
     if not isinstance(model, LocalExpertRegressor):
         return None
-    return Training(model.oof_targets_, model.oof_weights_, model.oof_distribution_)
+    # A constant target has no report.
+    report = getattr(model, "report_", None)
+    discrete = report is None or report.target == "discrete"
+    held = model.oof_targets_, model.oof_weights_, model.oof_distribution_
+    return Training(*held, discrete)
+
+
+def climatology_of(
+    model: Any, sample: Training | None = None
+) -> PredictiveDistribution:
+    """Return the distribution of training targets: one row, the forecast to beat.
+
+    It is of the same kind as the forecasts of the model: values of a discrete target
+    that were not met have their part, atoms the cells of the model's, so that log
+    scores compare.
+
+    Parameters
+    ----------
+    model : fitted model
+    sample : Training, optional
+        By default what a regressor of ours keeps.
+    """
+    training = recall_training(model) if sample is None else sample
+    assert training is not None
+    inner = open_same(model, pipelines=True)
+    report = getattr(inner, "report_", None)
+    values, weights = count_values(
+        merge_near_values(training.y, training.weight), training.weight
+    )
+    atoms = widths = np.empty(0)
+    if isinstance(inner, LocalExpertRegressor) and report is not None:
+        if report.target == "mixed":
+            parts = inner.forecaster_.oof_law_.take(slice(0, 1))
+            atoms, widths = parts.atoms, parts.widths
+        elif report.target == "discrete":
+            support = Support.of(values, weights, inner.bounds_)
+            values, weights = support.values, weights @ support.shares
+    share = weights / weights.sum()
+    if training.discrete or len(values) < 2:
+        return PredictiveDistribution(Law.discrete(values, share[None]))
+    rest = ~np.isin(values, atoms)
+    base = BaseCDF.fit(values[rest], weights[rest])
+    curves = LevelMap(np.zeros(1), np.zeros(1), np.ones(1))
+    law = law_of_curves(np.zeros(1), np.ones(1), curves, base)
+    if len(atoms):
+        law = Law(law.curve, atoms, share[~rest][None], widths)
+    return PredictiveDistribution(law)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +209,7 @@ class Evidence:
         kept, given = recall_training(self.model), self.y_train
         if kept is not None or given is None:
             return kept
-        return Training(given, np.ones(len(given)), None)
+        return Training(given, np.ones(len(given)), None, self.dist.law.is_discrete)
 
     @cached_property
     def known(self) -> tuple[TableReader, TableSummary] | None:
@@ -234,16 +288,10 @@ class Evidence:
     @cached_property
     def climatology(self) -> PredictiveDistribution | None:
         """The training target's distribution as the forecast of every row."""
-        training = self.training
-        if training is None:
+        if self.training is None:
             return None
-        model = open_same(self.model, pipelines=True)
-        if isinstance(model, LocalExpertRegressor):
-            climate = Climatology.of(model, training.y, training.weight)
-        else:
-            discrete = self.dist.law.is_discrete
-            climate = Climatology.of_sample(training.y, training.weight, discrete)
-        return climate.dist(len(self))
+        one = climatology_of(self.model, self.training)
+        return one[np.zeros(len(self), dtype=np.intp)]
 
     def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
         """Count the outcomes of some rows that their intervals cover."""

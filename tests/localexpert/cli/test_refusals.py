@@ -90,7 +90,7 @@ calibrate scores.csv --label z | has no label 'z'
 calibrate scores.csv --label id | must hold two different values, got 40: '0', '1', '10'
 calibrate scores.csv --label one | holds 'a' alone: say by --positive which class
 calibrate scores.csv --positive 2 | --positive must be one of '0', '1', got '2'
-calibrate scores.csv --method best | invalid choice
+calibrate scores.csv --method best | --method: must be one of abb, auto,
 calibrate scores.csv --method matrix | --method matrix is of several classes: --score
 calibrate scores.csv --classes 0,1 | --classes says nothing of one column of --score
 calibrate scores.csv --new none.csv | cannot read 'none.csv'
@@ -121,7 +121,7 @@ apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c
 apply three.zip scores.csv --score s_0,s_1,s | must name a column for each of 'a', 'b'
 apply three.zip scores.csv --score s_0,s_1,s --classes a,b,d | or --classes name the lab
 recalibrate model.zip train.csv | the model has learned from all of these rows: give
-recalibrate model.zip new.csv --state model.zip | holds a TableModel, not a state of
+recalibrate model.zip new.csv --state model.zip | is no sound state of `localexpert mo
 recalibrate model.zip new.csv --out new.csv | is the same file as
 monitor model.zip new.csv --state - | --state must be a file
 monitor model.zip new.csv --state model.zip | is the same file as
