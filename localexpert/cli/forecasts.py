@@ -44,7 +44,8 @@ from localexpert.reading.labels import find_gaps, read_words
 from localexpert.reading.messages import count, load_pandas, refuse, refusing
 from localexpert.regressor.seen_rows import seen_rows
 from localexpert.reporting import report as write_report
-from localexpert.reporting.evidence import MISSING, climatology_of
+from localexpert.reporting.evidence import climatology_of
+from localexpert.reporting.groups import MISSING
 
 #: A table as it was read, and its forecasts.
 Part: TypeAlias = tuple[Frame, PredictiveDistribution]

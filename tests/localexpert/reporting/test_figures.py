@@ -16,13 +16,12 @@ from localexpert import (
 from localexpert.data.table_summary import ColumnSummary
 from localexpert.reporting.differences import measure_feature
 from localexpert.reporting.evidence import (
-    Column,
     Training,
     climatology_of,
     recall_training,
 )
-from localexpert.reporting.groups import Grouping
-from localexpert.reporting.verdicts import SIGNIFICANT
+from localexpert.reporting.groups import Column, Grouping
+from localexpert.reporting.scores import SIGNIFICANT
 from tests.forecasts import normal, of_values
 
 
