@@ -20,7 +20,6 @@ from localexpert.cli.output import (
     write_out,
     write_table,
 )
-from localexpert.cli.probabilities import is_of_scores
 from localexpert.cli.table_model import (
     Known,
     TableModel,
@@ -58,11 +57,6 @@ _LABELS = {
     "coverage_90": "coverage of 90 %",
     "rmse": "RMSE",
     "mae": "MAE",
-}
-# By the scale of a calibrator, scores that it is asked of.
-_SCORES = {
-    "probability": (0.05, 0.25, 0.5, 0.75, 0.95),
-    "logit": (-3.0, -1.0, 0.0, 1.0, 3.0),
 }
 
 
@@ -302,11 +296,7 @@ def inspect(options: Any) -> None:
         known = getattr(thing, "n_features_in_", None)
         told["features"] = known if names is None else [str(name) for name in names]
     told["parameters"] = _parameters(model)
-    if is_of_scores(thing):
-        asked = np.array(_SCORES.get(thing.scale, ()))
-        answers = thing.predict(asked) if len(asked) else asked
-        said = dict(zip(asked.tolist(), answers.tolist(), strict=True))
-        told |= {"scale": thing.scale, "calibrated": said}
+    told["scale"] = getattr(thing, "scale", None)
     if (check := getattr(model, "check_", None)) is not None:
         told["check"], tables["check"] = asdict(check), f"out of fold\n{check}"
     if (chosen := getattr(model, "report_", None)) is not None:

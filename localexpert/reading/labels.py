@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.reading.columns import Cells, Dialect, Learner, show, where
-from localexpert.reading.formats import GAPS, find_decimal
+from localexpert.reading.formats import GAPS, decimal_of
 from localexpert.reading.messages import list_names, refuse
 from localexpert.reading.reader import check_column
 
@@ -29,7 +29,7 @@ def read_numbers(
 ) -> Float64Array:
     """Return a column that must hold finite numbers, or gaps, as NaN, shape (n,)."""
     check_column(frame, name, role)
-    mark = decimal or frame.attrs.get("decimal") or find_decimal([frame[name]]) or "."
+    mark = decimal or decimal_of(frame) or "."
     dialect = Dialect(mark, thousands, _all_gaps(missing))
     rule, _ = Learner(frame, dialect).find(name, role)
     values, odd = rule.read(frame[name], dialect)

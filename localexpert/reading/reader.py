@@ -22,7 +22,7 @@ from localexpert.reading.columns import (
     show,
     where,
 )
-from localexpert.reading.formats import GAPS, find_decimal
+from localexpert.reading.formats import GAPS, decimal_of
 from localexpert.reading.messages import (
     count,
     cut,
@@ -140,7 +140,7 @@ class ColumnReader(BaseEstimator):
             Ignored: the target is a column.
         """
         frame = _as_pandas(frame)
-        told = self._find_decimal(frame)
+        told = decimal_of(frame, self.decimal)
         # Whoever parts fields by semicolons needs the commas for numbers.
         self.decimal_ = told or ("," if frame.attrs.get("delimiter") == ";" else ".")
         dialect = self._dialect(frame)
@@ -274,16 +274,9 @@ class ColumnReader(BaseEstimator):
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
-        mark = self._find_decimal(frame) or self.decimal_
+        mark = decimal_of(frame, self.decimal) or self.decimal_
         gaps = GAPS.union(word.strip().casefold() for word in self.missing)
         return Dialect(mark, self.thousands, gaps, self.date_order)
-
-    def _find_decimal(self, frame: Any) -> str | None:
-        """Return the decimal mark that a file or the user knows, or columns show."""
-        known: str | None = frame.attrs.get("decimal") or self.decimal
-        if known or "decimal" in frame.attrs:
-            return known
-        return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
     def _check_roles(self, frame: Any) -> None:
         """Refuse columns that are not there, or are two things at once."""

@@ -259,7 +259,7 @@ def test_columns_are_laid_out():
         "day     dates (year-month-day)",
         "garden  yes or no",
         "flat    dropped (constant)",
-        "share   numbers in percent ('50 %' is 50)",
+        "share   numbers in percent (50 % is 50)",
         "no features: 'w'",
     ]
     many = pd.DataFrame({f"x{j}": ["1", "2"] for j in range(45)})
