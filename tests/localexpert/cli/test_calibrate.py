@@ -107,26 +107,6 @@ def test_auto_is_the_default_and_helps(run, write, rows, tmp_path):
     assert float(loss[5]) < float(loss[3])
 
 
-@pytest.mark.parametrize("scale", ["logit", "real"])
-def test_scales(run, write, rows, scale):
-    real = [rows[0], *([i, str(4 * float(s) - 2), y] for i, s, y in rows[1:])]
-    words = [*TWO, "--scale", scale, "--method", "platt"]
-    code, out, lines = run("calibrate", write(real), *words)
-    assert code == 0
-    assert len(out.splitlines()) == 301
-    (loss,) = [line for line in lines if "log loss" in line]
-    # Scores that only have an order say no probability.
-    assert ("before" in loss) == (scale == "logit")
-
-
-def test_a_german_table_stays_german(run, write, rows):
-    german = [rows[0], *([i, s.replace(".", ","), y] for i, s, y in rows[1:])]
-    words = [*TWO, "--method", "platt", "--seed", 0]
-    out = run("calibrate", write(german, delimiter=";"), *words)[1]
-    plain = run("calibrate", write(rows), *words)[1]
-    assert out == plain.replace(",", ";").replace(".", ",")
-
-
 def test_intervals_of_venn_abers(run, write, calibrated):
     path = calibrated("venn_abers")
     table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
@@ -226,31 +206,6 @@ def test_columns_of_classes_go_by_their_names(run, refused, write, animals, tmp_
         words = ["--score", columns, "--classes", classes, "--label", "y"]
         got = run("apply", kept, other, *words)[1]
         assert got.splitlines()[1:] == out.splitlines()[1:]
-
-
-@pytest.mark.parametrize(
-    ("columns", "labels", "classes"),
-    [
-        (["%a", "%ba", "%c"], ["a", "ba", "c"], None),
-        (["first", "second", "third"], ["0", "1", "2"], "0,1,2"),
-        (["p2", "p0", "p1"], ["2", "0", "1"], None),
-        (["u", "v", "w"], ["x", "y y", "z,"], 'x,y y,"z,"'),
-    ],
-)
-def test_classes_are_found_or_named(
-    run, write, data, tmp_path, columns, labels, classes
-):
-    p, y = data
-    rows = [[*columns, "y"], *([*p[i], labels[y[i]]] for i in range(len(y)))]
-    words = ["--score", ",".join(columns), "--label", "y", "--method", "temperature"]
-    words += [] if classes is None else ["--classes", classes]
-    code, out, lines = run("calibrate", write(rows), *words, "--save", tmp_path / "c")
-    assert code == 0, lines
-    header, answers = read_answers(out, 3)
-    assert header[-3:] == [f"calibrated_{label}" for label in labels]
-    # The class that the scores call likely is: nothing is mixed up.
-    assert (answers.argmax(axis=1) == p.argmax(axis=1)).mean() > 0.95
-    assert [str(one) for one in calibration.load(tmp_path / "c").classes_] == labels
 
 
 def test_logits_and_rare_classes(run, write, animals, data):
