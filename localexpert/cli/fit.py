@@ -14,9 +14,14 @@ from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
 from localexpert.large.fit_large import fit_large
 from localexpert.reading import ColumnReader, files
-from localexpert.reading.labels import read_numbers, read_words, refuse_if
 from localexpert.reading.messages import count, refuse, refusing
-from localexpert.reading.reader import check_column, tell_odd_cells
+from localexpert.reading.reader import (
+    check_column,
+    read_numbers,
+    read_words,
+    refuse_if,
+    tell_odd_cells,
+)
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # A forest on the target itself: seconds instead of minutes.

@@ -18,6 +18,7 @@ from calibration.storage import replacing_file
 from localexpert.cli.forecasts import without_infinities
 from localexpert.cli.output import check_file, note, warn, write_out
 from localexpert.cli.probabilities import (
+    find_two_labels,
     is_of_scores,
     labels_of,
     load_model,
@@ -26,8 +27,8 @@ from localexpert.cli.probabilities import (
 from localexpert.cli.table_model import TableModel, read_whole, save_object, today
 from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.reading import files
-from localexpert.reading.labels import find_gaps, find_two_labels, read_words
 from localexpert.reading.messages import count, list_names, refuse, refusing
+from localexpert.reading.reader import find_gaps, read_words
 from localexpert.recalibration.shift import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
 from localexpert.regressor.seen_rows import seen_rows

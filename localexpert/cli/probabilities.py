@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -24,21 +25,18 @@ from localexpert.cli.table_model import (
     load_object,
     save_object,
 )
+from localexpert.reading.columns import where
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
-from localexpert.reading.labels import (
-    find_two_labels,
-    match_columns,
-    read_scores,
-    read_words,
-    refuse_if,
-)
 from localexpert.reading.messages import count, join_few, list_names, refuse, refusing
+from localexpert.reading.reader import read_numbers, read_words, refuse_if
 from localexpert.reporting.page import PROBABILITY_LOSSES, report_calibration
 
 # The column that is added to a table, and those of --interval.
 _CALIBRATED = "calibrated"
 _ENDS = f"{_CALIBRATED}_low", f"{_CALIBRATED}_high"
 _ERRORS = TypeError, ValueError
+# Of the sum of a row's probabilities: as far as four digits in a file are off.
+_ROUNDING = 1e-3
 
 
 def calibrate(options: Any) -> None:
@@ -256,9 +254,36 @@ def scores_of(
     scale: str,
     hint: str = "as those that the calibrator was fitted to",
 ) -> Float64Array:
-    """Return the scores that the options name, (n,) or of several classes (n, k)."""
-    how = options.score, options.decimal, options.thousands
-    return read_scores(frame, *how, probability=scale == "probability", hint=hint)
+    """Return the scores that the options name, (n,) or of several classes (n, k).
+
+    Probabilities must lie in [0, 1], and those of k columns add up to 1; the hint says
+    what else they may be.
+    """
+    columns = []
+    for name in options.score:
+        how = options.decimal, options.thousands
+        scores = read_numbers(frame, name, "score", *how)
+        score = f"score {name!r} must"
+        refuse_if(np.isnan(scores), frame, name, f"{score} not have gaps")
+        if scale == "probability":
+            rule = f"{score} lie in [0, 1] {hint}".rstrip()
+            refuse_if((scores < 0.0) | (scores > 1.0), frame, name, rule)
+        columns.append(scores)
+    if len(columns) == 1:
+        return columns[0]
+    table = np.column_stack(columns)
+    if scale == "probability":
+        sums = table.sum(axis=1)
+        wrong = np.abs(sums - 1.0) > _ROUNDING
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            refuse(
+                f"scores {list_names(options.score)} must add up to 1 {hint}".rstrip()
+                + f", got {sums[row]:.6g} in {where(frame, row)}"
+            )
+        # What is left is how the file rounds.
+        table /= sums[:, None]
+    return table
 
 
 def labels_of(
@@ -314,3 +339,60 @@ def _tell_losses(
     for name, loss in PROBABILITY_LOSSES.items():
         told = "" if before is None else f"{loss(y, before):.5f} before, "
         note(f"{name} {told}{loss(y, after):.5f} after")
+
+
+def find_two_labels(
+    held: Collection[str],
+    positive: str | None = None,
+    known: Collection[str] = (),
+    what: str = "label",
+) -> tuple[str | None, str]:
+    """Return the negative one of two labels, None until it is met, and the positive.
+
+    The positive one is the greater number or the later word, unless it is named; known
+    are labels that were met before.
+    """
+    met = sorted({*held, *known})
+    if len(met) > 2:
+        refuse(
+            f"{what} must hold two different values, got {len(met)}: {list_names(met)}"
+        )
+    if positive is None:
+        if len(met) == 1:
+            refuse(
+                f"{what} holds {met[0]!r} alone: say by --positive which class is meant"
+            )
+        positive = _greater(met)
+    others = [label for label in met if label != positive]
+    if len(others) > 1:
+        refuse(f"--positive must be one of {list_names(met)}, got {positive!r}")
+    return (others[0] if others else None), positive
+
+
+def match_columns(
+    columns: Sequence[str], labels: Collection[str], classes: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the label that each column of scores is of.
+
+    It is the one that the column's name ends with, or that `classes` has in its place.
+    """
+    if not classes:
+        ends = {c: [label for label in labels if c.endswith(label)] for c in columns}
+        found = {c: max(of, key=len, default="") for c, of in ends.items()}
+    else:
+        found = dict(zip(columns, classes, strict=False))
+    if sorted(classes or found.values()) != sorted(labels) or len(found) != len(labels):
+        refuse(
+            f"--score must name a column for each of {list_names(labels)}, whose name "
+            "ends with it, or --classes name the label of each column, in their order, "
+            f"got {list_names(classes or columns)}"
+        )
+    return found
+
+
+def _greater(labels: Sequence[str]) -> str:
+    """Return the greater number, or the later word."""
+    try:
+        return max(labels, key=Decimal)
+    except InvalidOperation:
+        return labels[-1]

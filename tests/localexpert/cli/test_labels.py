@@ -1,8 +1,9 @@
-"""Single columns: scores, labels, weights and groups."""
+"""Labels: which is positive, and which column of scores is of which."""
 
 import pytest
 
-from localexpert.reading import TableError, labels
+from localexpert.cli import probabilities as labels
+from localexpert.reading import TableError
 
 
 @pytest.mark.parametrize(
