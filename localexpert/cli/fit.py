@@ -47,8 +47,7 @@ def fit(options: Any) -> None:
     check_file(options.out, "--out", paths)
     saved = _fit(options, paths)
     if options.no_sketch:
-        # A large fit is corrected by all rows: the regressor is inside.
-        saved.learner.training_sketch_ = None
+        saved.model.training_sketch_ = None
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
         note(
             f"{options.target!r} is never below 0, and neither is a forecast; if it "
@@ -57,7 +56,7 @@ def fit(options: Any) -> None:
     save_object(saved, options.out, "--out")
     note(f"saved {options.out}")
     show_table(saved.reader.lay_out())
-    if (check := getattr(saved.learner, "check_", None)) is not None:
+    if (check := getattr(saved.model, "check_", None)) is not None:
         show_table(f"out of fold\n{check}")
 
 

@@ -133,7 +133,7 @@ def evaluate(options: Any) -> None:
     """Load the model, read the tables part by part, print the scores of both."""
     paths = find_tables(options.table)
     model = load_table_model(options.model)
-    climate = climatology_of(model.model)
+    climate = climatology_of(model.learner)
     # Of new rows, and of those that were learned from.
     sums: list[Any] = [0.0, 0.0]
     answers = []

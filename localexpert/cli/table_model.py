@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
 from calibration import __version__
 from calibration.storage import StorageError
@@ -25,6 +26,7 @@ from localexpert.reading.messages import (
     refusing,
 )
 from localexpert.reading.reader import check_column, tell_odd_cells
+from localexpert.regressor.recalibrated import RecalibratedRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.storage import load, save
 
@@ -71,7 +73,11 @@ class TableModel:
     @property
     def learner(self) -> Any:
         """The regressor that was fitted, inside of what corrects it."""
-        return vars(self.model).get("model", self.model)
+        inner = self.model
+        while isinstance(inner, RecalibratedRegressor | FrozenEstimator):
+            corrected = isinstance(inner, RecalibratedRegressor)
+            inner = inner.model if corrected else inner.estimator
+        return inner
 
     def predict_dist(self, frame: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row of a table.

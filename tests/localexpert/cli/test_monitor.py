@@ -99,6 +99,8 @@ def test_advice_is_carried_out(watch, dearer, recalibrated, run, houses, tmp_pat
     before, after = (crps_score(y, one.predict_dist(frame)) for one in (old, new))
     assert after < before
     assert "120 rows of dearer.csv" in run("inspect", tmp_path / "new.zip")[1]
+    told = run("evaluate", tmp_path / "new.zip", dearer, "--json")[1]
+    assert json.loads(told)["model"]["crps"] == pytest.approx(after)
     # It is another model, and needs another state.
     words = ["monitor", tmp_path / "new.zip", dearer, "--state"]
     assert run(*words, state)[0] == 2
