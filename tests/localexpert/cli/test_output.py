@@ -96,20 +96,6 @@ def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     assert sheet.cell(4, 1 + list(frame).index("word")).data_type == "s"
 
 
-def test_conventions_and_digits(tmp_path):
-    frame = pd.DataFrame({"a,b": ["1,50"], "x": [1234.5678]})
-    frame.attrs = {"delimiter": ";", "decimal": ","}
-    write(path := tmp_path / "t.csv", frame, digits=6)
-    assert path.read_text() == "a,b;x\n1,50;1234,57\n"
-
-
-def test_numbers_are_read_back_to_the_last_bit(rng, tmp_path):
-    values = np.exp(rng.normal(0.0, 200.0, size=500))
-    write(path := tmp_path / "t.csv", pd.DataFrame({"x": values}))
-    texts = path.read_text().split()[1:]
-    np.testing.assert_array_equal([float(text) for text in texts], values)
-
-
 @pytest.mark.parametrize(
     "name", ["t.xls", "t.json", "t.zip", "t.parquet.gz", "t.gz", "t.csv.bz2", "t.v2"]
 )

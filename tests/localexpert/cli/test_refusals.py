@@ -35,6 +35,10 @@ fit none.csv | cannot read 'none.csv': No such file
 fit good.csv --weight v | good.csv has no weight 'v'
 fit good.csv --group v | good.csv has no group 'v'
 fit good.csv --drop x,v | good.csv has no column to drop 'v'
+fit good.csv --weight zeros | no weight 'zeros' (did you mean 'zero'?); its columns are
+fit good.csv --categories z | has no column of categories 'z'
+fit good.csv --categories y | --categories must name columns to learn from, got 'y'
+fit good.csv --drop x,kind,neg,zero,gap,some | has no column to learn 'y' from
 fit good.csv --drop y | target 'y' cannot be weight, group or dropped as well
 fit good.csv --weight neg | weight 'neg' must hold numbers from 0 on, got '-1' in line 2
 fit good.csv --weight zero | weight 'zero' must not be 0 in every row

@@ -240,9 +240,3 @@ def test_names_that_are_no_texts_and_durations():
     frame = pd.DataFrame({7: spans, 8: ["1", "2", "4"]})
     got = ColumnReader().fit(frame).transform(frame)
     assert got.to_numpy().tolist() == [[5.0, 1.0], [90.0, 2.0], [7.0, 4.0]]
-
-
-def test_a_second_fit_forgets_the_first():
-    reader = ColumnReader().fit(pd.DataFrame({"a": ["1,5", "2,25"]}))
-    assert reader.decimal_ == ","
-    assert reader.fit(pd.DataFrame({"a": ["1", "2"]})).decimal_ == "."
