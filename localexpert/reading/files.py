@@ -286,8 +286,8 @@ class _File:
         frame.attrs = {"path": self.name, "names": tuple(names), **marks}
         return frame
 
-    def _read_text(self, text: str) -> Iterator[Frame]:
-        """Yield the table of a delimited text."""
+    def _read_text(self, text: bytes) -> Iterator[Frame]:
+        """Yield the table of a delimited text in UTF-8."""
         delimiter = self.how.delimiter
         if delimiter is None:
             delimiter = max(_DELIMITERS, key=lambda mark: _cuts_evenly(text, mark))
@@ -422,8 +422,8 @@ def _refuse_size(path: str, most: float) -> NoReturn:
 # Texts
 
 
-def _decode(path: str, data: bytes, encoding: str | None) -> str:
-    """Return a text; refuse what is no text, or is empty."""
+def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
+    """Return a text as UTF-8; refuse what is no text, or is empty."""
     marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     chosen = encoding or ("utf-16" if marked else "utf-8")
     try:
@@ -445,15 +445,17 @@ def _decode(path: str, data: bytes, encoding: str | None) -> str:
         refuse(f"{path} is not a text file: a zero byte in line {line}")
     if not text.strip():
         refuse(f"{path} is empty")
-    return text
+    return text.encode("utf-8", "replace")
 
 
-def _read_rows(text: str, delimiter: str, *, strict: bool = True) -> Any:
-    """Return a reader of rows by Python's own rules."""
-    return csv.reader(io.StringIO(text, ""), delimiter=delimiter, strict=strict)
+def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
+    """Return a reader of rows of UTF-8 text by Python's own rules."""
+    # A StringIO would copy the text, four bytes for each letter.
+    stream = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
+    return csv.reader(stream, delimiter=delimiter, strict=strict)
 
 
-def _cuts_evenly(text: str, delimiter: str) -> tuple[bool, bool, bool, int]:
+def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, bool, int]:
     """Return how evenly a mark cuts the first rows, then into how many fields.
 
     A mark that the header has comes before one that cuts nothing at all.
@@ -468,7 +470,9 @@ def _cuts_evenly(text: str, delimiter: str) -> tuple[bool, bool, bool, int]:
     return even and several, several, even, widths[0]
 
 
-def _find_rows(path: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _find_rows(
+    path: str, text: bytes, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the line in which a row begins, and the row, from the header on."""
     width, line, rows = 0, 1, _read_rows(text, delimiter)
     with refusing(f"{path} is no proper table", csv.Error):
