@@ -1,26 +1,4 @@
-"""Add a batch of rows with known outcomes to what a model has been watched by.
-
-Each call adds a batch of rows whose targets have become known to the state, which is
-made by the first call and belongs to its model. Exit codes, for a scheduler: 0 no alarm
-so far, 3 an alarm, in this batch or before, 2 a mistake (the state is left as it was).
-If nothing is wrong there is ever an alarm with probability --alpha at most, however
-many batches there are. A batch that the state has already (the same rows, in any order)
-is not counted again, so that a call may be repeated.
-
-After an alarm the advice is the least that helps: shift, shift and slope, recalibrate,
-or refit. `localexpert recalibrate` carries it out. Whatever is done makes another
-model, which needs a new state.
-
-Of a calibrator of two classes a batch is scores and labels; offsets and --tolerance are
-in log-odds. The state remembers the labels, so that a batch may hold one of them alone;
-rows without a label are left out.
-
-for example:
-  localexpert monitor houses.zip may.csv --state state.zip
-  localexpert monitor houses.zip june.csv --state state.zip --picture state.png
-  localexpert monitor houses.zip july.csv --state state.zip --json || echo look at it
-  localexpert monitor calibrator.zip may.csv --score s --label y --state state.zip
-"""
+"""`monitor` and `recalibrate`: has a model aged, and what is done about it."""
 
 from __future__ import annotations
 
@@ -29,18 +7,30 @@ import json
 import math
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration import CalibrationMonitor, ScoreCalibrator, plot_monitor
-from localexpert.cli import args, calibrated, table_model
+from calibration.storage import replacing_file
+from localexpert.cli.forecasts import without_infinities
 from localexpert.cli.output import check_file, note, warn, write_out
-from localexpert.cli.scores import without_infinities
+from localexpert.cli.probabilities import (
+    find_two_labels,
+    is_of_scores,
+    labels_of,
+    load_model,
+    scores_of,
+)
+from localexpert.cli.table_model import TableModel, read_whole, save_object, today
 from localexpert.monitor.forecast import ForecastMonitor
-from localexpert.reading.files import name_input, read_table
-from localexpert.reading.labels import find_gaps, find_two_labels, read_words
+from localexpert.reading import files
 from localexpert.reading.messages import count, list_names, refuse, refusing
+from localexpert.reading.reader import find_gaps, read_words
+from localexpert.recalibration.shift import ShiftRecalibration
+from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
 from localexpert.regressor.seen_rows import seen_rows
 
 Monitor: TypeAlias = ForecastMonitor | CalibrationMonitor
@@ -48,51 +38,29 @@ Monitor: TypeAlias = ForecastMonitor | CalibrationMonitor
 #: Exit code of an alarm.
 ALARM = 3
 _PICTURES = (".png", ".pdf", ".svg")
-# By the names that options are stored by: those of models and of calibrators alone, and
-# settings of the first call, which later ones may only repeat.
+# Options of models and of calibrators alone, and settings of the first call, which
+# later ones may only repeat, by the parameters that they are.
 _OF_MODELS: tuple[str, ...] = ("target", "thresholds")
-_OF_CALIBRATORS: tuple[str, ...] = ("score", "label", "positive", "n_fit")
-_SETTINGS = ("alpha", "tolerance", "thresholds", "n_fit")
-_OPTIONS = """\
-model  a file of `localexpert fit` or `localexpert calibrate --save`
-table  new rows with known outcomes, each row in one batch
---state STATE.zip  file that is kept
---target
---alpha P  chance of a false alarm, ever (default: 0.05)
---tolerance SIZE  shift that is no alarm, in standard deviations or of a calibrator in \
-log-odds (default: by training rows)
---thresholds V,V  of the target, watched by themselves (default: quartiles of forecasts)
---score
---positive
---label COLUMN  of a calibrator: two different values
---fitted-rows 1..  of a calibrator: how many it was fitted on, if its file does not tell
---picture FILE  evidence over rows, as .png, .pdf or .svg
---json
-"""
+_OF_CALIBRATORS: tuple[str, ...] = ("score", "label", "positive", "fitted_rows")
+_SETTINGS = {name: name for name in ("alpha", "tolerance", "thresholds")}
+_SETTINGS |= {"fitted_rows": "n_fit"}
 
 
-def add_options(parser: args.Parser) -> None:
-    """Add the arguments of the command."""
-    named: dict[str, Any] = {"fitted_rows": {"dest": "n_fit"}}
-    args.add_options(parser, _OPTIONS, state={"required": True}, **named)
-    args.add_table_options(parser, "that of each file")
-
-
-def run(options: Any) -> int:
+def monitor(options: Any) -> int:
     """Add a batch to the state, write it, and say how things stand."""
     options.thresholds = options.thresholds or None
     _check_files(options)
-    watched = calibrated.load_model(options)
+    watched = load_model(options)
     _check_options(watched, options)
-    state = MonitorState.open(watched, options)
+    state = _State.open(watched, options)
     n_before = getattr(state.monitor, "n_batches_", 0)
-    if isinstance(watched, table_model.TableModel):
+    if isinstance(watched, TableModel):
         state.add_rows(watched, options)
     else:
         state = state.add_scores(watched, options)
     # The state stays as it is where it has the batch already.
     if state.monitor.n_batches_ > n_before:
-        table_model.save_object(state, options.state, "--state")
+        state.save(options.state)
     if options.picture is not None:
         figure = plot_monitor(state.monitor)[0].figure
         with refusing(f"cannot write --picture {options.picture!r}", OSError):
@@ -104,47 +72,51 @@ def run(options: Any) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class MonitorState:
-    """What `localexpert monitor` keeps from batch to batch.
+class _State:
+    """What is kept from batch to batch, in a file of JSON.
 
     Parameters
     ----------
     model : str
         Hash of the file of the model that is watched.
     monitor : ForecastMonitor or CalibrationMonitor
-    labels : (str or None, str) or None
+    labels : list of (str or None, str)
         Of a calibrator's outcomes, the positive one last; None is not met yet.
     """
 
     model: str
     monitor: Monitor
-    labels: tuple[str | None, str] | None = None
+    labels: list[Any]
 
     @classmethod
-    def open(cls, watched: Any, options: Any) -> MonitorState:
+    def open(cls, watched: Any, options: Any) -> _State:
         """Return the state in the file of the options, or one of a new monitor."""
-        said = {name: getattr(options, name) for name in _SETTINGS}
+        said = {name: getattr(options, option) for option, name in _SETTINGS.items()}
         said = {name: value for name, value in said.items() if value is not None}
         if not os.path.exists(options.state):
             made = _make_monitor(watched, options).set_params(**said)
-            return cls(_hash_file(options.model), made)
+            return cls(_hash_file(options.model), made, [])
         state = cls.load(options)
         for name, wanted in said.items():
             held = getattr(state.monitor, name)
             if not np.array_equal(wanted, held):
+                option = "fitted-rows" if name == "n_fit" else name
                 refuse(
-                    f"{_option(name)} differs from that of --state {options.state!r}, "
+                    f"--{option} differs from that of --state {options.state!r}, "
                     f"{held}: another one needs a new state"
                 )
         return state
 
     @classmethod
-    def load(cls, options: Any) -> MonitorState:
+    def load(cls, options: Any) -> _State:
         """Return the state in a file, which must be that of the model."""
-        what, where = "state of `localexpert monitor`", f"--state {options.state!r}"
-        state = table_model.load_object(options.state, what)
-        if not isinstance(state, cls):
-            refuse(f"{where} holds a {type(state).__name__}, not a {what}")
+        where = f"--state {options.state!r}"
+        wrong = KeyError, TypeError, AttributeError, ValueError, RecursionError
+        with refusing(f"{where} is no sound state of `localexpert monitor`", *wrong):
+            held = json.loads(files.read_bytes(options.state))
+            kinds = {one.__name__: one for one in (ForecastMonitor, CalibrationMonitor)}
+            text, kind = json.dumps(held["monitor"]), held["monitor"]["monitor"]
+            state = cls(held["model"], kinds[kind].from_json(text), held["labels"])
         if state.model != _hash_file(options.model):
             refuse(
                 f"{where} is that of another model than {options.model!r}: a model has "
@@ -152,15 +124,24 @@ class MonitorState:
             )
         return state
 
-    def add_rows(self, model: table_model.TableModel, options: Any) -> None:
+    def save(self, path: str) -> None:
+        """Write the state to a file, whole or not at all."""
+        told = {**vars(self), "monitor": json.loads(self.monitor.to_json())}
+        with (
+            refusing(f"cannot write --state {path!r}", OSError),
+            replacing_file(Path(path)) as new,
+        ):
+            new.write_text(json.dumps(told), encoding="utf-8")
+
+    def add_rows(self, model: TableModel, options: Any) -> None:
         """Add rows of a table, of which some may be training rows."""
-        _, features, y = table_model.read_whole(options, model, [options.table])
+        _, features, y = read_whole(options, model, [options.table])
         seen = seen_rows(model.model, features, y)
         self._add(options, model.model.predict_dist(features), y, seen=seen)
 
-    def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> MonitorState:
+    def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> _State:
         """Add scores and labels of rows that have one; what labels are is kept."""
-        frame = read_table(options.table, args.format_of(options))
+        frame = files.read_table(options.table, options.format)
         known = ~find_gaps(frame, options.label, "label")
         path, n_left = frame.attrs["path"], int((~known).sum())
         if not known.any():
@@ -168,9 +149,9 @@ class MonitorState:
         if n_left:
             warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
         frame = frame[known]
-        scores = calibrated.scores_of(options, frame, calibrator.scale)
+        scores = scores_of(options, frame, calibrator.scale)
         texts = read_words(frame, options.label, "label")
-        met = [name for name in self.labels or () if name is not None]
+        met = [name for name in self.labels if name is not None]
         positive = self.labels[1] if self.labels else options.positive
         if options.positive not in (None, positive):
             refuse(
@@ -180,15 +161,13 @@ class MonitorState:
         what = f"label {options.label!r} of {path}"
         labels = find_two_labels(texts, positive, met, what)
         self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
-        return replace(self, labels=labels)
+        return replace(self, labels=list(labels))
 
     def _add(self, options: Any, *batch: Any, **more: Any) -> None:
-        with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
+        with refusing(
+            f"cannot monitor by {files.name_input(options.table)}", ValueError
+        ):
             self.monitor.partial_fit(*batch, **more)
-
-
-def _option(name: str) -> str:
-    return "--fitted-rows" if name == "n_fit" else f"--{name}"
 
 
 def _hash_file(path: str) -> str:
@@ -210,11 +189,11 @@ def _check_files(options: Any) -> None:
 def _check_options(watched: Any, options: Any) -> None:
     """Refuse options that mean nothing of what is watched."""
     others, whose = _OF_CALIBRATORS, "of a calibrator, not of a model"
-    if calibrated.is_of_scores(watched):
+    if is_of_scores(watched):
         others, whose = _OF_MODELS, "of a model, not of a calibrator"
     for name in others:
         if getattr(options, name) not in (None, []):
-            refuse(f"{_option(name)} is {whose}, got {options.model}")
+            refuse(f"--{name.replace('_', '-')} is {whose}, got {options.model}")
     if len(options.score) > 1:
         refuse(
             "--score must name one column for a calibrator of two classes, got "
@@ -224,10 +203,10 @@ def _check_options(watched: Any, options: Any) -> None:
 
 def _make_monitor(watched: Any, options: Any) -> Monitor:
     """Return a monitor that has seen nothing, by so many rows fitted on."""
-    if isinstance(watched, table_model.TableModel):
-        return ForecastMonitor(watched.n_rows)
+    if isinstance(watched, TableModel):
+        return ForecastMonitor(watched.origin["rows"])
     known = getattr(watched, "n_fit_", None)
-    if known is None and options.n_fit is None:
+    if known is None and options.fitted_rows is None:
         refuse(
             f"{options.model} does not tell how many rows it was fitted on: say it by "
             "--fitted-rows"
@@ -279,3 +258,65 @@ alarm at row {monitor.alarm_row_:g}, change after about {monitor.find_onset():g}
 since then offset {advice.offset:.2f}, {width} {advice.slope:.2f}
 advice: {advice.action}
 evidence (log-likelihood gained): {gains}; {delivered}"""
+
+
+def recalibrate(options: Any) -> None:
+    """Load the model, read the rows, correct it by them, and save it."""
+    paths = files.find_tables(options.table)
+    check_file(options.out, "--out", [options.model, *options.table, *paths])
+    model = load_model(options)
+    action = _choose_action(options)
+    where = files.name_tables(options.table)
+    if isinstance(model, TableModel):
+        new, n_rows = _correct(model, options, paths, action)
+    else:
+        # Of the same kind and settings.
+        frame = files.join_tables(list(files.read_tables(paths, options.format)))
+        scores, y = scores_of(options, frame, model.scale), labels_of(options, frame)
+        with refusing(f"cannot calibrate by {where}", TypeError, ValueError):
+            new, n_rows, action = clone(model).fit(scores, y), len(y), "fitted anew"
+    save_object(new, options.out, "--out")
+    note(f"saved {options.out}: {action} by {count(n_rows, 'row')} of {where}")
+
+
+def _choose_action(options: Any) -> str:
+    """Return what is to be done, as the options or the state say."""
+    if options.action is not None or options.state is None:
+        return options.action or "recalibrate"
+    advice = _State.load(options).monitor.advise().action
+    if advice == "refit":
+        refuse(
+            "the advice is to refit: forecasts tell less than half of what they "
+            "promise, which no correction mends; `localexpert fit` a new model on new "
+            "rows, or say an --action"
+        )
+    if advice == "nothing":
+        refuse("there is no alarm, so nothing is to be done; or say an --action")
+    note(f"the advice is: {advice}")
+    return str(advice).replace(" ", "-")
+
+
+def _correct(
+    model: TableModel, options: Any, paths: list[str], action: str
+) -> tuple[Any, int]:
+    """Return a model that is corrected by the new ones of the rows."""
+    _, features, y = read_whole(options, model, paths, options.by)
+    seen = seen_rows(model.model, features, y)
+    if seen.found:
+        warn(str(seen))
+    if seen.learned is not None:
+        features, y = features[~seen.learned], y[~seen.learned]
+    if not len(y):
+        refuse("the model has learned from all of these rows: give new ones")
+    method: Any = options.method
+    if action != "recalibrate":
+        method = ShiftRecalibration(slope=action == "shift-and-slope")
+    where, how = files.name_tables(options.table), {"random_state": options.seed}
+    with refusing(f"cannot correct by {where}", TypeError, ValueError):
+        fitted = recalibrate_model(
+            model.model, features, y, by=list(options.by) or None, method=method, **how
+        )
+    what = f"{action} by {count(len(y), 'row')} of {where} on {today()}"
+    told = "; ".join(filter(None, [model.origin.get("corrected"), what]))
+    origin = {**model.origin, "corrected": told}
+    return replace(model, model=fitted, origin=origin), len(y)

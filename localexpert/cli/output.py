@@ -1,6 +1,7 @@
 """What is written: lines on stderr, and files, whole or not at all.
 
-Tables are text, Parquet or Excel, which the name of their file says.
+Tables are text, Parquet or Excel, which the name of their file says. Text is written as
+the input is, with its delimiter and its decimal mark, unless options say how.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    suppress,
+)
 from pathlib import Path, PurePath
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +31,9 @@ from calibration.storage import replacing_file, writable_file
 from localexpert.reading import formats
 from localexpert.reading.columns import as_texts
 from localexpert.reading.messages import count, load_module, refuse, refusing
+
+#: Writes a frame, the next part of a table.
+Write: TypeAlias = Callable[[Any], None]
 
 _TEXT = ("", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _NEEDS = {".parquet": ("pyarrow.parquet", "io"), ".xlsx": ("openpyxl", "excel")}
@@ -73,90 +82,6 @@ def _print_line(line: str) -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-# Files
-
-
-def read_out(text: str) -> str:
-    """Return where an option says that tables go.
-
-    The names of standard output are one: where it is a file, it may be one that is to
-    grow, and must not be replaced.
-    """
-    return STDOUT if text in _NAMES_OF_STDOUT else text
-
-
-def check_file(path: str, option: str, others: Sequence[str] = ()) -> None:
-    """Refuse a path that is no file which can be written, or another of the command."""
-    if path == STDOUT:
-        refuse(f"{option} must be a file")
-    with refusing(f"cannot write {option} {path!r}", OSError, ValueError):
-        target = writable_file(path)
-        clash = next((name for name in others if _is_same(target, name)), None)
-    if clash is not None:
-        refuse(f"{option} {path!r} is the same file as {clash!r}")
-
-
-def check_table(path: str, others: Sequence[str]) -> None:
-    """Refuse an --out to which no table can be written: devices and pipes are good."""
-    if path == STDOUT:
-        return
-    check_format(path)
-    if not _is_stream(path):
-        check_file(path, "--out", others)
-
-
-def _is_same(target: Path, name: str) -> bool:
-    if target.exists() and os.path.exists(name):
-        return target.samefile(name)
-    return os.path.realpath(name) == str(target)
-
-
-def _is_stream(path: str) -> bool:
-    """Return whether a path is a device or pipe, which no file may replace."""
-    with suppress(OSError, ValueError):
-        mode = os.stat(path).st_mode
-        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-    return False
-
-
-def write_table(path: str, noun: str, parts: Iterable[tuple[Any, Conventions]]) -> None:
-    """Write a table part by part; it is there whole or not at all.
-
-    Parameters
-    ----------
-    path : str
-        Of a file, whose name says how it is written, a device, or standard output.
-    noun : str
-        What a row is.
-    parts : iterable of (pandas.DataFrame, Conventions)
-        Rows with the same columns every time; conventions are those of the first.
-    """
-    where = "standard output" if path == STDOUT else f"--out {path!r}"
-    is_copied, n_rows = path == STDOUT or _is_stream(path), 0
-    writer: Any = None
-    with refusing(f"cannot write {where}", OSError), ExitStack() as stack:
-        if is_copied:
-            # Nothing that was sent to a stream can be taken back.
-            whole = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "table"
-        else:
-            whole = stack.enter_context(replacing_file(Path(path)))
-        try:
-            for frame, how in parts:
-                writer = writer or make_writer(path, whole, how)
-                writer.write(frame)
-                n_rows += len(frame)
-        except BaseException:
-            with suppress(Exception):
-                writer.close()
-            raise
-        writer.close()
-        if is_copied:
-            with whole.open("rb") as file:
-                _send(file, path)
-    if path != STDOUT:
-        note(f"wrote {count(n_rows, noun)} to {path}")
-
-
 def write_out(text: str) -> None:
     """Write to standard output in UTF-8, whatever the terminal's encoding is."""
     _send(io.BytesIO(text.encode("utf-8", "backslashreplace")))
@@ -181,35 +106,34 @@ def _send(file: IO[bytes], path: str = STDOUT) -> None:
             raise
 
 
-# How tables are written
+# Files
 
 
-@dataclass(frozen=True)
-class Conventions:
-    """How numbers and fields are written as text: as those of the input are.
+def name_stdout(text: str) -> str:
+    """Return where an option says that tables go.
 
-    Parameters
-    ----------
-    delimiter, decimal : str
-    digits : int or None
-        That count, of numbers of ours; None: all, so that reading gives the same bits.
+    The names of standard output are one: where it is a file, it may be one that is to
+    grow, and must not be replaced.
     """
-
-    delimiter: str = ","
-    decimal: str = "."
-    digits: int | None = None
-
-    @classmethod
-    def of(cls, options: Any, frame: Any, digits: int | None = None) -> Conventions:
-        """Return those of a table that was read, or of the options."""
-        mark = options.delimiter or frame.attrs.get("delimiter", ",")
-        decimal = options.decimal or frame.attrs.get("decimal") or "."
-        return cls(mark, decimal, digits)
+    return STDOUT if text in _NAMES_OF_STDOUT else text
 
 
-def check_format(path: str) -> None:
-    """Refuse a name that does not say how a table is written."""
+def check_file(path: str, option: str, others: Sequence[str] = ()) -> None:
+    """Refuse a path that is no file which can be written, or another of the command."""
+    if path == STDOUT:
+        refuse(f"{option} must be a file")
+    with refusing(f"cannot write {option} {path!r}", OSError, ValueError):
+        target = writable_file(path)
+        clash = next((name for name in others if _is_same(target, name)), None)
+    if clash is not None:
+        refuse(f"{option} {path!r} is the same file as {clash!r}")
+
+
+def check_table(path: str, others: Sequence[str]) -> None:
+    """Refuse an --out to which no table can be written: devices and pipes are good."""
     ending = _ending(path)
+    if path == STDOUT:
+        return
     if ending in _NEEDS:
         module, extra = _NEEDS[ending]
         needed = module.partition(".")[0]
@@ -220,24 +144,65 @@ def check_format(path: str) -> None:
             "--out must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .xlsx, which "
             f"says how the table is written, got {path!r}"
         )
-
-
-def make_writer(name: str, path: Path, how: Conventions) -> Any:
-    """Return what writes a table of this name to a file, part by part."""
-    ending = _ending(name)
-    if ending == ".parquet":
-        return _ParquetWriter(path)
-    if ending == ".xlsx":
-        return _ExcelWriter(path, how)
-    if ending.startswith(".tsv"):
-        how = replace(how, delimiter="\t")
-    return _TextWriter(path, how, packed=ending.endswith(".gz"))
+    if not _is_stream(path):
+        check_file(path, "--out", others)
 
 
 def _ending(path: str) -> str:
     """Return .csv or .csv.gz, in small letters."""
     name = PurePath(path.lower())
     return "".join(name.suffixes[-2:]) if name.suffix == ".gz" else name.suffix
+
+
+def _is_same(target: Path, name: str) -> bool:
+    if target.exists() and os.path.exists(name):
+        return target.samefile(name)
+    return os.path.realpath(name) == str(target)
+
+
+def _is_stream(path: str) -> bool:
+    """Return whether a path is a device or pipe, which no file may replace."""
+    with suppress(OSError, ValueError):
+        mode = os.stat(path).st_mode
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return False
+
+
+def write_table(options: Any, noun: str, parts: Iterable[Any]) -> None:
+    """Write a table to --out part by part; it is there whole or not at all.
+
+    Parameters
+    ----------
+    options : Namespace
+        With `out`, a file whose name says how it is written, a device, or standard
+        output; and with what may be known of the text.
+    noun : str
+        What a row is.
+    parts : iterable of pandas.DataFrame
+        Rows with the same columns every time, which know by `attrs` how the input is
+        written.
+    """
+    path, n_rows = options.out, 0
+    where = "standard output" if path == STDOUT else f"--out {path!r}"
+    is_copied = path == STDOUT or _is_stream(path)
+    with refusing(f"cannot write {where}", OSError), ExitStack() as stack:
+        if is_copied:
+            # Nothing that was sent to a stream can be taken back.
+            whole = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "table"
+        else:
+            whole = stack.enter_context(replacing_file(Path(path)))
+        with ExitStack() as table:
+            write: Write | None = None
+            for frame in parts:
+                if write is None:
+                    write = table.enter_context(_open(whole, options, frame.attrs))
+                write(_rounded(frame, getattr(options, "digits", None)))
+                n_rows += len(frame)
+        if is_copied:
+            with whole.open("rb") as file:
+                _send(file, path)
+    if path != STDOUT:
+        note(f"wrote {count(n_rows, noun)} to {path}")
 
 
 def _rounded(frame: Any, digits: int | None) -> Any:
@@ -249,85 +214,80 @@ def _rounded(frame: Any, digits: int | None) -> Any:
     return frame.assign(**texts.astype(np.float64))
 
 
-class _TextWriter:
-    """Delimited text, perhaps packed by gzip."""
+# How tables are written
 
-    def __init__(self, path: Path, how: Conventions, *, packed: bool) -> None:
-        self.how, self.begun = how, False
-        self.file: IO[bytes] = path.open("wb")
-        self.stream: Any = self.file
+
+def _open(
+    path: Path, options: Any, marks: dict[Any, Any]
+) -> AbstractContextManager[Write]:
+    """Return what writes a table of the name in --out to a file, part by part."""
+    ending = _ending(options.out)
+    if ending == ".parquet":
+        return _write_parquet(path)
+    if ending == ".xlsx":
+        return _write_excel(path)
+    told = options.delimiter or marks.get("delimiter", ",")
+    how = {
+        "sep": "\t" if ending.startswith(".tsv") else told,
+        "decimal": options.decimal or marks.get("decimal") or ".",
+        "index": False,
+        "lineterminator": "\n",
+    }
+    return _write_text(path, how, packed=ending.endswith(".gz"))
+
+
+@contextmanager
+def _write_text(path: Path, how: dict[str, Any], *, packed: bool) -> Iterator[Write]:
+    """Write delimited text, perhaps packed by gzip."""
+    with ExitStack() as stack:
+        stream: Any = stack.enter_context(path.open("wb"))
         if packed:
             # Without the time and the name, so that the same table gives the same file.
-            self.stream = gzip.GzipFile("", "wb", fileobj=self.file, mtime=0)
+            packing = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
+            stream = stack.enter_context(packing)
 
-    def write(self, frame: Any) -> None:
-        how = {
-            "sep": self.how.delimiter,
-            "decimal": self.how.decimal,
-            "index": False,
-            "header": not self.begun,
-            "lineterminator": "\n",
-        }
-        frame = _rounded(frame, self.how.digits)
-        text = frame.to_csv(**how)
-        if "\r" in text:
-            # Of line breaks only those that end a line of ours are seen as such.
-            text = frame.to_csv(quoting=csv.QUOTE_ALL, **how)
-        self.stream.write(text.encode("utf-8", "backslashreplace"))
-        self.begun = True
+        def write(frame: Any) -> None:
+            form = {**how, "header": not stream.tell()}
+            text = frame.to_csv(**form)
+            if "\r" in text:
+                # Of line breaks only those that end a line of ours are seen as such.
+                text = frame.to_csv(quoting=csv.QUOTE_ALL, **form)
+            stream.write(text.encode("utf-8", "backslashreplace"))
 
-    def close(self) -> None:
-        self.stream.close()
-        self.file.close()
+        yield write
 
 
-class _ParquetWriter:
-    """Row groups; columns of texts stay texts, with gaps as null."""
+@contextmanager
+def _write_parquet(path: Path) -> Iterator[Write]:
+    """Write row groups; columns of texts stay texts, with gaps as null."""
+    arrow, parquet = (load_module(f"pyarrow{name}", "") for name in ("", ".parquet"))
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.arrow = path, load_module("pyarrow", "")
-        self.writer: Any = None
-
-    def write(self, frame: Any) -> None:
-        table = self.arrow.table({name: self._column(frame[name]) for name in frame})
-        if self.writer is None:
-            parquet = load_module("pyarrow.parquet", "")
-            self.writer = parquet.ParquetWriter(self.path, table.schema)
-        self.writer.write_table(table)
-
-    def _column(self, column: Any) -> Any:
+    def convert(column: Any) -> Any:
         if not formats.holds_texts(column.dtype):
-            return self.arrow.array(column, from_pandas=True)
-        texts = [text or None for text in as_texts(column)]
-        return self.arrow.array(texts, "string")
+            return arrow.array(column, from_pandas=True)
+        return arrow.array([text or None for text in as_texts(column)], "string")
 
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
+    with ExitStack() as stack:
+        opened: list[Any] = []
+
+        def write(frame: Any) -> None:
+            table = arrow.table({name: convert(frame[name]) for name in frame})
+            if not opened:
+                writer = parquet.ParquetWriter(path, table.schema)
+                opened.append(stack.enter_context(writer))
+            opened[0].write_table(table)
+
+        yield write
 
 
-class _ExcelWriter:
-    """A sheet, which needs no conventions: Excel shows numbers as its user wants."""
+@contextmanager
+def _write_excel(path: Path) -> Iterator[Write]:
+    """Write a sheet: Excel shows numbers and days as its user wants."""
+    excel, n_rows = load_module("openpyxl", ""), 0
+    book = excel.Workbook(write_only=True)
+    sheet = book.create_sheet("forecasts")
 
-    def __init__(self, path: Path, how: Conventions) -> None:
-        self.path, self.digits, self.n_rows = path, how.digits, 0
-        self.excel = load_module("openpyxl", "")
-        self.book = self.excel.Workbook(write_only=True)
-        self.sheet = self.book.create_sheet("forecasts")
-
-    def write(self, frame: Any) -> None:
-        if not self.n_rows:
-            self._add(list(frame))
-        if self.n_rows + len(frame) > _MOST_ROWS:
-            refuse(f"a sheet of Excel has at most {_MOST_ROWS:,} rows: write a .csv")
-        for row in _rounded(frame, self.digits).itertuples(index=False, name=None):
-            self._add(row)
-
-    def _add(self, row: Any) -> None:
-        self.sheet.append([self._cell(value) for value in row])
-        self.n_rows += 1
-
-    def _cell(self, value: Any) -> Any:
+    def convert(value: Any) -> Any:
         """Return what a cell holds: no text is a formula, no key loses digits."""
         if value is None or value != value or value == "":  # noqa: PLR0124 - NaN
             return None
@@ -336,11 +296,21 @@ class _ExcelWriter:
             return value
         if hasattr(value, "isoformat") and getattr(value, "tzinfo", None) is None:
             return value
-        illegal = self.excel.cell.cell.ILLEGAL_CHARACTERS_RE
-        cell = self.excel.cell.WriteOnlyCell(self.sheet)
-        cell.value = illegal.sub("?", str(value))
-        cell.data_type = "s"
+        illegal = excel.cell.cell.ILLEGAL_CHARACTERS_RE
+        cell = excel.cell.WriteOnlyCell(sheet)
+        cell.value, cell.data_type = illegal.sub("?", str(value)), "s"
         return cell
 
-    def close(self) -> None:
-        self.book.save(self.path)
+    def write(frame: Any) -> None:
+        nonlocal n_rows
+        held = frame.itertuples(index=False, name=None)
+        rows = [*([] if n_rows else [list(frame)]), *held]
+        n_rows += len(rows)
+        if n_rows > _MOST_ROWS:
+            refuse(f"a sheet of Excel has at most {_MOST_ROWS:,} rows: write a .csv")
+        for row in rows:
+            sheet.append([convert(value) for value in row])
+
+    with closing(sheet):
+        yield write
+    book.save(path)

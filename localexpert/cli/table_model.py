@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
 from calibration import __version__
 from calibration.storage import StorageError
 from calibration.typing import Float64Array
-from localexpert.cli.args import format_of
 from localexpert.cli.output import note, warn
-from localexpert.cli.scores import ScoreTable, name_means, sum_losses
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
 from localexpert.reading.files import STDIN, Frame, read_bytes, read_tables
@@ -27,9 +26,8 @@ from localexpert.reading.messages import (
     refusing,
 )
 from localexpert.reading.reader import check_column, tell_odd_cells
+from localexpert.regressor.recalibrated import RecalibratedRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
-from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.evidence import recall_training
 from localexpert.storage import load, save
 
 #: A table as it is read, its features, and its targets (n,).
@@ -37,34 +35,6 @@ Known: TypeAlias = tuple[Frame, Any, Float64Array]
 
 # Rows that are read and forecast at once.
 BATCH = 20_000
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What `localexpert fit` notes of a fit.
-
-    Parameters
-    ----------
-    table : str
-        Name of the training file, without its folder.
-    rows : int
-        Training rows that have a target.
-    fitted : str
-        Day (UTC) as YYYY-MM-DD.
-    version : str
-        Of the package.
-    scores : ScoreTable
-        Out of fold, beside climatology.
-    corrected : str
-        By what `localexpert recalibrate` has corrected the model since.
-    """
-
-    table: str
-    rows: int
-    fitted: str
-    version: str
-    scores: ScoreTable
-    corrected: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,37 +49,21 @@ class TableModel:
         Makes features of a table as people have it.
     model : DistributionRegressor
         Fitted to such features.
-    climatology : Climatology
-        Distribution of the training target.
-    origin : Origin or None
-        Where it comes from; None of a model that was fitted in Python.
+    origin : dict of str to object
+        "rows": number of training rows that have a target; of a model of the shell also
+        "table": the training file without its folder, "fitted": the day (UTC) as
+        YYYY-MM-DD, "version": of the package, and "corrected": by what.
     """
 
     reader: ColumnReader
     model: Any
-    climatology: Climatology
-    origin: Origin | None = None
+    origin: dict[str, Any]
 
     @classmethod
-    def of(
-        cls,
-        reader: ColumnReader,
-        model: Any,
-        table: str = "",
-        n_rows: int = 0,
-        climatology: Climatology | None = None,
-    ) -> Self:
-        """Return a model of so many rows of a table, or one that Python has fitted."""
-        known = recall_training(model)
-        assert known is not None
-        assert known.oof is not None
-        if climatology is None:
-            climatology = Climatology.of(model, known.y, known.weight)
-        if not table:
-            return cls(reader, model, climatology)
-        sums = sum_losses(known.y, known.oof, climatology, known.weight)
-        origin = Origin(table, n_rows, today(), __version__, name_means(sums))
-        return cls(reader, model, climatology, origin)
+    def of(cls, reader: ColumnReader, model: Any, table: str, n_rows: int) -> Self:
+        """Return a model that was fitted to so many rows of a table today."""
+        origin = {"table": table, "rows": n_rows, "fitted": today()}
+        return cls(reader, model, {**origin, "version": __version__, "corrected": ""})
 
     @property
     def target(self) -> str | None:
@@ -117,11 +71,13 @@ class TableModel:
         return self.reader.target
 
     @property
-    def n_rows(self) -> int:
-        """Number of training rows."""
-        if self.origin is None:
-            return len(self.model.oof_targets_)
-        return self.origin.rows
+    def learner(self) -> Any:
+        """The regressor that was fitted, inside of what corrects it."""
+        inner = self.model
+        while isinstance(inner, RecalibratedRegressor | FrozenEstimator):
+            corrected = isinstance(inner, RecalibratedRegressor)
+            inner = inner.model if corrected else inner.estimator
+        return inner
 
     def predict_dist(self, frame: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row of a table.
@@ -140,6 +96,11 @@ class TableModel:
             self.reader.transform(frame)
         )
         return dist
+
+
+def today() -> str:
+    """Return the day (UTC); the time would make two files of one model differ."""
+    return dt.datetime.now(dt.UTC).date().isoformat()
 
 
 def save_object(thing: Any, path: str, option: str) -> None:
@@ -168,7 +129,8 @@ def load_table_model(path: str) -> TableModel:
 def as_table_model(thing: Any, path: str) -> TableModel:
     """Return what was loaded from a file, if it is a model of tables."""
     if isinstance(thing, LocalExpertRegressor):
-        return TableModel.of(ColumnReader.of_model(thing), thing)
+        rows = {"rows": len(thing.oof_targets_)}
+        return TableModel(ColumnReader.of_model(thing), thing, rows)
     if not isinstance(thing, TableModel):
         refuse(
             f"{path} holds a {type(thing).__name__}, not a model of `localexpert fit`"
@@ -189,7 +151,7 @@ def read_features(
     """
     reader, found = model.reader, [] if odd is None else odd
     columns, is_first = {*reader.feature_names_, *roles}, True
-    for frame in read_tables(paths, format_of(options), columns, BATCH):
+    for frame in read_tables(paths, options.format, columns, BATCH):
         for name, role in roles.items():
             check_column(frame, name, role)
         if is_first and (unknown := reader.find_unknown(frame, roles)):
@@ -234,6 +196,9 @@ def read_whole(
     return join(frames), join(features), np.concatenate(targets)
 
 
-def today() -> str:
-    """Return the day (UTC); the time would make two files of one model differ."""
-    return dt.datetime.now(dt.UTC).date().isoformat()
+def beside(frame: Frame, answers: Mapping[str, Any]) -> Frame:
+    """Return a frame with more columns (n,), which knows what it knew."""
+    more = load_pandas().DataFrame(answers, index=frame.index)
+    whole = load_pandas().concat([frame, more], axis=1)
+    whole.attrs = frame.attrs
+    return whole

@@ -1,15 +1,4 @@
-"""Compile all loops and keep them for later processes.
-
-Loops are compiled when they are first run, which takes some 20 seconds in a first fit,
-and kept for later processes: in the folder NUMBA_CACHE_DIR if it is set, else beside
-the package or in the user's cache. This command fits small models of every kind, so
-that all of them are compiled. Whoever runs the image must be able to write to the
-folder too: numba uses no other.
-
-for example, in a Dockerfile:
-  ENV NUMBA_CACHE_DIR=/var/cache/localexpert
-  RUN localexpert warm && chmod -R a+rwX /var/cache/localexpert
-"""
+"""`warm`: small models of every kind, so that all loops are compiled and kept."""
 
 from __future__ import annotations
 
@@ -22,7 +11,6 @@ import numpy as np
 import calibration
 from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
-from localexpert.cli import args
 from localexpert.cli.output import note
 from localexpert.ensemble import DistributionEnsemble
 from localexpert.reading.messages import refuse
@@ -45,11 +33,7 @@ _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def add_options(parser: args.Parser) -> None:
-    """Add no arguments: the command has none."""
-
-
-def run(options: Any) -> None:
+def warm(options: Any) -> None:
     """Fit and ask models of all kinds, and say what was compiled."""
     del options
     if not can_be_kept():

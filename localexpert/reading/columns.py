@@ -167,24 +167,25 @@ class ColumnRule:
         Numbers are float64, dates datetime64, categories a Categorical; what is odd or
         a gap is missing.
         """
-        typed = None if self.kind == "category" else read_typed(column)
+        typed = None
+        if self.kind != "category":
+            typed = read_typed(column) or read_plain(column, dialect)
         if typed is None:
-            percent = self.written is not None and self.written.unit == "%"
-            if self.kind == "number" and not percent:
-                plain = read_plain(as_texts(column, dialect.decimal), dialect.decimal)
-                if plain is not None:
-                    return self._without(plain, np.isinf(plain))
             return self.read_cells(Cells.of(column, dialect), dialect)
-        kind, values = typed
+        return self.read_values(*typed)
+
+    def read_values(self, kind: str, values: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return what values (n,) of a kind are here, and which should not be."""
+        known = ~load_pandas().isna(values)
         if (kind == "date") != (self.kind == "date"):
-            return np.full(len(column), np.nan), np.asarray(column.notna())
+            return np.full(len(values), np.nan), known
         if kind == "date":
-            return values, np.zeros(len(column), dtype=bool)
+            return values, np.zeros(len(values), dtype=bool)
         odd = np.isinf(values)
         if self.kind == "boolean":
-            odd |= ~np.isin(values, (0.0, 1.0)) & ~np.isnan(values)
+            odd |= ~np.isin(values, (0.0, 1.0)) & known
         elif self.written and self.written.unit == "%":
-            odd |= ~np.isnan(values)
+            odd |= known
         return self._without(values, odd)
 
     def read_cells(
@@ -298,8 +299,9 @@ def _as_text(cell: Any, decimal: str) -> str:
     return str(cell)
 
 
-def read_plain(texts: NDArray[np.object_], decimal: str) -> Float64Array | None:
-    """Return the numbers of texts if all are plain or empty: most columns are."""
+def read_plain(column: Column, dialect: Dialect) -> tuple[str, Float64Array] | None:
+    """Return "number" and values if all texts are plain or empty: most columns are."""
+    texts, decimal = as_texts(column, dialect.decimal), dialect.decimal
     try:
         joined = "\0".join(texts)
         # Python reads 1_000 and nan as numbers, and points may part thousands.
@@ -309,7 +311,7 @@ def read_plain(texts: NDArray[np.object_], decimal: str) -> Float64Array | None:
             texts = np.array(joined.replace(",", ".").split("\0"), dtype=object)
         if "\0\0" in f"\0{joined}\0":
             texts = np.where(texts == "", "nan", texts)
-        return texts.astype(np.float64)
+        return "number", texts.astype(np.float64)
     except ValueError:
         return None
 
@@ -412,24 +414,20 @@ class Learner:
         With a role, such as that of a target, it must hold numbers.
         """
         column, dialect, before = self.frame[name], self.dialect, len(self.said)
-        rule = ColumnRule(name, "category" if as_category else "number")
-        typed = None if as_category else read_typed(column)
+        rule = ColumnRule(name, "category", written=NumberFormat(dialect.decimal))
+        typed = None
+        if not as_category:
+            typed = read_typed(column) or read_plain(column, dialect)
+            rule = replace(rule, kind=typed[0] if typed else "number")
         if typed is not None:
-            rule = replace(rule, kind=typed[0])
-            values, odd = rule.read(column, dialect)
+            values, odd = rule.read_values(*typed)
         else:
-            texts = as_texts(column, dialect.decimal)
-            rule = replace(rule, written=NumberFormat(dialect.decimal))
-            plain = None if as_category else read_plain(texts, dialect.decimal)
-            if plain is None:
-                cells = Cells.of(column, dialect)
-                rule = self._find_rule(rule, cells)
-                values, odd = rule.read_cells(cells, dialect)
-                spelled = cells.is_gap & (np.array(cells.texts, object) != "")
-                spelled = spelled[cells.codes]
-                self.odd += list_odd(self.frame, name, spelled, "read as a gap")
-            else:
-                values, odd = plain, np.isinf(plain)
+            cells = Cells.of(column, dialect)
+            rule = self._find_rule(rule, cells)
+            values, odd = rule.read_cells(cells, dialect)
+            spelled = cells.is_gap & (np.array(cells.texts, object) != "")
+            spelled = spelled[cells.codes]
+            self.odd += list_odd(self.frame, name, spelled, "read as a gap")
         if role and rule.kind not in ("number", "boolean"):
             form = ColumnRule(name, "number", written=NumberFormat(dialect.decimal))
             row = int(np.argmax(form.read(column, dialect)[1]))

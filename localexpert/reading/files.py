@@ -26,7 +26,6 @@ from typing import Any, NoReturn, TypeAlias
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration import CalibrationWarning
 from localexpert.reading.formats import find_decimal
@@ -292,33 +291,23 @@ class _File:
         delimiter = self.how.delimiter
         if delimiter is None:
             delimiter = max(_DELIMITERS, key=lambda mark: _cuts_evenly(text, mark))
-        header, lines = _find_rows(self.name, text, delimiter)
-        names, chosen = self._name_columns(header)
-        # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
-        # lines and the header are read as well, so that rows are counted as here.
-        reader = load_pandas().read_csv(
-            io.BytesIO(text.lstrip(b"\r\n")),
-            engine="c" if delimiter.isascii() else "python",
-            sep=delimiter,
-            header=None,
-            names=range(len(names)),
-            usecols=chosen,
-            index_col=False,
-            dtype=object,
-            na_filter=False,
-            skip_blank_lines=False,
-            chunksize=self.n_rows or len(lines),
-        )
-        decimal = self.how.decimal
-        with reader:
-            for frame in reader:
-                # Rows are numbered on from part to part.
-                here = lines[frame.index]
-                part = frame[here > 0]
-                if len(part):
-                    decimal = decimal or find_decimal(part[name] for name in part)
-                    marks = {"delimiter": delimiter, "decimal": decimal}
-                    yield self._finish(part, names, here[here > 0], **marks)
+        decimal, n_rows, known = self.how.decimal, 0, dict[str, str]()
+        rows = _find_rows(self.name, text, delimiter)
+        names, chosen = self._name_columns(next(rows)[1])
+        while part := list(islice(rows, self.n_rows)):
+            n_rows += len(part)
+            lines, cells = zip(*part, strict=True)
+            columns = list(zip(*cells, strict=True))
+            # Equal texts are one: most columns have few.
+            held = ([known.setdefault(t, t) for t in columns[j]] for j in chosen)
+            frame = load_pandas().DataFrame(dict(enumerate(held)), dtype=object)
+            known.clear()
+            decimal = decimal or find_decimal(frame[name] for name in frame)
+            yield self._finish(
+                frame, names, lines, delimiter=delimiter, decimal=decimal
+            )
+        if not n_rows:
+            refuse(f"{self.name} has a header but no rows")
 
     def _open_parquet(self, file: Any) -> Any:
         """Return a ParquetFile of a path or an open file, its footer read.
@@ -461,6 +450,7 @@ def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
 
 def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
     """Return a reader of rows of UTF-8 text by Python's own rules."""
+    # A StringIO would copy the text, four bytes for each letter.
     stream = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
     return csv.reader(stream, delimiter=delimiter, strict=strict)
 
@@ -482,25 +472,15 @@ def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, bool, int]:
 
 def _find_rows(
     path: str, text: bytes, delimiter: str
-) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the header, and the line in which each row from the header on begins.
-
-    pandas tells no lines, and fills short rows. The header and blank lines below it
-    count as rows of line 0.
-    """
-    header, lines, line = list[str](), list[int](), 1
-    rows = _read_rows(text, delimiter)
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line in which a row begins, and the row, from the header on."""
+    width, line, rows = 0, 1, _read_rows(text, delimiter)
     with refusing(f"{path} is no proper table", csv.Error):
         for row in rows:
-            header = header or row
-            if row and len(row) != len(header):
+            width = width or len(row)
+            if row and len(row) != width:
                 fields = count(len(row), "field")
-                refuse(
-                    f"line {line} of {path} has {fields}, its header has {len(header)}"
-                )
-            if header:
-                lines.append(line if row and lines else 0)
+                refuse(f"line {line} of {path} has {fields}, its header has {width}")
+            if row:
+                yield line, row
             line = rows.line_num + 1
-    if not any(lines):
-        refuse(f"{path} has a header but no rows")
-    return header, np.array(lines)

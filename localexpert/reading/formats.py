@@ -84,17 +84,11 @@ class NumberFormat:
 
     @property
     def text(self) -> str:
-        """What is said of the format, with an example; "" for a plain one."""
-        said = []
-        if self.unit:
-            said.append("in percent" if self.unit == "%" else f"in {self.unit}")
-        if self.thousands:
-            said.append("with thousands marks")
-        number = f"1{self.thousands}234" if self.thousands else "50"
-        before = self.unit in ("$", "€", "£", "¥")
-        shown = f"{self.unit}{number}" if before else f"{number} {self.unit}".strip()
-        plain = number.replace(self.thousands, "") if self.thousands else number
-        return f"{' '.join(said)} ({shown!r} is {plain})" if said else ""
+        """What is said of the format; "" for a plain one."""
+        unit = "percent (50 % is 50)" if self.unit == "%" else self.unit
+        said = f"in {unit}" if unit else ""
+        mark = self.thousands
+        return f"{said} with thousands marks (1{mark}234 is 1234)" if mark else said
 
 
 #: Digits with a decimal point.
@@ -218,6 +212,14 @@ def are_short_dates(words: Iterable[str]) -> bool:
 def holds_texts(dtype: Any) -> bool:
     """Return whether a column of a data frame may hold texts, in any pandas."""
     return str(dtype) in ("object", "str", "string")
+
+
+def decimal_of(frame: Any, told: str | None = None) -> str | None:
+    """Return the decimal mark that a file or the user knows, or columns show."""
+    known: str | None = frame.attrs.get("decimal") or told
+    if known or "decimal" in frame.attrs:
+        return known
+    return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
 
 def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:

@@ -9,11 +9,13 @@ from typing import Any, Self
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.reading.columns import (
+    Cells,
     ColumnRule,
     Dialect,
     Learner,
@@ -22,7 +24,7 @@ from localexpert.reading.columns import (
     show,
     where,
 )
-from localexpert.reading.formats import GAPS, find_decimal
+from localexpert.reading.formats import GAPS, decimal_of
 from localexpert.reading.messages import (
     count,
     cut,
@@ -140,7 +142,7 @@ class ColumnReader(BaseEstimator):
             Ignored: the target is a column.
         """
         frame = _as_pandas(frame)
-        told = self._find_decimal(frame)
+        told = decimal_of(frame, self.decimal)
         # Whoever parts fields by semicolons needs the commas for numbers.
         self.decimal_ = told or ("," if frame.attrs.get("delimiter") == ";" else ".")
         dialect = self._dialect(frame)
@@ -274,16 +276,8 @@ class ColumnReader(BaseEstimator):
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
-        mark = self._find_decimal(frame) or self.decimal_
-        gaps = GAPS.union(word.strip().casefold() for word in self.missing)
-        return Dialect(mark, self.thousands, gaps, self.date_order)
-
-    def _find_decimal(self, frame: Any) -> str | None:
-        """Return the decimal mark that a file or the user knows, or columns show."""
-        known: str | None = frame.attrs.get("decimal") or self.decimal
-        if known or "decimal" in frame.attrs:
-            return known
-        return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
+        mark = decimal_of(frame, self.decimal) or self.decimal_
+        return Dialect(mark, self.thousands, _all_gaps(self.missing), self.date_order)
 
     def _check_roles(self, frame: Any) -> None:
         """Refuse columns that are not there, or are two things at once."""
@@ -328,6 +322,53 @@ def check_column(frame: Any, name: Any, role: str = "column") -> None:
             f"{_path(frame)} has no {role} {name!r}{hint}; its columns are "
             f"{list_names(names)}"
         )
+
+
+def read_numbers(
+    frame: Any,
+    name: str,
+    role: str = "column",
+    decimal: str | None = None,
+    thousands: str | None = None,
+    missing: Collection[str] = (),
+) -> Float64Array:
+    """Return a column that must hold finite numbers, or gaps, as NaN, shape (n,)."""
+    check_column(frame, name, role)
+    mark = decimal or decimal_of(frame) or "."
+    dialect = Dialect(mark, thousands, _all_gaps(missing))
+    rule, _ = Learner(frame, dialect).find(name, role)
+    values, odd = rule.read(frame[name], dialect)
+    refuse_if(odd, frame, name, f"{role} {name!r} must hold finite numbers")
+    return np.asarray(values, dtype=np.float64)
+
+
+def read_words(
+    frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
+) -> NDArray[np.object_]:
+    """Return a column of texts that must have no gaps, shape (n,)."""
+    gaps = find_gaps(frame, name, role, missing)
+    if gaps.any():
+        refuse(f"{role} {name!r} has a gap in {where(frame, int(np.argmax(gaps)))}")
+    cells = Cells.of(frame[name], Dialect())
+    return np.array(cells.texts, dtype=object)[cells.codes]
+
+
+def find_gaps(
+    frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
+) -> NDArray[np.bool_]:
+    """Return which cells of a column stand for nothing, shape (n,)."""
+    check_column(frame, name, role)
+    cells = Cells.of(frame[name], Dialect(gaps=_all_gaps(missing)))
+    return cells.is_gap[cells.codes]
+
+
+def refuse_if(
+    wrong: NDArray[np.bool_], frame: Any, name: str, rule: str, hint: str = ""
+) -> None:
+    """Refuse the first cell of a column that breaks a rule, if there is one."""
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        refuse(f"{rule}, got {show(frame, name, row)} in {where(frame, row)}{hint}")
 
 
 def tell_odd_cells(odd: Iterable[OddCell]) -> None:
@@ -377,3 +418,7 @@ def _as_pandas(frame: Any) -> Any:
         several = frame.columns[frame.columns.duplicated()].unique()
         refuse(f"{_path(frame)} has several columns of one name: {list_names(several)}")
     return frame
+
+
+def _all_gaps(missing: Collection[str]) -> frozenset[str]:
+    return GAPS.union(word.strip().casefold() for word in missing)

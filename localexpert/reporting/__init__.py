@@ -2,6 +2,6 @@
 
 from localexpert.reporting.figures import ReportFigures, report_figures
 from localexpert.reporting.page import report
-from localexpert.reporting.verdicts import BackTest
+from localexpert.reporting.scores import BackTest
 
 __all__ = ["BackTest", "ReportFigures", "report", "report_figures"]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, fisher_exact, ks_2samp, mannwhitneyu, norm
 
 from localexpert.distribution.predictive import mass_below_zero
-from localexpert.reporting.evidence import Column, Evidence
+from localexpert.reporting.evidence import Evidence
+from localexpert.reporting.groups import Column
 from localexpert.reporting.numbers import adjust_holm
-from localexpert.reporting.verdicts import SIGNIFICANT, VERY_FEW
+from localexpert.reporting.scores import SIGNIFICANT, VERY_FEW
 
 # Distances of distributions that are too small to matter, however significant.
 _LEAST_DISTANCE = 0.1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,60 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_same_length, check_vector
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.table import Table, TableReader
 from localexpert.data.table_summary import TableSummary
+from localexpert.data.target_values import count_values
 from localexpert.data.unseen import unseen_silently
+from localexpert.distribution.answers import expected_by_loss, loss_variances
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same, predict_dist
 from localexpert.explain.rows import check_columns, read_table
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
+from localexpert.law.steps import merge_near_values
+from localexpert.learn.values import Support
 from localexpert.regressor.regressor import LocalExpertRegressor
-from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.numbers import show_feature
-from localexpert.reporting.verdicts import CoverageTest
-
-MISSING = "missing"
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """The values of one feature in n rows.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers, NaN where missing; or numbers of the names.
-    names : list of str or None
-        Of the values of a category.
-    """
-
-    values: Float64Array
-    names: list[str] | None
-
-    @property
-    def is_missing(self) -> NDArray[np.bool_]:
-        """Which rows have no value, shape (n,)."""
-        return np.isnan(self.values)
-
-    def take(self, rows: NDArray[np.intp]) -> Column:
-        """Return some rows."""
-        return Column(self.values[rows], self.names)
-
-    def text(self, row: int) -> str:
-        """Return the value of a row as a text."""
-        value = self.values[row]
-        if self.names is None or np.isnan(value):
-            return show_feature(value)
-        return self.names[int(value)]
-
-
-def read_columns(table: Table) -> tuple[list[str], list[Column]]:
-    """Return the names of a table's features, and their values."""
-    codes, features = table.codes, table.reader.features
-    categories = table.reader.category_codes.items()
-    values = {j: [str(value) for value in values] for j, values in categories}
-    n = features.n_columns
-    names = [str(name) for name in features.names or (f"x{j}" for j in range(n))]
-    return names, [Column(codes[:, j], values.get(j)) for j in range(n)]
+from localexpert.reporting.groups import Column, Grouping, read_columns
+from localexpert.reporting.numbers import adjust_holm
+from localexpert.reporting.scores import BackTest, CoverageTest, GroupFigures, Promise
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +40,14 @@ class Training:
     y, weight : ndarrays of shape (m,)
     oof : PredictiveDistribution or None
         Out of fold, of the same rows; None if they were given, not kept by the model.
+    discrete : bool
+        Whether every value is a case of its own.
     """
 
     y: Float64Array
     weight: Float64Array
     oof: PredictiveDistribution | None
+    discrete: bool
 
     @property
     def held(self) -> Float64Array:
@@ -101,7 +67,53 @@ def recall_training(model: Any) -> Training | None:
     model = open_same(model, pipelines=True)
     if not isinstance(model, LocalExpertRegressor):
         return None
-    return Training(model.oof_targets_, model.oof_weights_, model.oof_distribution_)
+    # A constant target has no report.
+    report = getattr(model, "report_", None)
+    discrete = report is None or report.target == "discrete"
+    held = model.oof_targets_, model.oof_weights_, model.oof_distribution_
+    return Training(*held, discrete)
+
+
+def climatology_of(
+    model: Any, sample: Training | None = None
+) -> PredictiveDistribution:
+    """Return the distribution of training targets: one row, the forecast to beat.
+
+    It is of the same kind as the forecasts of the model: values of a discrete target
+    that were not met have their part, atoms the cells of the model's, so that log
+    scores compare.
+
+    Parameters
+    ----------
+    model : fitted model
+    sample : Training, optional
+        By default what a regressor of ours keeps.
+    """
+    training = recall_training(model) if sample is None else sample
+    assert training is not None
+    inner = open_same(model, pipelines=True)
+    report = getattr(inner, "report_", None)
+    values, weights = count_values(
+        merge_near_values(training.y, training.weight), training.weight
+    )
+    atoms = widths = np.empty(0)
+    if isinstance(inner, LocalExpertRegressor) and report is not None:
+        if report.target == "mixed":
+            parts = inner.forecaster_.oof_law_.take(slice(0, 1))
+            atoms, widths = parts.atoms, parts.widths
+        elif report.target == "discrete":
+            support = Support.of(values, weights, inner.bounds_)
+            values, weights = support.values, weights @ support.shares
+    share = weights / weights.sum()
+    if training.discrete or len(values) < 2:
+        return PredictiveDistribution(Law.discrete(values, share[None]))
+    rest = ~np.isin(values, atoms)
+    base = BaseCDF.fit(values[rest], weights[rest])
+    curves = LevelMap(np.zeros(1), np.zeros(1), np.ones(1))
+    law = law_of_curves(np.zeros(1), np.ones(1), curves, base)
+    if len(atoms):
+        law = Law(law.curve, atoms, share[~rest][None], widths)
+    return PredictiveDistribution(law)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +131,8 @@ class Evidence:
         Of the intervals.
     X_train : array or data frame of shape (m, p), or None
     y_train : ndarray of shape (m,) or None
+    var_levels : list of float
+        Of the values at risk.
     seed : int
     """
 
@@ -129,6 +143,7 @@ class Evidence:
     coverage: float
     X_train: Any
     y_train: Float64Array | None
+    var_levels: list[float]
     seed: int
 
     def __len__(self) -> int:
@@ -155,7 +170,7 @@ class Evidence:
         kept, given = recall_training(self.model), self.y_train
         if kept is not None or given is None:
             return kept
-        return Training(given, np.ones(len(given)), None)
+        return Training(given, np.ones(len(given)), None, self.dist.law.is_discrete)
 
     @cached_property
     def known(self) -> tuple[TableReader, TableSummary] | None:
@@ -234,23 +249,59 @@ class Evidence:
     @cached_property
     def climatology(self) -> PredictiveDistribution | None:
         """The training target's distribution as the forecast of every row."""
-        training = self.training
-        if training is None:
+        if self.training is None:
             return None
-        model = open_same(self.model, pipelines=True)
-        if isinstance(model, LocalExpertRegressor):
-            climate = Climatology.of(model, training.y, training.weight)
-        else:
-            discrete = self.dist.law.is_discrete
-            climate = Climatology.of_sample(training.y, training.weight, discrete)
-        return climate.dist(len(self))
+        one = climatology_of(self.model, self.training)
+        return one[np.zeros(len(self), dtype=np.intp)]
 
-    def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
-        """Count the outcomes of some rows that their intervals cover."""
-        low, high = self.interval[rows].T
-        inside = (low <= self.y[rows]) & (self.y[rows] <= high)
-        hits = float(self.covered[rows].sum())
-        return CoverageTest(len(inside), int(inside.sum()), hits, self.coverage)
+    @cached_property
+    def risks(self) -> list[tuple[float, NDArray[np.bool_], Float64Array]]:
+        """Levels of values at risk, which rows passed, and how probable it was."""
+        values = {level: self.dist.value_at_risk(level) for level in self.var_levels}
+        return [(p, self.y > value, self.dist.sf(value)) for p, value in values.items()]
+
+    @cached_property
+    def losses(self) -> dict[str, tuple[Float64Array, Float64Array, Float64Array]]:
+        """Losses of rows, "crps" and "abs_error", as they came, means and variances."""
+        law = self.dist.law
+        came = {"crps": self.crps, "abs_error": np.abs(self.y - self.dist.median())}
+        return {
+            loss: (came[loss], means, loss_variances(law, loss, means))
+            for loss, means in expected_by_loss(law).items()
+        }
+
+    def measure(
+        self, rows: Any = slice(None), name: str = "", label: str = ""
+    ) -> GroupFigures:
+        """Test coverage, expected losses and values at risk of some rows."""
+        (low, high), y = self.interval[rows].T, self.y[rows]
+        inside, hits = (low <= y) & (y <= high), float(self.covered[rows].sum())
+        test = CoverageTest(len(y), int(inside.sum()), hits, self.coverage)
+        promises = {
+            loss: Promise.of(*(values[rows] for values in held))
+            for loss, held in self.losses.items()
+        }
+        backs = [
+            BackTest.of(passed[rows], level, float(chance[rows].mean()))
+            for level, passed, chance in self.risks
+        ]
+        p = {"coverage": test.p_value, "crps": promises["crps"].p_value}
+        p |= {str(back.level): back.kupiec for back in backs}
+        width = float(self.width[rows].mean())
+        return GroupFigures(name, label, width, test, promises, backs, p)
+
+    def measure_groups(self, groupings: Sequence[Grouping]) -> list[GroupFigures]:
+        """Test all groups together."""
+        made = [
+            self.measure(one.group == g, one.name, label)
+            for one in groupings
+            for g, label in enumerate(one.labels)
+        ]
+        for kind in made[0].p_values if made else ():
+            raised = adjust_holm([group.p_values[kind] for group in made]).tolist()
+            for group, p_value in zip(made, raised, strict=True):
+                group.p_values[kind] = p_value
+        return made
 
 
 def read_rows(

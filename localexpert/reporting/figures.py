@@ -20,7 +20,6 @@ from localexpert._validation import (
 from localexpert.data.table import take_rows
 from localexpert.data.training_rows import SeenRows
 from localexpert.data.unseen import unseen_silently
-from localexpert.distribution.answers import LOSSES
 from localexpert.distribution.predictors import (
     check_predicts,
     find_forecaster,
@@ -32,22 +31,20 @@ from localexpert.regressor.seen_rows import seen_rows
 from localexpert.reporting import pictures
 from localexpert.reporting.differences import Finding, find_all
 from localexpert.reporting.evidence import (
-    Column,
     Evidence,
     read_labels,
     read_rows,
     read_training,
 )
-from localexpert.reporting.groups import (
+from localexpert.reporting.groups import Column, Grouping, read_groups
+from localexpert.reporting.scores import (
+    BackTest,
+    Calibration,
     GroupFigures,
-    Grouping,
-    back_test,
-    choose_groupings,
-    measure_groups,
-    read_groups,
+    Scores,
+    boosted_quantiles,
+    gain_p_value,
 )
-from localexpert.reporting.scores import Scores, gain_p_value, score_boosting
-from localexpert.reporting.verdicts import BackTest, Calibration, Promise
 
 # Permutations of a feature, and of each of more features than _MANY.
 _REPEATS, _FEWER_REPEATS, _MANY = 3, 2, 60
@@ -55,6 +52,10 @@ _REPEATS, _FEWER_REPEATS, _MANY = 3, 2, 60
 _MOST_FORECASTS, _LEAST_ROWS = 60_000, 50
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_FEATURES = 15
+# Features that rows are grouped by, besides the width of the forecasts.
+_N_DEFAULT = 3
+# Training rows that are needed to fit a baseline and to tell it when to stop.
+_LEAST_TO_BOOST = 10
 # Share of rows whose outcomes are not above the value that chances are given for.
 _HIGH = 0.9
 
@@ -76,13 +77,13 @@ class ReportFigures(Evidence):
     coverage : float
     X_train : array or data frame of shape (m, p), or None
     y_train : ndarray of shape (m,) or None
+    var_levels : list of float
     seed : int
     title, target, unit, source : str
         Texts of the page. The title is never empty; the others may be.
     date : datetime.date
     seen : SeenRows
         Which of all rows that were given the model has learned from.
-    var_levels : list of float
     given_groups : list of (str, Column) or None
     odd_cells : sequence
     most_rows, verbose : int
@@ -107,7 +108,6 @@ class ReportFigures(Evidence):
     source: str
     date: datetime.date
     seen: SeenRows
-    var_levels: list[float]
     given_groups: list[tuple[str, Column]] | None
     odd_cells: Sequence[Any]
     most_rows: int
@@ -129,7 +129,12 @@ class ReportFigures(Evidence):
         y, climate = self.y, self.climatology
         scored = {"Model": self.dist} | ({"Climatology": climate} if climate else {})
         made = {name: Scores.of(y, one, self.coverage) for name, one in scored.items()}
-        return {"Climatology": None, "Boosting": score_boosting(self), **made}
+        boosting, old = None, self.y_train
+        if self.X_train is not None and old is not None and len(old) >= _LEAST_TO_BOOST:
+            how = self.coverage, self.seed
+            found = boosted_quantiles(self.X_train, old, self.X, *how)
+            boosting = Scores.of_quantiles(y, *found, self.coverage)
+        return {"Climatology": None, "Boosting": boosting, **made}
 
     @cached_property
     def gain_p(self) -> float | None:
@@ -139,29 +144,37 @@ class ReportFigures(Evidence):
         return gain_p_value(losses, self.crps)
 
     @cached_property
-    def calibration(self) -> Calibration:
-        """Tests of coverage, literal and corrected for jumps, and of PIT values."""
-        return Calibration(self.test_coverage(), self.pit)
+    def overall(self) -> GroupFigures:
+        """Coverage, expected losses and values at risk of all rows."""
+        return self.measure()
+
+    @property
+    def back_tests(self) -> list[BackTest]:
+        """Tests of the values at risk of all rows, in their order."""
+        return self.overall.back_tests
 
     @cached_property
-    def promises(self) -> dict[str, Promise]:
-        """The "crps" and "abs_error" of all rows, as expected and as they came."""
-        return {loss: Promise.of(self.y, self.dist, loss) for loss in LOSSES}
+    def calibration(self) -> Calibration:
+        """Tests of coverage, literal and corrected for jumps, and of PIT values."""
+        return Calibration(self.overall.coverage, self.pit)
 
     @cached_property
     def groupings(self) -> list[Grouping]:
-        """What rows are grouped by."""
-        return choose_groupings(self, self.given_groups, self.ranking)
+        """What rows are grouped by.
+
+        By default the width of the interval and the first features by importance that
+        take more than one value.
+        """
+        if self.given_groups is not None:
+            return [Grouping.of(*pair) for pair in self.given_groups]
+        found = [Grouping.of("width of the interval", Column(self.width, None))]
+        found += [Grouping.of(self.names[j], self.columns[j]) for j in self.ranking]
+        return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
 
     @cached_property
     def groups(self) -> list[GroupFigures]:
         """Coverage, expected losses and values at risk by group."""
-        return measure_groups(self, self.groupings, self.var_levels)
-
-    @cached_property
-    def back_tests(self) -> list[BackTest]:
-        """Tests of the values at risk of all rows, in their order."""
-        return back_test(self, self.var_levels)
+        return self.measure_groups(self.groupings)
 
     @cached_property
     def findings(self) -> list[Finding]:

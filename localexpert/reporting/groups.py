@@ -1,4 +1,4 @@
-"""Groups of rows: whether forecasts hold everywhere, and not on average only."""
+"""Columns of a table as the report tells them, and rows in groups by them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.typing import Float64Array
 from localexpert._validation import check_same_length
 from localexpert.data.table import Table
-from localexpert.reporting.evidence import (
-    MISSING,
-    Column,
-    Evidence,
-    read_columns,
-)
-from localexpert.reporting.numbers import adjust_holm, show_feature
-from localexpert.reporting.verdicts import BackTest, CoverageTest, Promise
+from localexpert.reporting.numbers import show_feature
 
+MISSING = "missing"
 # Numbers of more values than _MOST_NUMBERS are put into _N_BINS bins; of more names
 # than _MOST_NAMES the rare ones are one group.
 _MOST_NUMBERS, _N_BINS, _MOST_NAMES = 8, 5, 10
-# Features that are taken by default, besides the width of the forecasts.
-_N_DEFAULT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of one feature in n rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers, NaN where missing; or numbers of the names.
+    names : list of str or None
+        Of the values of a category.
+    """
+
+    values: Float64Array
+    names: list[str] | None
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value, shape (n,)."""
+        return np.isnan(self.values)
+
+    def take(self, rows: NDArray[np.intp]) -> Column:
+        """Return some rows."""
+        return Column(self.values[rows], self.names)
+
+    def text(self, row: int) -> str:
+        """Return the value of a row as a text."""
+        value = self.values[row]
+        if self.names is None or np.isnan(value):
+            return show_feature(value)
+        return self.names[int(value)]
+
+
+def read_columns(table: Table) -> tuple[list[str], list[Column]]:
+    """Return the names of a table's features, and their values."""
+    codes, features = table.codes, table.reader.features
+    categories = table.reader.category_codes.items()
+    values = {j: [str(value) for value in values] for j, values in categories}
+    n = features.n_columns
+    names = [str(name) for name in features.names or (f"x{j}" for j in range(n))]
+    return names, [Column(codes[:, j], values.get(j)) for j in range(n)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,86 +100,6 @@ class Grouping:
         group[missing] = len(labels)
         met, group = np.unique(group, return_inverse=True)
         return cls(name, [[*labels, MISSING][g] for g in met], group)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupFigures:
-    """What came of the forecasts of a group of rows.
-
-    Parameters
-    ----------
-    name, label : str
-        Of the grouping, and of the group in it.
-    width : float
-        Mean width of the intervals.
-    coverage : CoverageTest
-    promise : Promise
-        The CRPS, as expected and as it came.
-    back_tests : list of BackTest
-        Of the values at risk at each level.
-    p_values : dict of str to float
-        Of "coverage", "promise" and by the levels the numbers of outcomes beyond the
-        values at risk; raised by Holm's method for all groups of a report.
-    """
-
-    name: str
-    label: str
-    width: float
-    coverage: CoverageTest
-    promise: Promise
-    back_tests: list[BackTest]
-    p_values: dict[str, float]
-
-
-def choose_groupings(
-    evidence: Evidence,
-    groups: list[tuple[str, Column]] | None,
-    ranking: Sequence[int],
-) -> list[Grouping]:
-    """Return the groupings that are asked for, or some chosen ones.
-
-    Chosen are the width of the interval and the first features of `ranking` (by
-    importance) that take more than one value.
-    """
-    if groups is not None:
-        return [Grouping.of(*pair) for pair in groups]
-    found = [Grouping.of("width of the interval", Column(evidence.width, None))]
-    found += [Grouping.of(evidence.names[j], evidence.columns[j]) for j in ranking]
-    return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
-
-
-def measure_groups(
-    evidence: Evidence, groupings: Sequence[Grouping], levels: Sequence[float]
-) -> list[GroupFigures]:
-    """Test coverage, expected losses and values at risk of all groups together."""
-    made = []
-    for one in groupings:
-        for g, label in enumerate(one.labels):
-            rows = one.group == g
-            width, test = evidence.width[rows].mean(), evidence.test_coverage(rows)
-            kept = Promise.of(evidence.y[rows], evidence.dist[rows], "crps")
-            backs = back_test(evidence, levels, rows)
-            p = {"coverage": test.p_value, "promise": kept.p_value}
-            p |= {str(back.level): back.kupiec for back in backs}
-            named = one.name, label, float(width)
-            made.append(GroupFigures(*named, test, kept, backs, p))
-    for kind in made[0].p_values if made else ():
-        raised = adjust_holm([group.p_values[kind] for group in made]).tolist()
-        for group, p_value in zip(made, raised, strict=True):
-            group.p_values[kind] = p_value
-    return made
-
-
-def back_test(
-    evidence: Evidence, levels: Sequence[float], rows: Any = slice(None)
-) -> list[BackTest]:
-    """Test the values at risk of some rows, in their order."""
-    dist, y = evidence.dist[rows], evidence.y[rows]
-    found = []
-    for level in levels:
-        value = dist.value_at_risk(level)
-        found.append(BackTest.of(y > value, level, float(dist.sf(value).mean())))
-    return found
 
 
 def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:

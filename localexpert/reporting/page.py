@@ -35,8 +35,7 @@ from localexpert.reporting.numbers import (
     show_percent,
 )
 from localexpert.reporting.pictures import picture
-from localexpert.reporting.scores import gain_p_value
-from localexpert.reporting.verdicts import SIGNIFICANT, VERY_FEW
+from localexpert.reporting.scores import SIGNIFICANT, VERY_FEW, gain_p_value
 
 #: Measures of probabilities (n,) of labels (n,) by their names; less is better.
 PROBABILITY_LOSSES: dict[str, Callable[..., float]] = {

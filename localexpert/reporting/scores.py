@@ -1,24 +1,30 @@
-"""Scores of forecasts, beside those of climatology and of boosted quantiles."""
+"""What outcomes say of forecasts: scores, coverage, calibration, value at risk."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.stats import ttest_1samp
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, xlogy
+from scipy.stats import binomtest, chi2, kstest, norm, ttest_1samp
 
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
+from localexpert.distribution.answers import ExpectedMean, mean_of_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import crps_score, interval_coverage, log_score
-from localexpert.reporting.evidence import Evidence
 
-# Training rows that are needed to fit a baseline and to tell it when to stop.
-_LEAST_TO_BOOST = 10
-_MOST_ROUNDS, _PATIENCE = 500, 25
-# Share of the training rows that say when to stop.
-_HELD_OUT = 0.2
+# Below this probability of as much or more by chance, a difference is spoken of.
+SIGNIFICANT = 0.01
+# Of fewer rows tests see gross faults only.
+VERY_FEW = 30
+# Rounds of the boosted baseline, and the share of training rows that end them.
+_MOST_ROUNDS, _PATIENCE, _HELD_OUT = 500, 25, 0.2
+# Standard errors to the end of an interval of 95 %.
+_ERRORS = float(ndtri(0.975))
 
 
 @dataclass(frozen=True)
@@ -112,20 +118,18 @@ def gain_p_value(before: Float64Array | None, after: Float64Array) -> float | No
     return float(ttest_1samp(before - after, 0.0).pvalue)
 
 
-def score_boosting(evidence: Evidence) -> Scores | None:
-    """Fit LightGBM to training rows, a model for each quantile and one for the mean.
+def boosted_quantiles(
+    X_train: Any, y: Float64Array, X: Any, coverage: float, seed: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return means (n,) and quantiles (n, q) of rows by LightGBM, a model for each.
 
     A fifth of the training rows says when to stop. Quantiles that cross are sorted.
-    None where no training rows are given, or too few.
     """
-    y = evidence.y_train
-    if evidence.X_train is None or y is None or len(y) < _LEAST_TO_BOOST:
-        return None
     import lightgbm as lgb
 
-    reader = Table.of(evidence.X_train).reader
-    train, new = (reader.read(X).codes for X in (evidence.X_train, evidence.X))
-    order = np.random.default_rng(evidence.seed).permutation(len(y))
+    reader = Table.of(X_train).reader
+    train, new = (reader.read(one).codes for one in (X_train, X))
+    order = np.random.default_rng(seed).permutation(len(y))
     held, rest = np.split(order, [max(1, round(_HELD_OUT * len(y)))])
     common: dict[str, Any] = {
         "verbosity": -1,
@@ -136,10 +140,10 @@ def score_boosting(evidence: Evidence) -> Scores | None:
         "num_leaves": 15,
         "min_data_in_leaf": int(np.clip(len(y) // 20, 1, 20)),
         "min_data_in_bin": 1,
-        "seed": evidence.seed,
+        "seed": seed,
     }
     found: list[Any] = []
-    for level in (None, *levels_for(evidence.coverage)):
+    for level in (None, *levels_for(coverage)):
         loss = {} if level is None else {"objective": "quantile", "alpha": level}
         named: dict[str, Any] = {"categorical_feature": reader.categories}
         part = lgb.Dataset(train[rest], y[rest], **named)
@@ -148,5 +152,234 @@ def score_boosting(evidence: Evidence) -> Scores | None:
         how = common | loss
         booster = lgb.train(how, part, _MOST_ROUNDS, [test], callbacks=[stop])
         found.append(booster.predict(new, num_threads=1))
-    quantiles: Float64Array = np.sort(np.column_stack(found[1:]), axis=1)
-    return Scores.of_quantiles(evidence.y, found[0], quantiles, evidence.coverage)
+    return found[0], np.sort(np.column_stack(found[1:]), axis=1)
+
+
+@dataclass(frozen=True)
+class CoverageTest:
+    """How many of n outcomes lay in their intervals, and how many should.
+
+    Parameters
+    ----------
+    n : int
+    inside : int
+        Outcomes between the ends of their intervals, or on them.
+    hits : float
+        The same corrected for jumps: of a value with probability of its own, the share
+        that the interval takes. Right forecasts have `coverage` of these.
+    coverage : float
+        Nominal.
+    """
+
+    n: int
+    inside: int
+    hits: float
+    coverage: float
+
+    @property
+    def literal(self) -> float:
+        """Share of outcomes between the ends of their intervals."""
+        return self.inside / self.n
+
+    @property
+    def share(self) -> float:
+        """Share of outcomes that is covered, corrected for jumps."""
+        return self.hits / self.n
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a share at least as unlikely if forecasts were right.
+
+        Where outcomes are covered in part, the sum varies less than the binomial law
+        says (Hoeffding 1956), so the test errs on the side of silence.
+        """
+        return float(binomtest(round(self.hits), self.n, self.coverage).pvalue)
+
+    @property
+    def verdict(self) -> Literal["right", "narrow", "wide"]:
+        """What the intervals are, as far as the outcomes tell; of one, nothing."""
+        if self.n == 1 or self.p_value >= SIGNIFICANT:
+            return "right"
+        return "narrow" if self.share < self.coverage else "wide"
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Tests of the intervals and of the PIT values, in one voice.
+
+    Parameters
+    ----------
+    test : CoverageTest
+    pit : ndarray of shape (n,)
+        PIT values.
+    """
+
+    test: CoverageTest
+    pit: Float64Array
+
+    @cached_property
+    def flat_p(self) -> float:
+        """p-value of a flat histogram of PIT values (Kolmogorov-Smirnov)."""
+        return float(kstest(self.pit, "uniform").pvalue)
+
+    @cached_property
+    def moments(self) -> list[tuple[str, float]]:
+        """What PIT values lean to, and the p-value, by their first two moments.
+
+        The mean of n uniform values has variance 1 / 12n; the mean of their squared
+        distances from 1/2 has mean 1/12 and variance 1 / 180n.
+        """
+        n = len(self.pit)
+        lean = (self.pit.mean() - 0.5) * np.sqrt(12.0 * n)
+        square = np.mean((self.pit - 0.5) ** 2)
+        spread = (square - 1.0 / 12.0) * np.sqrt(180.0 * n)
+        side, width = "low" if lean > 0 else "high", "narrow" if spread > 0 else "wide"
+        tails = 2.0 * norm.sf(np.abs([lean, spread]))
+        # A word on the spread must not deny what is said of the intervals.
+        around = {"narrow": "wide", "wide": "narrow"}[width] == self.test.verdict
+        width = f"{width} around their medians" if around else width
+        return list(zip((f"too {side}", f"too {width}"), tails.tolist(), strict=True))
+
+    @cached_property
+    def faults(self) -> list[str]:
+        """What forecasts are as a whole, "too low" for instance; empty if right."""
+        if self.test.n == 1:
+            return []
+        found = [word for word, p in self.moments if p < SIGNIFICANT]
+        return found or (["not calibrated"] if self.flat_p < SIGNIFICANT else [])
+
+
+@dataclass(frozen=True)
+class BackTest:
+    """How often outcomes passed their value at risk, and whether chance explains it.
+
+    Parameters
+    ----------
+    level : float
+        Of the value at risk, .95 for instance.
+    n : int
+    passed : int
+    chance : float
+        Mean probability that forecasts gave to it: 1 - level, or less at jumps.
+    kupiec : float
+        Of as many, the p-value (Kupiec 1995, likelihood ratio).
+    independence : float
+        Of rows in their order having no effect on the next one, the p-value; 1 where
+        there is nothing to compare (Christoffersen 1998).
+    conditional : float
+        Of both together, the p-value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.reporting import BackTest
+    >>> passed = np.arange(100) % 10 == 0
+    >>> round(BackTest.of(passed, 0.95, 0.05).kupiec, 3)
+    0.042
+    """
+
+    level: float
+    n: int
+    passed: int
+    chance: float
+    kupiec: float
+    independence: float
+    conditional: float
+
+    @classmethod
+    def of(cls, passed: NDArray[np.bool_], level: float, chance: float) -> Self:
+        """Test whether outcomes passed as often as with some probability.
+
+        Parameters
+        ----------
+        passed : ndarray of bool, shape (n,)
+            Which outcomes passed their value at risk, in the order of rows.
+        level, chance : float
+            Of the value at risk, and the probability of passing it.
+
+        Returns
+        -------
+        BackTest
+        """
+        n, x = len(passed), int(passed.sum())
+        often = 2.0 * (_likelihood(n - x, x, x / n) - _likelihood(n - x, x, chance))
+        # Pairs of neighbours: by whether the first passed, and then the second.
+        first, second = passed[:-1], passed[1:]
+        pairs = [[int((first == a)[second == b].sum()) for b in (0, 1)] for a in (0, 1)]
+        (n00, n01), (n10, n11) = pairs
+        alike = _likelihood(n00 + n10, n01 + n11, _share(n00 + n10, n01 + n11))
+        apart = sum(_likelihood(no, yes, _share(no, yes)) for no, yes in pairs)
+        runs = 2.0 * (apart - alike)
+        tails = chi2.sf([often, runs, often + runs], [1, 1, 2])
+        return cls(level, n, x, chance, *map(float, np.minimum(tails, 1.0)))
+
+    @property
+    def share(self) -> float:
+        """Share of outcomes that passed."""
+        return self.passed / self.n
+
+
+def _likelihood(no: int, yes: int, p: float) -> float:
+    """Return the log-likelihood of a share."""
+    return float(xlogy(no, 1.0 - p) + xlogy(yes, p))
+
+
+def _share(no: int, yes: int) -> float:
+    return yes / (no + yes) if no + yes else 0.0
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The mean loss of some rows, as forecasts expected it and as it came.
+
+    Parameters
+    ----------
+    expected : ExpectedMean
+        With the interval that should hold 95 % of means.
+    realised : float
+    p_value : float
+        Probability of a mean at least as far off, if outcomes came from the
+        forecasts; 1 where losses are not finite or certain.
+    """
+
+    expected: ExpectedMean
+    realised: float
+    p_value: float
+
+    @classmethod
+    def of(cls, came: Float64Array, means: Float64Array, spread: Float64Array) -> Self:
+        """Return what is told of losses (n,), their expected means and variances."""
+        expected, realised = mean_of_rows(means, spread, 0.95), float(came.mean())
+        reach = expected.high - expected.mean
+        known = np.isfinite(reach) and reach > 0.0
+        away = abs(realised - expected.mean) / reach if known else 0.0
+        return cls(expected, realised, float(2.0 * ndtr(-away * _ERRORS)))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFigures:
+    """What came of the forecasts of some rows.
+
+    Parameters
+    ----------
+    name, label : str
+        Of the grouping, and of the group in it; empty of all rows.
+    width : float
+        Mean width of the intervals.
+    coverage : CoverageTest
+    promises : dict of str to Promise
+        The "crps" and "abs_error", as expected and as they came.
+    back_tests : list of BackTest
+        Of the values at risk at each level, rows in their order.
+    p_values : dict of str to float
+        Of "coverage", "crps" and by the levels the numbers of outcomes beyond the
+        values at risk; of groups raised by Holm's method for all groups of a report.
+    """
+
+    name: str
+    label: str
+    width: float
+    coverage: CoverageTest
+    promises: dict[str, Promise]
+    back_tests: list[BackTest]
+    p_values: dict[str, float]

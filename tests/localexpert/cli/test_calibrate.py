@@ -10,9 +10,10 @@ from sklearn.model_selection import StratifiedKFold
 
 import calibration
 
-NAMES = ("ox", "hen", "cat")
+# A column of foxes ends with "ox" as well.
+NAMES = ("ox", "fox", "cat")
 TWO = ["--score", "s", "--label", "y"]
-SCORES = ["--score", "p_ox,p_hen,p_cat"]
+SCORES = ["--score", "p_ox,p_fox,p_cat"]
 MANY = [*SCORES, "--label", "y", "--method", "temperature"]
 
 
@@ -38,7 +39,7 @@ def data(rng):
 @pytest.fixture
 def animals(data):
     p, y = data
-    header = ["id", "p_ox", "p_hen", "p_cat", "y"]
+    header = ["id", "p_ox", "p_fox", "p_cat", "y"]
     return [header, *([f"r{i}", *p[i], NAMES[y[i]]] for i in range(len(y)))]
 
 
@@ -105,26 +106,6 @@ def test_auto_is_the_default_and_helps(run, write, rows, tmp_path):
     assert isinstance(calibration.load(kept), calibration.AutoCalibrator)
     loss = next(line for line in lines if "log loss" in line).split()
     assert float(loss[5]) < float(loss[3])
-
-
-@pytest.mark.parametrize("scale", ["logit", "real"])
-def test_scales(run, write, rows, scale):
-    real = [rows[0], *([i, str(4 * float(s) - 2), y] for i, s, y in rows[1:])]
-    words = [*TWO, "--scale", scale, "--method", "platt"]
-    code, out, lines = run("calibrate", write(real), *words)
-    assert code == 0
-    assert len(out.splitlines()) == 301
-    (loss,) = [line for line in lines if "log loss" in line]
-    # Scores that only have an order say no probability.
-    assert ("before" in loss) == (scale == "logit")
-
-
-def test_a_german_table_stays_german(run, write, rows):
-    german = [rows[0], *([i, s.replace(".", ","), y] for i, s, y in rows[1:])]
-    words = [*TWO, "--method", "platt", "--seed", 0]
-    out = run("calibrate", write(german, delimiter=";"), *words)[1]
-    plain = run("calibrate", write(rows), *words)[1]
-    assert out == plain.replace(",", ";").replace(".", ",")
 
 
 def test_intervals_of_venn_abers(run, write, calibrated):
@@ -194,9 +175,9 @@ def test_several_classes_out_of_fold(run, write, animals, data):
     p, y = data
     code, out, lines = run("calibrate", write(animals), *MANY, "--folds", 3)
     assert code == 0
-    assert "classes: 'p_ox': 'ox', 'p_hen': 'hen', 'p_cat': 'cat'" in lines[0]
+    assert "classes: 'p_ox': 'ox', 'p_fox': 'fox', 'p_cat': 'cat'" in lines[0]
     header, answers = read_answers(out, 3)
-    assert header[5:] == ["calibrated_ox", "calibrated_hen", "calibrated_cat"]
+    assert header[5:] == ["calibrated_ox", "calibrated_fox", "calibrated_cat"]
     np.testing.assert_allclose(answers.sum(axis=1), 1.0, atol=1e-9)
     said = next(line for line in lines if "log loss" in line).split()
     assert float(said[3]) == pytest.approx(calibration.log_loss(y, whole(p)), abs=1e-5)
@@ -216,41 +197,16 @@ def test_columns_of_classes_go_by_their_names(run, refused, write, animals, tmp_
     assert code == 0
     assert calibration.load(kept).classes_.tolist() == list(NAMES)
     # The order in which columns are named means nothing.
-    for order in ("p_ox,p_hen,p_cat", "p_cat,p_ox,p_hen"):
+    for order in ("p_ox,p_fox,p_cat", "p_cat,p_ox,p_fox"):
         assert run("apply", kept, table, "--score", order) == (0, out, [])
     renamed = [["id", "u", "v", "w", "y"], *animals[1:]]
     other = write(renamed, "other.csv")
     said = refused("apply", kept, other, "--score", "u,v,w")
-    assert "must name a column for each of 'ox', 'hen', 'cat'" in said
-    for columns, classes in (("u,v,w", "ox,hen,cat"), ("w,u,v", "cat,ox,hen")):
+    assert "must name a column for each of 'ox', 'fox', 'cat'" in said
+    for columns, classes in (("u,v,w", "ox,fox,cat"), ("w,u,v", "cat,ox,fox")):
         words = ["--score", columns, "--classes", classes, "--label", "y"]
         got = run("apply", kept, other, *words)[1]
         assert got.splitlines()[1:] == out.splitlines()[1:]
-
-
-@pytest.mark.parametrize(
-    ("columns", "labels", "classes"),
-    [
-        (["%a", "%ba", "%c"], ["a", "ba", "c"], None),
-        (["first", "second", "third"], ["0", "1", "2"], "0,1,2"),
-        (["p2", "p0", "p1"], ["2", "0", "1"], None),
-        (["u", "v", "w"], ["x", "y y", "z,"], 'x,y y,"z,"'),
-    ],
-)
-def test_classes_are_found_or_named(
-    run, write, data, tmp_path, columns, labels, classes
-):
-    p, y = data
-    rows = [[*columns, "y"], *([*p[i], labels[y[i]]] for i in range(len(y)))]
-    words = ["--score", ",".join(columns), "--label", "y", "--method", "temperature"]
-    words += [] if classes is None else ["--classes", classes]
-    code, out, lines = run("calibrate", write(rows), *words, "--save", tmp_path / "c")
-    assert code == 0, lines
-    header, answers = read_answers(out, 3)
-    assert header[-3:] == [f"calibrated_{label}" for label in labels]
-    # The class that the scores call likely is: nothing is mixed up.
-    assert (answers.argmax(axis=1) == p.argmax(axis=1)).mean() > 0.95
-    assert [str(one) for one in calibration.load(tmp_path / "c").classes_] == labels
 
 
 def test_logits_and_rare_classes(run, write, animals, data):

@@ -1,7 +1,7 @@
 """evaluate, report, inspect: scores of new rows, and what is known of a model."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,6 @@ import pytest
 from calibration import AutoCalibrator, PlattCalibrator, __version__
 from localexpert import LocalExpertRegressor
 from localexpert.cli import table_model
-from localexpert.cli.scores import sum_losses
 from localexpert.metrics import crps_score, log_score
 from localexpert.storage import load, save
 from tests.localexpert.cli.conftest import QUICK, write_parts
@@ -91,7 +90,6 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
     assert one["rows"] == 236
     # In parts that do not end where files do.
     monkeypatch.setattr(table_model, "BATCH", 37)
-    monkeypatch.setattr("localexpert.cli.scores._CHUNK", 16)
     for tables in ([tmp_path / "parquet"], csv, parquet[::-1]):
         assert_alike(told(*tables), one)
 
@@ -156,7 +154,7 @@ def write_report(monkeypatch):
         calls.append((model, X, y, more))
         Path(path).write_text("<html>")
 
-    monkeypatch.setattr("localexpert.cli.report.report", stand_in)
+    monkeypatch.setattr("localexpert.cli.forecasts.write_report", stand_in)
     return calls
 
 
@@ -204,15 +202,6 @@ def test_a_page_of_parts_is_that_of_one_table(run, sold_model, new_rows, tmp_pat
     assert pages[0].replace("part0.csv", "parts") == pages[1]
 
 
-def test_weights_of_zero_do_not_count_in_sums(sold, sold_model):
-    saved = load(sold_model)
-    dist, y = saved.model.oof_distribution_[:3], sold["y"].to_numpy()[:3]
-    weights = np.array([1.0, 2.0, 0.0])
-    got = sum_losses(np.append(y[:2], 1e3), dist, saved.climatology, weights)
-    want = sum_losses(np.append(y[:2], y[1]), dist[[0, 1, 1]], saved.climatology)
-    np.testing.assert_allclose(got, want)
-
-
 # inspect
 
 
@@ -220,10 +209,9 @@ def test_a_model_of_fit(run, houses):
     code, text, lines = run("inspect", houses / "model.zip")
     assert (code, lines) == (0, [])
     saved = load(houses / "model.zip")
-    origin = saved.origin
-    for line in ("table: train.csv", "rows: 200", f"fitted: {origin.fitted}"):
+    day = f"fitted: {saved.origin['fitted']}"
+    for line in ("table: train.csv", "rows: 200", day, f"version: {__version__}"):
         assert line in text.splitlines()
-    assert f"version: {__version__}" in text
     assert "kind    3 words: flat, house, hut" in text
     assert "cv=2, frame=None, n_thresholds=3, random_state=0, strategy='shared'" in text
     assert "chosen on the way\ntarget       continuous" in text
@@ -236,7 +224,7 @@ def test_as_json(run, houses):
     kinds = {column["name"]: column["kind"] for column in told["columns"]}
     assert kinds["area"] == "number"
     assert kinds["const"] == "dropped"
-    assert told["out_of_fold"] == saved.origin.scores
+    assert told["check"] == asdict(saved.model.check_)
     assert told["chosen"] == saved.model.report_.summary()
 
 
@@ -251,8 +239,7 @@ def test_a_regressor_of_python(run, tmp_path, rng):
     assert "random_state=4" in text
     assert "features: 2" in text
     told = json.loads(run("inspect", tmp_path / "m.zip", "--json")[1])
-    want = crps_score(y, model.oof_distribution_)
-    assert told["out_of_fold"]["model"]["crps"] == pytest.approx(want)
+    assert told["check"] == asdict(model.check_)
 
 
 @pytest.mark.parametrize("kind", [PlattCalibrator, AutoCalibrator])
@@ -262,21 +249,4 @@ def test_calibrators(kind, run, tmp_path, rng):
     save(fitted, tmp_path / "c.zip")
     told = json.loads(run("inspect", tmp_path / "c.zip", "--json")[1])
     assert told["scale"] == "probability"
-    want = fitted.predict([0.05, 0.25, 0.5, 0.75, 0.95])
-    np.testing.assert_allclose(list(told["calibrated"].values()), want)
     assert f"a saved {kind.__name__}" in run("inspect", tmp_path / "c.zip")[1]
-
-
-def test_scales_without_meaning_are_not_asked(run, tmp_path):
-    fitted = PlattCalibrator(scale="real").fit([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1])
-    save(fitted, tmp_path / "c.zip")
-    told = json.loads(run("inspect", tmp_path / "c.zip", "--json")[1])
-    assert told["calibrated"] == {}
-    assert told["parameters"] == {"scale": "real"}
-
-
-def test_a_model_of_python_that_was_corrected(run, houses, tmp_path):
-    save(replace(load(houses / "model.zip"), origin=None), tmp_path / "m.zip")
-    code, text, _ = run("inspect", tmp_path / "m.zip")
-    assert code == 0
-    assert "a saved LocalExpertRegressor" in text

@@ -10,7 +10,6 @@ import pandas as pd
 
 from localexpert import fit_large, load
 from localexpert.cli.fit import _MOST_ROWS, folds_in_time
-from localexpert.metrics import crps_score
 from localexpert.regressor.seen_rows import seen_rows
 from tests.localexpert.cli.conftest import QUICK
 
@@ -26,10 +25,9 @@ def test_says_what_it_did_with_columns(run, houses, tmp_path):
     assert "localexpert: fitting 200 rows, 4 features" in lines
     assert f"localexpert: saved {tmp_path / 'm.zip'}" in lines
     assert lines[lines.index("") + 1].split() == ["price", "target,", "numbers"]
-    assert lines[-8] == "out of fold"
-    oof = load(tmp_path / "m.zip").model.oof_distribution_
-    y = pd.read_csv(houses / "train.csv")["price"].to_numpy()
-    assert lines[-6].split()[:2] == ["CRPS", f"{crps_score(y, oof):.5g}"]
+    assert lines[-7] == "out of fold"
+    check = load(tmp_path / "m.zip").model.check_
+    assert lines[-6:] == str(check).splitlines()
     assert os.listdir(tmp_path) == ["m.zip"]
 
 
@@ -76,7 +74,7 @@ def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
     saved = load(out)
     assert saved.reader.feature_names_ == ["x"]
     kept = [i for i in range(60) if i not in (4, 8)]
-    assert saved.climatology.weights.sum() == sum(i % 3 for i in kept)
+    assert saved.model.oof_weights_.tolist() == [i % 3 for i in kept]
     parts = np.array([i % 9 for i in kept])
     for train, test in saved.model.forecaster_.tasks_.folds:
         assert not set(parts[train]) & set(parts[test])
@@ -121,10 +119,10 @@ def test_several_files_are_fitted_as_one_table(fitted, sales, sold_model):
     one = load(sold_model)
     several, said = fitted(*paths)
     assert said[0] == "3 files, about 240 rows: fitted together in memory"
-    assert several.origin.table == "part0.csv and 2 more"
-    assert several.origin.scores == one.origin.scores
+    assert several.origin["table"] == "part0.csv and 2 more"
+    assert several.model.check_ == one.model.check_
     parquet, _ = fitted(os.path.dirname(sales(3, "parquet")[0][0]))
-    assert (parquet.origin.table, parquet.origin.rows) == ("parquet3", 240)
+    assert (parquet.origin["table"], parquet.origin["rows"]) == ("parquet3", 240)
 
 
 def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
@@ -139,12 +137,12 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp
     sales(2, "parquet")
     parquet, said = fitted(tmp_path / "parquet2", *words)
     assert said[0].startswith("2 files, about 240 rows, more than --max-train-rows 150")
-    assert csv.origin.rows == 240
+    assert csv.origin["rows"] == 240
     for saved, knows in ((csv, False), (parquet, True)):
         seen = seen_rows(saved.model, saved.reader.transform(frame), frame["y"])
         assert (seen.n_checked > 0) == knows
     for saved in (csv, parquet):
-        assert saved.origin.scores["model"]["crps"] < 1.5
+        assert saved.learner.check_.crps < 1.5
     test = tmp_path / "test.csv"
     frame.to_csv(test, index=False)
     one, other = (

@@ -21,7 +21,7 @@ from tests.localexpert.cli.conftest import house_rows
 def watch(run, houses, tmp_path):
     """Return a function that adds a batch to the state."""
 
-    def add(table, *options, state="state.zip"):
+    def add(table, *options, state="state.json"):
         words = ["monitor", houses / "model.zip", table, "--state", tmp_path / state]
         return run(*words, "--quiet", *options)
 
@@ -56,20 +56,20 @@ def test_an_alarm_has_an_exit_code_and_stays(watch, write, dearer, tmp_path):
 def test_a_batch_counts_once_in_any_order(watch, run, houses, write, tmp_path):
     header, *rows = house_rows(60, 5)
     first = watch(write([header, *rows]))
-    kept = (tmp_path / "state.zip").read_bytes()
+    kept = (tmp_path / "state.json").read_bytes()
     # The same rows in another file, shuffled, and written in another way.
     order = np.random.default_rng(0).permutation(60)
     again = write([header, *(rows[i] for i in order)], "again.csv", delimiter=";")
-    words = ["monitor", houses / "model.zip", again, "--state", tmp_path / "state.zip"]
+    words = ["monitor", houses / "model.zip", again, "--state", tmp_path / "state.json"]
     code, out, lines = run(*words)
     assert (code, out) == first[:2]
     assert lines[-1].endswith("as one before it: it is not counted again.")
-    assert (tmp_path / "state.zip").read_bytes() == kept
+    assert (tmp_path / "state.json").read_bytes() == kept
 
 
 def test_training_rows_are_told(run, houses, tmp_path):
     words = ["monitor", houses / "model.zip", houses / "train.csv"]
-    lines = run(*words, "--state", tmp_path / "state.zip")[2]
+    lines = run(*words, "--state", tmp_path / "state.json")[2]
     assert any("The model has learned from 200 of the 200 rows" in one for one in lines)
 
 
@@ -87,7 +87,7 @@ def recalibrated(run, houses, tmp_path):
 
 
 def test_advice_is_carried_out(watch, dearer, recalibrated, run, houses, tmp_path):
-    state = tmp_path / "state.zip"
+    state = tmp_path / "state.json"
     assert watch(dearer)[0] == 3
     advice = json.loads(watch(dearer, "--json")[1])["advice"]
     new, lines = recalibrated(dearer, "--state", state)
@@ -99,6 +99,8 @@ def test_advice_is_carried_out(watch, dearer, recalibrated, run, houses, tmp_pat
     before, after = (crps_score(y, one.predict_dist(frame)) for one in (old, new))
     assert after < before
     assert "120 rows of dearer.csv" in run("inspect", tmp_path / "new.zip")[1]
+    told = run("evaluate", tmp_path / "new.zip", dearer, "--json")[1]
+    assert json.loads(told)["model"]["crps"] == pytest.approx(after)
     # It is another model, and needs another state.
     words = ["monitor", tmp_path / "new.zip", dearer, "--state"]
     assert run(*words, state)[0] == 2
@@ -155,7 +157,7 @@ def test_rows_that_were_learned_from_correct_nothing(
 
 def test_nothing_to_do_is_said(watch, write, refused, houses, dearer, tmp_path):
     watch(write(house_rows(120, 5)))
-    state = ["--state", tmp_path / "state.zip", "--out", tmp_path / "n.zip"]
+    state = ["--state", tmp_path / "state.json", "--out", tmp_path / "n.zip"]
     said = refused("recalibrate", houses / "model.zip", dearer, *state)
     assert said.startswith("there is no alarm, so nothing is to be done")
     save(replace(load(houses / "model.zip"), origin=None), tmp_path / "other.zip")
@@ -169,7 +171,7 @@ def test_what_does_not_fit_leaves_the_state_as_it_was(
     watch, write, refused, houses, tmp_path
 ):
     watch(write(house_rows(60, 5)))
-    kept = (tmp_path / "state.zip").read_bytes()
+    kept = (tmp_path / "state.json").read_bytes()
     header, *rows = house_rows(60, 6)
     table = write([header, *rows], "sound.csv")
     words = write([header, *([*row[:-1], "dear"] for row in rows)], "words.csv")
@@ -179,15 +181,15 @@ def test_what_does_not_fit_leaves_the_state_as_it_was(
         ([table, "--alpha", ".1"], "--alpha differs from that of --state"),
         ([table, "--thresholds", "5"], "--thresholds differs from that of --state"),
     ):
-        assert message in refused(*start, *more, "--state", tmp_path / "state.zip")
-        assert (tmp_path / "state.zip").read_bytes() == kept
+        assert message in refused(*start, *more, "--state", tmp_path / "state.json")
+        assert (tmp_path / "state.json").read_bytes() == kept
 
 
 def test_a_first_batch_that_is_too_small_makes_no_state(watch, write, tmp_path):
     table = write(house_rows(20, 5))
     code, _, _ = watch(table)
     assert code == 2
-    assert not os.path.exists(tmp_path / "state.zip")
+    assert not os.path.exists(tmp_path / "state.json")
     assert watch(table, "--tolerance", "0.1")[0] == 0
 
 
@@ -230,7 +232,7 @@ def watch_scores(run, calibrator, tmp_path):
     """Return a function that adds a batch to the state."""
 
     def add(table, *options, of=calibrator):
-        words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.zip"]
+        words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
         return run("monitor", of, table, *words, "--quiet", *options)
 
     return add
@@ -269,10 +271,11 @@ def test_a_batch_of_one_class_counts(watch_scores, batch, tmp_path):
     rows = draw(200, 5)
     first, one = batch(rows), batch(rows.assign(y="well"), "one.csv")
     assert watch_scores(one)[0] == 2
-    assert not (tmp_path / "state.zip").exists()
+    assert not (tmp_path / "state.json").exists()
     assert watch_scores(one, "--positive", "sick")[0] in (0, 3)
     assert watch_scores(first)[0] in (0, 3)
-    assert load(tmp_path / "state.zip").labels == ("well", "sick")
+    state = json.loads((tmp_path / "state.json").read_text())
+    assert state["labels"] == ["well", "sick"]
     code, _, lines = watch_scores(first, "--positive", "well")
     assert code == 2
     assert "--positive differs from that of --state, 'sick'" in lines[-1]
@@ -284,9 +287,10 @@ def test_a_batch_of_one_class_counts(watch_scores, batch, tmp_path):
 def test_rows_without_a_label_are_left_out(run, batch, calibrator, tmp_path):
     rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(float))
     rows.loc[[3, 50], "y"] = np.nan
-    words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.zip"]
+    words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
     code, out, lines = run("monitor", calibrator, batch(rows, "b.parquet"), *words)
     assert code == 0
     assert "localexpert: warning: left out 2 rows without a label 'y'" in lines
     assert out.startswith("198 rows in 1 batch: no alarm")
-    assert load(tmp_path / "state.zip").labels == ("0", "1")
+    state = json.loads((tmp_path / "state.json").read_text())
+    assert state["labels"] == ["0", "1"]

@@ -35,6 +35,10 @@ fit none.csv | cannot read 'none.csv': No such file
 fit good.csv --weight v | good.csv has no weight 'v'
 fit good.csv --group v | good.csv has no group 'v'
 fit good.csv --drop x,v | good.csv has no column to drop 'v'
+fit good.csv --weight zeros | no weight 'zeros' (did you mean 'zero'?); its columns are
+fit good.csv --categories z | has no column of categories 'z'
+fit good.csv --categories y | --categories must name columns to learn from, got 'y'
+fit good.csv --drop x,kind,neg,zero,gap,some | has no column to learn 'y' from
 fit good.csv --drop y | target 'y' cannot be weight, group or dropped as well
 fit good.csv --weight neg | weight 'neg' must hold numbers from 0 on, got '-1' in line 2
 fit good.csv --weight zero | weight 'zero' must not be 0 in every row
@@ -90,7 +94,7 @@ calibrate scores.csv --label z | has no label 'z'
 calibrate scores.csv --label id | must hold two different values, got 40: '0', '1', '10'
 calibrate scores.csv --label one | holds 'a' alone: say by --positive which class
 calibrate scores.csv --positive 2 | --positive must be one of '0', '1', got '2'
-calibrate scores.csv --method best | invalid choice
+calibrate scores.csv --method best | --method: must be one of abb, auto,
 calibrate scores.csv --method matrix | --method matrix is of several classes: --score
 calibrate scores.csv --classes 0,1 | --classes says nothing of one column of --score
 calibrate scores.csv --new none.csv | cannot read 'none.csv'
@@ -121,7 +125,7 @@ apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c
 apply three.zip scores.csv --score s_0,s_1,s | must name a column for each of 'a', 'b'
 apply three.zip scores.csv --score s_0,s_1,s --classes a,b,d | or --classes name the lab
 recalibrate model.zip train.csv | the model has learned from all of these rows: give
-recalibrate model.zip new.csv --state model.zip | holds a TableModel, not a state of
+recalibrate model.zip new.csv --state model.zip | is no sound state of `localexpert mo
 recalibrate model.zip new.csv --out new.csv | is the same file as
 monitor model.zip new.csv --state - | --state must be a file
 monitor model.zip new.csv --state model.zip | is the same file as

@@ -15,9 +15,13 @@ from localexpert import (
 )
 from localexpert.data.table_summary import ColumnSummary
 from localexpert.reporting.differences import measure_feature
-from localexpert.reporting.evidence import Column, Training, recall_training
-from localexpert.reporting.groups import Grouping
-from localexpert.reporting.verdicts import SIGNIFICANT
+from localexpert.reporting.evidence import (
+    Training,
+    climatology_of,
+    recall_training,
+)
+from localexpert.reporting.groups import Column, Grouping
+from localexpert.reporting.scores import SIGNIFICANT
 from tests.forecasts import normal, of_values
 
 
@@ -238,9 +242,9 @@ class TestGroupings:
 class TestTraining:
     def test_the_range_leaves_room_for_rounding_and_no_more(self):
         y = np.array([-1e6, 3.0, 1e6])
-        low, high = Training(y, np.ones(3), None).range
+        low, high = Training(y, np.ones(3), None, False).range
         assert low < -1e6 < 1e6 < high < 1e6 + 0.01
-        low, high = Training(y, np.array([1.0, 1.0, 0.0]), None).range
+        low, high = Training(y, np.array([1.0, 1.0, 0.0]), None, False).range
         assert high == pytest.approx(3.0, abs=0.01)
 
     def test_wrappers_are_looked_into(self, fast, rng):
@@ -257,6 +261,27 @@ class TestTraining:
         found = figures(logs.fit(X, y), X, y)
         assert found.training is None
         assert found.dist.law.support[0] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["smooth", "discrete", "mixed"])
+def test_climatology_is_the_targets_own_law_in_the_cells_of_the_model(kind, fast, rng):
+    X, weight = rng.normal(size=(400, 1)), rng.integers(3, size=400).astype(float)
+    y = np.exp(X[:, 0] + 0.3 * rng.normal(size=400))
+    y = np.floor(np.minimum(y, 3.0)) if kind == "discrete" else y
+    y = np.where(X[:, 0] > 0.8, 0.0, y) if kind == "mixed" else y
+    model = fast().fit(X, y, sample_weight=weight)
+    climate = climatology_of(model)
+    held = np.repeat(y, weight.astype(int))
+    losses = np.abs(held[:, None] - y).mean(axis=0)
+    losses -= 0.5 * np.abs(held[:, None] - held).mean()
+    exact = kind == "discrete"
+    assert climate.crps(y).mean() == pytest.approx(losses.mean(), rel=1e-2)
+    assert climate.law.is_discrete == exact
+    if kind != "smooth":
+        share, cell = (held == 0.0).mean(), 1.0
+        if not exact:
+            cell = model.forecaster_.oof_law_.widths[0]
+        assert np.exp(climate.logpdf(0.0)) == pytest.approx(share / cell, rel=1e-2)
 
 
 def test_true_counts_are_seldom_blamed_and_wrong_ones_are(rng):

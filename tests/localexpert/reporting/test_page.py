@@ -202,14 +202,6 @@ class TestNumbers:
         assert other == pytest.approx(1.0 - ours / boosting)
         assert rows[0][4:] == [DASH, DASH]
 
-    def test_climatology_is_the_training_targets_own_distribution(self, page, houses):
-        # Of a sample, the CRPS is E|Y - y| - E|Y - Y'| / 2; the smooth law is near it.
-        y, old = houses.y, houses.y_train
-        sample = np.abs(old[:, None] - y).mean(axis=0)
-        sample -= 0.5 * np.abs(old[:, None] - old).mean()
-        told = page.column(SCORES, "Climatology")
-        assert told["CRPS"] == pytest.approx(sample.mean(), rel=0.01)
-
     def test_groups_and_values_at_risk_are_counted(self, page, houses):
         dist, y = houses.model.predict_dist(houses.X), houses.y
         low, high = dist.interval(0.9).T

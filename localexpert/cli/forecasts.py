@@ -1,0 +1,338 @@
+"""`predict`, `evaluate`, `report` and `inspect`: what a fitted model says of tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from calibration.typing import Float64Array
+from localexpert.cli.output import (
+    check_file,
+    check_table,
+    note,
+    warn,
+    write_out,
+    write_table,
+)
+from localexpert.cli.table_model import (
+    Known,
+    TableModel,
+    beside,
+    load_object,
+    load_table_model,
+    read_features,
+    read_known,
+    read_whole,
+)
+from localexpert.data.training_rows import SeenRows
+from localexpert.distribution.answers import (
+    expected_by_loss,
+    loss_variances,
+    mean_of_sums,
+)
+from localexpert.distribution.frame import Questions
+from localexpert.distribution.predictive import PredictiveDistribution, concatenate
+from localexpert.reading.files import STDIN, Frame, find_tables, name_input, name_tables
+from localexpert.reading.messages import count, load_pandas, refuse, refusing
+from localexpert.reading.reader import find_gaps, read_words
+from localexpert.regressor.seen_rows import seen_rows
+from localexpert.reporting import report as write_report
+from localexpert.reporting.evidence import climatology_of
+from localexpert.reporting.groups import MISSING
+
+#: A table as it was read, and its forecasts.
+Part: TypeAlias = tuple[Frame, PredictiveDistribution]
+
+# Labels of scores in print, by their names in JSON.
+_LABELS = {
+    "crps": "CRPS",
+    "log_score": "log score",
+    "coverage_50": "coverage of 50 %",
+    "coverage_90": "coverage of 90 %",
+    "rmse": "RMSE",
+    "mae": "MAE",
+}
+
+
+# predict
+
+
+def predict(options: Any) -> None:
+    """Load the model, read the tables part by part, write their forecasts."""
+    paths = find_tables(options.table)
+    check_table(options.out, [options.model, *options.table, *paths])
+    if options.total is not None and options.keep:
+        refuse("--keep copies columns of rows, and --total has sums of them: say one")
+    model = load_table_model(options.model)
+    clash = sorted(set(options.keep) & set(_ask(options, None)))
+    if clash:
+        refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
+    named = dict.fromkeys(options.keep, "column to keep")
+    if options.total is not None:
+        named[options.total] = "column to sum by"
+    parts = (
+        (frame, model.model.predict_dist(features))
+        for frame, features in read_features(options, model, paths, named)
+    )
+    lay_out = _tell_rows if options.total is None else _tell_totals
+    write_table(options, "forecast", lay_out(options, parts))
+
+
+def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[Frame]:
+    """Yield the forecasts of each part, beside the columns that are kept."""
+    for frame, dist in parts:
+        yield beside(frame[list(options.keep)], _ask(options, dist))
+
+
+def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[Frame]:
+    """Yield a row for each group: its name, its number of rows, the law of its sum."""
+    found: list[Any] = []
+    dists: list[PredictiveDistribution] = []
+    frame: Frame = None
+    for frame, dist in parts:
+        found.append(read_words(frame, options.total, "column to sum by"))
+        dists.append(dist)
+    groups = np.concatenate(found).astype(str)
+    names, counts = np.unique(groups, return_counts=True)
+    sums = concatenate(dists).total(groups=groups)
+    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
+    table = load_pandas().DataFrame(told)
+    table.attrs = frame.attrs
+    yield table
+
+
+def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
+    """Return the columns of answers, or None for each as long as nobody is asked."""
+    risks = options.var or options.es
+    asked = {
+        "quantiles": sorted(set(options.quantiles)) or (() if risks else None),
+        "interval": options.interval,
+        "exceed": options.exceed or None,
+    }
+    questions = Questions.of(**asked)
+    told: dict[str, Any] = dict.fromkeys(questions.names)
+    if dist is not None:
+        told = questions.answers(dist)
+    for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
+        for level in sorted(set(getattr(options, name))):
+            answer = dist and getattr(dist, method)(level, options.tail)
+            told[f"{name}_{level:.10g}"] = answer
+    return told
+
+
+# evaluate
+
+
+def evaluate(options: Any) -> None:
+    """Load the model, read the tables part by part, print the scores of both."""
+    paths = find_tables(options.table)
+    model = load_table_model(options.model)
+    climate = climatology_of(model.learner)
+    # Of new rows, and of those that were learned from.
+    sums: list[Any] = [0.0, 0.0]
+    answers = []
+    for _, features, y in read_known(options, model, paths):
+        answers.append(seen_rows(model.model, features, y))
+        losses = _losses(y, model.model.predict_dist(features), climate)
+        learned = answers[-1].learned
+        learned = np.zeros(len(y), dtype=bool) if learned is None else learned
+        for k in (0, 1):
+            sums[k] += losses[:, learned == k].sum(axis=1)
+    seen, n_new = SeenRows.join(answers), int(sums[0][0])
+    k, n_rows = (0, n_new) if n_new else (1, seen.n)
+    if k or (seen.found and n_new == seen.n):
+        warn(f"{seen} Scores are too good: new rows tell the truth")
+    told, own = _name_means(sums[k])
+    if options.json:
+        facts = {"rows": n_rows, "training_rows": str(seen), **told, "expected": own}
+        write_out(f"{json.dumps(without_infinities(facts))}\n")
+        return
+    named = options.table
+    name = name_tables(named) if named[1:] else name_input(named[0])
+    new = count(n_rows, "new row" if n_rows < seen.n else "row")
+    promised = load_pandas().DataFrame(own).T.rename(index="expected {}".format)
+    tables = f"{_lay_out(told)}\n\n{_lay_out(promised)}"
+    write_out(f"{new} of {name}\n{seen}\n\n{tables}\n")
+
+
+def _losses(
+    y: Float64Array, dist: PredictiveDistribution, climate: PredictiveDistribution
+) -> Float64Array:
+    """Return of each row a one, its losses by two forecasts, and what one expects.
+
+    Shape (17, n), so that scores of a table are sums of its parts.
+    """
+    rows = [np.ones(len(y))]
+    for one in (dist, climate):
+        rows += [one.crps(y), -one.logpdf(y), one.covered(y, 0.5), one.covered(y, 0.9)]
+        rows += [(y - one.mean()) ** 2, np.abs(y - one.median())]
+    for loss, means in expected_by_loss(dist.law).items():
+        rows += [means, loss_variances(dist.law, loss, means)]
+    return np.stack(rows)
+
+
+def _name_means(sums: Float64Array) -> Any:
+    """Return the scores of all rows that were summed, and the expected ones."""
+    n, size = sums[0], len(_LABELS)
+    told = {}
+    for k, who in enumerate(("model", "climatology")):
+        means = (sums[1 + k * size :][:size] / n).tolist()
+        told[who] = dict(zip(_LABELS, means, strict=True))
+        told[who]["rmse"] = math.sqrt(told[who]["rmse"])
+    pairs = np.reshape(sums[1 + 2 * size :], (-1, 2)).tolist()
+    own = [mean_of_sums(mean, spread, round(n), 0.95) for mean, spread in pairs]
+    names = ("mean", "low", "high")
+    return told, {
+        loss: {name: getattr(one, name) for name in names}
+        for loss, one in zip(("crps", "mae"), own, strict=True)
+    }
+
+
+def _lay_out(table: Any) -> str:
+    """Return scores as a table for people, a line for each."""
+    frame = load_pandas().DataFrame(table).rename(index=_LABELS)
+    return str(frame.to_string(float_format="{:.5g}".format))
+
+
+def without_infinities(tree: Any) -> Any:
+    """Return nested figures as JSON can hold them: None is not finite."""
+    if isinstance(tree, Mapping):
+        return {str(name): without_infinities(value) for name, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [without_infinities(value) for value in tree]
+    return None if isinstance(tree, float) and not math.isfinite(tree) else tree
+
+
+# report
+
+
+def report(options: Any) -> None:
+    """Load the model, read the tables, write the report."""
+    train = [] if options.train is None else [options.train]
+    if STDIN in options.table and STDIN in train:
+        refuse("standard input can be one table only: give a file after --train")
+    paths, learned = find_tables(options.table), find_tables(train)
+    given = [options.model, *options.table, *train, *paths, *learned]
+    check_file(options.out, "--out", given)
+    model = load_table_model(options.model)
+    named = [*options.groups, *([options.id] if options.id else [])]
+    (frame, features, y), n = _draw(options, model, paths, named)
+    source = name_tables(options.table)
+    if len(y) < n:
+        source += f" (drawn from {n:,})"
+    more: dict[str, Any] = {}
+    if learned:
+        options.target = model.target
+        (_, more["X_train"], more["y_train"]), _ = _draw(options, model, learned)
+    if options.groups:
+        more["groups"] = {
+            name: _group(model, frame, features, name) for name in options.groups
+        }
+    if options.id is not None:
+        more["row_names"] = frame[options.id].astype(str)
+    with refusing(f"cannot write --out {options.out!r}", OSError):
+        write_report(
+            model.model,
+            features,
+            y,
+            options.out,
+            coverage=options.coverage,
+            title=options.title,
+            target_name=model.target,
+            unit=options.unit,
+            source=source,
+            pdf_friendly=options.pdf_friendly,
+            odd_cells=model.reader.odd_cells_,
+            var_levels=sorted(set(options.var)),
+            verbose=options.verbose,
+            **more,
+        )
+    note(f"wrote {options.out}")
+
+
+def _draw(
+    options: Any, model: TableModel, paths: list[str], kept: Collection[str] = ()
+) -> tuple[Known, int]:
+    """Return rows of files, some of them if there are more than a page takes."""
+    frame, features, y = read_whole(options, model, paths, kept)
+    n, most = len(y), options.max_rows
+    if n > most:
+        note(f"drew {most} (--max-rows) of {n} rows of {name_tables(paths)}")
+        rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+        frame, features, y = frame.iloc[rows], features.iloc[rows], y[rows]
+    return (frame, features, y), n
+
+
+def _group(model: TableModel, frame: Any, features: Any, name: str) -> Any:
+    """Return a feature as the model reads it, or any other column as texts."""
+    if name in features and features[name].dtype.kind in "biuf":
+        return features[name]
+    gaps = find_gaps(frame, name, "group", model.reader.missing)
+    return np.where(gaps, MISSING, frame[name].astype(str).str.strip())
+
+
+# inspect
+
+
+def inspect(options: Any) -> None:
+    """Load the model and print what is known of it."""
+    thing = load_object(options.model)
+    told: dict[str, Any] = {"type": type(thing).__name__}
+    tables, model = {}, thing
+    if isinstance(thing, TableModel):
+        model = thing.learner
+        told |= {"target": thing.target, **thing.origin}
+        told["columns"] = [asdict(rule) for rule in thing.reader.rules_]
+        told["others"] = list(thing.reader.others)
+        tables["columns"] = thing.reader.lay_out()
+    else:
+        names = getattr(thing, "feature_names_in_", None)
+        known = getattr(thing, "n_features_in_", None)
+        told["features"] = known if names is None else [str(name) for name in names]
+    told["parameters"] = _parameters(model)
+    told["scale"] = getattr(thing, "scale", None)
+    if (check := getattr(model, "check_", None)) is not None:
+        told["check"], tables["check"] = asdict(check), f"out of fold\n{check}"
+    if (chosen := getattr(model, "report_", None)) is not None:
+        tables["chosen"] = f"chosen on the way\n{chosen}"
+        if hasattr(chosen, "summary"):
+            told["chosen"] = chosen.summary()
+    if options.json:
+        write_out(f"{json.dumps(without_infinities(told), default=str)}\n")
+        return
+    lines = [f"{options.model}: a saved {told.pop('type')}"]
+    lines += [
+        f"{name}: {_show(value)}"
+        for name, value in told.items()
+        if value and name not in tables
+    ]
+    write_out("\n".join([*lines, *(f"\n{text}" for text in tables.values()), ""]))
+
+
+def _parameters(thing: Any) -> dict[str, Any]:
+    """Return the parameters that are not as they are by default."""
+    if not isinstance(thing, BaseEstimator):
+        return {}
+    told = thing.get_params(deep=False)
+    try:
+        usual = type(thing)().get_params(deep=False)
+    except TypeError:  # of ensembles, say, members must be given
+        usual = {}
+    return {
+        name: value
+        for name, value in told.items()
+        if name != "verbose" and repr(value) != repr(usual.get(name, told))
+    }
+
+
+def _show(value: Any) -> str:
+    """Return a value as text, of several a list."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one!r:.60}" for name, one in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
