@@ -17,6 +17,7 @@ from calibration._validation import (
     check_choice,
     check_in_unit,
     check_vector,
+    refuse,
     warn_of_light,
 )
 from calibration.exceptions import CalibrationWarning
@@ -115,8 +116,7 @@ class SummaryEstimator(ScaledEstimator):
         self
         """
         if not isinstance(summary, ScoreSummary):
-            msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
-            raise TypeError(msg)
+            refuse("summary", "be a ScoreSummary", type(summary).__name__, TypeError)
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
         # Nothing of an earlier fit may pass for a part of this one.

@@ -15,7 +15,7 @@ from calibration._kernels.logistic import (
     fit_logistic,
     logistic_objective,
 )
-from calibration._validation import check_integer, check_vector
+from calibration._validation import check_integer, check_vector, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
@@ -113,11 +113,8 @@ def _unit_of(scores: Float64Array) -> float:
     unit = float(2.0 ** (np.frexp(size)[1] - 1)) if is_extreme else 1.0
     if len(sizes) and sizes[-1] / _LARGEST > unit:
         far = scores[np.argmax(np.abs(scores))]
-        msg = (
-            f"`scores` must lie within {_LARGEST:g} times their median size, "
-            f"{size:g}, got {far:g}."
-        )
-        raise ValueError(msg)
+        rule = f"lie within {_LARGEST:g} times their median size, {size:g}"
+        refuse("scores", rule, f"{far:g}")
     return unit
 
 

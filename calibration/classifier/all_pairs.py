@@ -14,7 +14,12 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_n_jobs, check_optional_seed, told_of_light
+from calibration._validation import (
+    check_n_jobs,
+    check_optional_seed,
+    refuse,
+    told_of_light,
+)
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
@@ -137,11 +142,8 @@ class AllPairsClassifier(ClassifierAround):
         check_n_jobs(self.n_jobs)
         check_optional_seed(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
-            msg = (
-                "`estimator` must be a classifier that can be trained on each pair of "
-                f"classes, got {self.estimator!r}."
-            )
-            raise TypeError(msg)
+            rule = "be a classifier that can be trained on each pair of classes"
+            refuse("estimator", rule, f"{self.estimator!r}", TypeError)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         resolve_binary(self.calibrator, response)

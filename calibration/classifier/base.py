@@ -26,6 +26,7 @@ from calibration._validation import (
     count_rows,
     find_no_number,
     is_gap,
+    refuse,
     warn_of_light,
 )
 from calibration.classifier.folds import check_table_rows
@@ -124,21 +125,18 @@ def read_labels(y: ArrayLike) -> NDArray[Any]:
     """Return labels as a vector without gaps, objects that are numbers as numbers."""
     if count_rows(y) < 0:
         # The last words are those that scikit-learn's checks look for.
-        msg = f"`y` must be labels of shape (n,), got {y!r}: y should be a 1d array."
-        raise ValueError(msg)
+        refuse("y", "be labels of shape (n,)", f"{y!r}: y should be a 1d array")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "OMm":
         return labels
     cells = labels.tolist()
     gaps = [i for i, cell in enumerate(cells) if is_gap(cell)]
     if gaps:
-        msg = f"`y` must have no gaps, got {labels[gaps[0]]} at position {gaps[0]}."
-        raise ValueError(msg)
+        refuse("y", "have no gaps", f"{labels[gaps[0]]} at position {gaps[0]}")
     try:
         sorted(set(cells))
     except TypeError as error:
-        msg = f"`y` must hold labels of one kind, got {error}."
-        raise TypeError(msg) from error
+        refuse("y", "hold labels of one kind", error, TypeError, cause=error)
     if labels.dtype.kind == "O" and find_no_number(labels) is None:
         # scikit-learn knows no objects but texts.
         numbers = np.array(cells)
@@ -151,8 +149,7 @@ def check_many_classes(y: NDArray[Any]) -> NDArray[Any]:
     classes = _distinct_labels(y)
     if len(classes) < 2:
         held = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no row"
-        msg = f"`y` must hold two classes or more, got {held}."
-        raise ValueError(msg)
+        refuse("y", "hold two classes or more", held)
     return classes
 
 
@@ -165,18 +162,11 @@ def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
         return check_many_classes(y)
     known: NDArray[Any] = np.sort(estimator.classes_)
     if len(known) < 2:
-        msg = (
-            "`estimator` must have been fitted on two classes or more, "
-            f"got {known.tolist()}."
-        )
-        raise ValueError(msg)
+        refuse("estimator", "have been fitted on two classes or more", known.tolist())
     strange = np.setdiff1d(_distinct_labels(y), known).tolist()
     if strange:
-        msg = (
-            f"`y` must hold the classes that `estimator` was fitted on, "
-            f"{known.tolist()}, got {strange[0]!r}."
-        )
-        raise ValueError(msg)
+        rule = f"hold the classes that `estimator` was fitted on, {known.tolist()}"
+        refuse("y", rule, f"{strange[0]!r}")
     return known
 
 

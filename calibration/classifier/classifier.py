@@ -13,7 +13,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_flag, check_n_jobs, told_of_light
+from calibration._validation import check_flag, check_n_jobs, refuse, told_of_light
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
@@ -312,18 +312,15 @@ class CalibratedClassifier(ClassifierAround):
         check_table_rows(X)
         estimator, calibrator = self.calibrated_pairs_[0]
         if not hasattr(calibrator, "predict_interval"):
-            msg = (
-                "`calibrator` must have intervals, as IsotonicCalibrator and "
-                f"VennAbersCalibrator have for two classes, got {calibrator!r}."
+            rule = (
+                "have intervals, as IsotonicCalibrator and VennAbersCalibrator have "
+                "for two classes"
             )
-            raise TypeError(msg)
+            refuse("calibrator", rule, f"{calibrator!r}", TypeError)
         if len(self.calibrated_pairs_) > 1:
             # The mean of intervals holds nothing with a known probability.
-            msg = (
-                "`ensemble` must be False for intervals, which are of one calibrator, "
-                f"got {len(self.calibrated_pairs_)} of them."
-            )
-            raise ValueError(msg)
+            rule = "be False for intervals, which are of one calibrator"
+            refuse("ensemble", rule, f"{len(self.calibrated_pairs_)} of them")
         scores = self._reader()(estimator, X)
         return np.asarray(calibrator.predict_interval(scores, **options))
 

@@ -24,6 +24,7 @@ from calibration._validation import (
     check_same_length,
     count_rows,
     is_gap,
+    refuse,
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
@@ -76,8 +77,7 @@ def choose_splitter(
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             cv = _check_pairs(cv)
             if groups is not None:
-                msg = "`groups` must be None where `cv` gives the folds, got both."
-                raise ValueError(msg)
+                refuse("groups", "be None where `cv` gives the folds", "both")
         return check_cv(cv, y, classifier=True)
     n_folds = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
     counts = [_count(y == label, groups) for label in classes]
@@ -85,18 +85,12 @@ def choose_splitter(
     rarest = classes.tolist()[counts.index(least)]
     units = "rows" if groups is None else "groups"
     if least < 2:
-        msg = (
-            f"`y` must hold at least two {units} of each class to be split in folds, "
-            f"got one {units[:-1]} of class {rarest!r}."
-        )
-        raise ValueError(msg)
+        rule = f"hold at least two {units} of each class to be split in folds"
+        refuse("y", rule, f"one {units[:-1]} of class {rarest!r}")
     if least < n_folds and cv is not None:
         which = "rarer" if len(classes) == 2 else "rarest"
-        msg = (
-            f"`cv` must not be greater than the number of {units} of the {which} "
-            f"class, got {n_folds} folds for {least} {units} of class {rarest!r}."
-        )
-        raise ValueError(msg)
+        rule = f"not be greater than the number of {units} of the {which} class"
+        refuse("cv", rule, f"{n_folds} folds for {least} {units} of class {rarest!r}")
     if least < n_folds:
         msg = (
             f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
@@ -117,16 +111,14 @@ def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
     if groups is None:
         return None
     if count_rows(groups) < 0 or np.ndim(groups) != 1:
-        msg = f"`groups` must be of shape (n,), got {reprlib.repr(groups)}."
-        raise ValueError(msg)
+        refuse("groups", "be of shape (n,)", reprlib.repr(groups))
     found = np.asarray(groups)
     check_same_length(n, "`y`", len(found), "groups")
     cells = found.tolist() if found.dtype.kind in "OfMm" else []
     gaps = [place for place, cell in enumerate(cells) if is_gap(cell)]
     if gaps:
         place = gaps[0]
-        msg = f"`groups` must have no gaps, got {found[place]} at position {place}."
-        raise ValueError(msg)
+        refuse("groups", "have no gaps", f"{found[place]} at position {place}")
     return found
 
 
@@ -135,11 +127,8 @@ def _check_pairs(cv: Iterable[Any]) -> list[Any]:
     folds = list(cv)
     for number, fold in enumerate(folds):
         if not hasattr(fold, "__len__") or len(fold) != 2:
-            msg = (
-                "`cv` must be a number, a splitter or pairs (train, test), "
-                f"got {fold!r} as fold {number}."
-            )
-            raise TypeError(msg)
+            rule = "be a number, a splitter or pairs (train, test)"
+            refuse("cv", rule, f"{fold!r} as fold {number}", TypeError)
     return folds
 
 
@@ -157,11 +146,9 @@ def split_rows(
         if len(held) < len(classes):
             raise ValueError(_tell_missing(number, held, classes))
         if len(test) == 0:
-            msg = f"`cv` must leave no test part empty, got fold {number} without rows."
-            raise ValueError(msg)
+            refuse("cv", "leave no test part empty", f"fold {number} without rows")
     if not folds:
-        msg = "`cv` must yield at least one fold, got none."
-        raise ValueError(msg)
+        refuse("cv", "yield at least one fold", "none")
     return folds
 
 
@@ -171,11 +158,8 @@ def refuse_repeats(folds: list[Fold], n: int, where: str = "") -> None:
     for _, test in folds:
         np.add.at(counts, test, 1)
     if counts.max() > 1:
-        msg = (
-            f"`cv` must put no row in several test parts{where}, "
-            f"got row {np.argmax(counts)} in {counts.max()} of them."
-        )
-        raise ValueError(msg)
+        rule = f"put no row in several test parts{where}"
+        refuse("cv", rule, f"row {np.argmax(counts)} in {counts.max()} of them")
 
 
 def _tell_missing(number: int, held: NDArray[Any], classes: NDArray[Any]) -> str:
@@ -242,16 +226,12 @@ def check_table_rows(X: Any, n: int | None = None) -> None:
     """Refuse what is no table, one without rows, and one not as long as `y`."""
     found = count_rows(X)
     if found < 0:
-        msg = (
-            "`X` must be an array, a sparse array or a data frame of shape "
-            f"(n, n_features), got {reprlib.repr(X)}."
-        )
-        raise TypeError(msg)
+        rule = "be an array, a sparse array or a data frame of shape (n, n_features)"
+        refuse("X", rule, reprlib.repr(X), TypeError)
     if n is not None:
         check_same_length(n, "`y`", found, "X")
     elif found == 0:
-        msg = "`X` must have at least one row, got none."
-        raise ValueError(msg)
+        refuse("X", "have at least one row", "none")
 
 
 def take_rows(table: Any, rows: Rows) -> Any:
@@ -271,6 +251,6 @@ def number_rows(part: Any, n: int) -> Rows:
     try:
         rows: Rows = np.arange(n)[index]
     except IndexError as error:
-        msg = f"`cv` must yield row numbers or masks of {n} rows, got {part!r}."
-        raise ValueError(msg) from error
+        rule = f"yield row numbers or masks of {n} rows"
+        refuse("cv", rule, f"{part!r}", cause=error)
     return rows

@@ -16,6 +16,7 @@ from calibration._validation import (
     check_rows,
     check_table,
     check_vector,
+    refuse,
 )
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator
@@ -40,19 +41,13 @@ def choose_response(estimator: Any, response: Any) -> Response:
     check_choice(response, "response", ("auto", *RESPONSES))
     found: list[Response] = [name for name in RESPONSES if hasattr(estimator, name)]
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not found:
-        msg = (
-            "`estimator` must be a classifier with `fit` and `predict_proba` or "
-            f"`decision_function`, got {estimator!r}."
-        )
-        raise TypeError(msg)
+        rule = "be a classifier with `fit` and `predict_proba` or `decision_function`"
+        refuse("estimator", rule, f"{estimator!r}", TypeError)
     if response == "auto":
         return found[0]
     if response not in found:
-        msg = (
-            f"`response` must be a method of the estimator, got {response!r}: "
-            f"{type(estimator).__name__} has {found[0]!r} only."
-        )
-        raise ValueError(msg)
+        got = f"{response!r}: {type(estimator).__name__} has {found[0]!r} only"
+        refuse("response", "be a method of the estimator", got)
     return cast(Response, response)
 
 
@@ -66,11 +61,9 @@ def refuse_pair_scores(estimator: Any) -> None:
     params = inner.get_params() if hasattr(inner, "get_params") else {}
     for name, value in params.items():
         if name.endswith("decision_function_shape") and value == "ovo":
-            msg = (
-                "`estimator` must have a decision function with a column for each "
-                f'class, got {name}="ovo" of {type(inner).__name__}: set it to "ovr".'
-            )
-            raise ValueError(msg)
+            rule = "have a decision function with a column for each class"
+            got = f'{name}="ovo" of {type(inner).__name__}: set it to "ovr"'
+            refuse("estimator", rule, got)
 
 
 @dataclass(frozen=True)
@@ -122,11 +115,8 @@ def read_scores(
     if response == "decision_function":
         return check_vector(-output if flipped else output, name)
     if output.ndim != 2 or output.shape[1] != 2:
-        msg = (
-            "`estimator` must return probabilities of shape (n, 2), "
-            f"got shape {output.shape} from {type(estimator).__name__}."
-        )
-        raise ValueError(msg)
+        got = f"shape {output.shape} from {type(estimator).__name__}"
+        refuse("estimator", "return probabilities of shape (n, 2)", got)
     return _clip_rounding(check_vector(output[:, 0 if flipped else 1], name), name)
 
 
@@ -138,11 +128,9 @@ def _read_columns(
     k = len(classes)
     if output.ndim != 2 or output.shape[1] != k:
         what = "probabilities" if response == "predict_proba" else "decision values"
-        msg = (
-            f"`estimator` must return {what} of shape (n, {k}), a column for each "
-            f"class, got shape {output.shape} from {type(estimator).__name__}."
-        )
-        raise ValueError(msg)
+        rule = f"return {what} of shape (n, {k}), a column for each class"
+        got = f"shape {output.shape} from {type(estimator).__name__}"
+        refuse("estimator", rule, got)
     order = np.argsort(getattr(estimator, "classes_", classes))
     name = f"scores of {type(estimator).__name__}"
     if response == "decision_function":
@@ -189,13 +177,11 @@ def resolve_calibrator(
     if n_classes == 2:
         return resolve_binary(calibrator, response)
     if not isinstance(calibrator, ScoreCalibrator):
-        msg = (
-            "`calibrator` must be a ScoreCalibrator, for instance "
-            "IsotonicCalibrator(), or the name of one, or of all classes at once a "
-            "MulticlassCalibrator, "
-            f"got {calibrator!r}."
+        rule = (
+            "be a ScoreCalibrator, for instance IsotonicCalibrator(), or the name of "
+            "one, or of all classes at once a MulticlassCalibrator"
         )
-        raise TypeError(msg)
+        refuse("calibrator", rule, f"{calibrator!r}", TypeError)
     return _adapt_to_columns(OneVsRestCalibrator(calibrator), response)
 
 

@@ -15,6 +15,7 @@ from calibration._validation import (
     check_integer,
     check_number,
     make_rng,
+    refuse,
 )
 from calibration.measures.binned_errors import summarise_forecasts
 from calibration.measures.reliability import RandomState
@@ -100,11 +101,8 @@ def read_rows(
         y_true, y_prob, sample_weight, classes
     )
     if weights.sum() <= 1.0:
-        msg = (
-            "`y_true` must hold more than one row, counted by `sample_weight`, "
-            f"got {weights.sum():g}."
-        )
-        raise ValueError(msg)
+        rule = "hold more than one row, counted by `sample_weight`"
+        refuse("y_true", rule, f"{weights.sum():g}")
     if forecasts.ndim == 1:
         forecasts = np.column_stack([1.0 - forecasts, forecasts])
     return labels.astype(np.int64), forecasts, weights

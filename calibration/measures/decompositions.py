@@ -15,6 +15,7 @@ from calibration._validation import (
     check_callable,
     check_class_forecasts,
     check_integer,
+    refuse,
     told_of_light,
 )
 from calibration.measures.binned_errors import bin_starts, summarise_forecasts
@@ -345,17 +346,14 @@ def cross_fitted_decomposition(
     check_callable(score, "score")
     cv = check_integer(cv, "cv", 2)
     if isinstance(recalibrator, type) or not hasattr(recalibrator, "fit"):
-        msg = f"`recalibrator` must have `fit` and `predict`, got {recalibrator!r}."
-        raise TypeError(msg)
+        rule = "have `fit` and `predict`"
+        refuse("recalibrator", rule, f"{recalibrator!r}", TypeError)
     labels, forecasts, weights = _merge_rows(
         *check_class_forecasts(y_true, y_prob, sample_weight, classes)
     )
     if len(labels) < cv:
-        msg = (
-            "`cv` must not be greater than the number of different rows, "
-            f"got {cv} folds for {len(labels)} of them."
-        )
-        raise ValueError(msg)
+        rule = "not be greater than the number of different rows"
+        refuse("cv", rule, f"{cv} folds for {len(labels)} of them")
     recalibrated = np.empty_like(forecasts)
     folds = np.arange(len(labels)) % cv
     for fold in range(cv):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from calibration._validation import check_level, check_number
+from calibration._validation import check_level, check_number, refuse
 from calibration.measures.binned_errors import summarise_forecasts
 from calibration.typing import Float64Array
 
@@ -98,11 +98,8 @@ def proper_score(
     elif isinstance(weight, Mapping):
         loss0, loss1 = _mass_losses(weight, summary.scores)
     else:
-        msg = (
-            "`weight` must be a callable density or a mapping {cost: mass}, "
-            f"got {type(weight).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a callable density or a mapping {cost: mass}"
+        refuse("weight", rule, type(weight).__name__, TypeError)
     total = 0.0
     for losses, counts in (loss0, summary.weight0), (loss1, summary.weight1):
         held = counts > 0.0  # an infinite loss that nobody suffered is none
@@ -115,8 +112,7 @@ def _mass_losses(
 ) -> tuple[Float64Array, Float64Array]:
     """L0 and L1 at each forecast for point masses on costs."""
     if not masses:
-        msg = "`weight` must hold at least one cost, got an empty mapping."
-        raise ValueError(msg)
+        refuse("weight", "hold at least one cost", "an empty mapping")
     pairs = sorted(
         (check_level(cost, "weight` costs"), check_number(mass, "weight` masses", 0.0))
         for cost, mass in masses.items()
@@ -219,16 +215,10 @@ def _evaluate(density: Density, e: Float64Array) -> Float64Array:
     """Values of the density, refused where it is negative or not finite."""
     values = np.asarray(density(e.copy()), dtype=np.float64)
     if values.shape not in ((), e.shape):
-        msg = (
-            "`weight` must return one value per cost or one for all, "
-            f"got shape {values.shape} for {e.shape}."
-        )
-        raise ValueError(msg)
+        rule = "return one value per cost or one for all"
+        refuse("weight", rule, f"shape {values.shape} for {e.shape}")
     valid = np.isfinite(values) & (values >= 0.0)
     if not valid.all():
-        msg = (
-            "`weight` must be finite and not negative on (0, 1), "
-            f"got {np.extract(~valid, values)[0]}."
-        )
-        raise ValueError(msg)
+        rule = "be finite and not negative on (0, 1)"
+        refuse("weight", rule, np.extract(~valid, values)[0])
     return np.broadcast_to(values, e.shape)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._validation import check_class_forecasts, check_number
+from calibration._validation import check_class_forecasts, check_number, refuse
 from calibration.typing import Float64Array
 
 
@@ -265,8 +265,7 @@ def auc_score(
     totals: Float64Array = np.bincount(columns, weights, k).astype(np.float64)
     held = np.flatnonzero(totals > 0.0).tolist()
     if len(held) < 2:
-        msg = f"`y_true` must hold two classes or more, got class {held[0]} only."
-        raise ValueError(msg)
+        refuse("y_true", "hold two classes or more", f"class {held[0]} only")
     # Each class in a unit of its own, a power of two, so that no product of weights
     # underflows: rates within pairs of classes know no unit.
     exponents = np.frexp(totals)[1]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import as_numbers, check_class_names, warn_of_light
+from calibration._validation import as_numbers, check_class_names, refuse, warn_of_light
 from calibration.base.calibrators import (
     SCALES,
     ScaledEstimator,
@@ -205,11 +205,8 @@ class MulticlassCalibrator(ScaledEstimator):
         table = check_score_table(scores, self.scale)
         k = len(self.classes_)
         if table.shape[1] != k:
-            msg = (
-                f"`scores` must have the {k} columns of the fit, "
-                f"got {table.shape[1]} columns."
-            )
-            raise ValueError(msg)
+            rule = f"have the {k} columns of the fit"
+            refuse("scores", rule, f"{table.shape[1]} columns")
         return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:
@@ -290,11 +287,8 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
             own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
             return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
         if self.classes is not None:
-            msg = (
-                "`classes` must be None for scores of shape (n,), whose labels are 0 "
-                f"and 1, got {self.classes!r}."
-            )
-            raise ValueError(msg)
+            rule = "be None for scores of shape (n,), whose labels are 0 and 1"
+            refuse("classes", rule, f"{self.classes!r}")
         # As in the bases, whose warnings count the calls up to the user's.
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
         if sample_weight is not None and self._learns:

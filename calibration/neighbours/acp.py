@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration._kernels.evaluate import count_below
-from calibration._validation import as_numbers, check_labels, check_weights, show
+from calibration._validation import (
+    as_numbers,
+    check_labels,
+    check_weights,
+    refuse,
+    show,
+)
 from calibration.base.calibrators import Scale, SummaryEstimator
 from calibration.exceptions import CalibrationWarning
 from calibration.neighbours.side_information import SideInformationCalibrator
@@ -245,28 +251,20 @@ def _check_intervals(
     """Return the ends of intervals that contain their scores, each of shape (n,)."""
     array = as_numbers(intervals, "intervals")
     if array.shape != (len(scores), 2):
-        msg = (
-            f"`intervals` must have shape ({len(scores)}, 2), one row per score, "
-            f"got shape {array.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"have shape ({len(scores)}, 2), one row per score"
+        refuse("intervals", rule, f"shape {array.shape}")
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
         place = int(np.argmin(finite))
-        msg = (
-            f"`intervals` must be finite, got {array[place].tolist()} "
-            f"at position {place}."
-        )
-        raise ValueError(msg)
+        refuse("intervals", "be finite", f"{array[place].tolist()} at position {place}")
     # Ends computed as p -+ radius may round to the wrong side of p.
     slack = _ROUNDING * np.abs(scores)
     inside = (array[:, 0] <= scores + slack) & (scores - slack <= array[:, 1])
     if not inside.all():
         place = int(np.argmin(inside))
-        msg = (
-            "`intervals` must contain their predictions, "
-            f"got [{show(array[place, 0])}, {show(array[place, 1])}] for the score "
-            f"{show(scores[place])} at position {place}."
+        got = (
+            f"[{show(array[place, 0])}, {show(array[place, 1])}] for the score "
+            f"{show(scores[place])} at position {place}"
         )
-        raise ValueError(msg)
+        refuse("intervals", "contain their predictions", got)
     return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])

@@ -16,6 +16,7 @@ from calibration._validation import (
     check_same_length,
     check_weights,
     is_auto,
+    refuse,
     show,
     warn_of_light,
 )
@@ -165,11 +166,8 @@ class SBACalibrator(SideInformationCalibrator):
         values = self._read_scores(scores)
         table = _check_table(X, len(values))
         if table.shape[1] != self.n_features_in_:
-            msg = (
-                f"`X` must have {self.n_features_in_} features as in `fit`, "
-                f"got {table.shape[1]}."
-            )
-            raise ValueError(msg)
+            rule = f"have {self.n_features_in_} features as in `fit`"
+            refuse("X", rule, table.shape[1])
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)
         points = np.column_stack([table, values]) * self.units_
@@ -201,11 +199,8 @@ class SBACalibrator(SideInformationCalibrator):
         if self.n_neighbors == "auto":
             return max(1, round(float(np.sqrt(n))))
         if self.n_neighbors > n:
-            msg = (
-                "`n_neighbors` must not be greater than the number of rows (the sum "
-                f"of weights), got {self.n_neighbors} for {show(n)}."
-            )
-            raise ValueError(msg)
+            rule = "not be greater than the number of rows (the sum of weights)"
+            refuse("n_neighbors", rule, f"{self.n_neighbors} for {show(n)}")
         return int(self.n_neighbors)
 
     def _remember(
@@ -264,11 +259,9 @@ def _check_table(X: ArrayLike, n: int) -> Float64Array:
     """Return features as a finite float64 array of shape (n, n_features)."""
     table = as_numbers(X, "X")
     if table.ndim != 2:
-        msg = f"`X` must have shape (n, n_features), got shape {table.shape}."
-        raise ValueError(msg)
+        refuse("X", "have shape (n, n_features)", f"shape {table.shape}")
     check_same_length(n, "`scores`", len(table), "X")
     if not np.isfinite(table).all():
         row = int(np.argmin(np.isfinite(table).all(axis=1)))
-        msg = f"`X` must be finite, got {table[row].tolist()} in row {row}."
-        raise ValueError(msg)
+        refuse("X", "be finite", f"{table[row].tolist()} in row {row}")
     return table

@@ -17,6 +17,7 @@ from calibration._validation import (
     check_integer,
     check_optional_seed,
     check_verbose,
+    refuse,
     warn_of_light,
 )
 from calibration.base.calibrators import SCALES, Scale, ScoreCalibrator
@@ -159,11 +160,8 @@ def compare_calibrators(
     trials = hold_trials(menu, rows, n_folds, random_state, verbose=verbose)
     if trials is None:
         counts = ", ".join(f"{count:g}" for count in rows.weight.sum(axis=1))
-        msg = (
-            "`y` must leave two classes, at two scores or more, when a fold is held "
-            f"out, got classes of {counts} rows."
-        )
-        raise ValueError(msg)
+        rule = "leave two classes, at two scores or more, when a fold is held out"
+        refuse("y", rule, f"classes of {counts} rows")
     losses = [trials.losses(one) for one in trials.logs]
     # The rows of each class, one class after another.
     labels, places = np.nonzero(trials.weight)
@@ -264,11 +262,8 @@ def _name_all(calibrators: Any) -> dict[str, Calibrator]:
     if isinstance(calibrators, Mapping):
         return dict(calibrators)
     if not isinstance(calibrators, list | tuple):
-        msg = (
-            "`calibrators` must be a list of calibrators, or a mapping of names to "
-            f"them, got {calibrators!r}."
-        )
-        raise TypeError(msg)
+        rule = "be a list of calibrators, or a mapping of names to them"
+        refuse("calibrators", rule, f"{calibrators!r}", TypeError)
     names = [type(one).__name__.removesuffix("Calibrator") for one in calibrators]
     seen: Counter[str] = Counter()
     named = {}

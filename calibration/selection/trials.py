@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.base import clone
 
-from calibration._validation import check_mapping
+from calibration._validation import check_mapping, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.base.rank_folds import deal_by_rank
@@ -257,12 +257,10 @@ def check_menu(menu: Mapping[str, object], name: str) -> None:
     wanted = "ScoreCalibrator or MulticlassCalibrator"
     check_mapping(menu, name, f"names to {wanted}")
     if not menu:
-        msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
-        raise ValueError(msg)
+        refuse(name, "hold at least one calibrator", "an empty mapping")
     for key, one in menu.items():
         if not isinstance(one, ScoreCalibrator | MulticlassCalibrator):
-            msg = f"`{name}[{key!r}]` must be a {wanted}, got {one!r}."
-            raise TypeError(msg)
+            refuse(f"{name}[{key!r}]", f"be a {wanted}", f"{one!r}", TypeError)
 
 
 def set_menu(
@@ -281,11 +279,8 @@ def set_menu(
         if several and not isinstance(given, MulticlassCalibrator):
             one = OneVsRestCalibrator(given)
         elif not several and not isinstance(one, ScoreCalibrator):
-            msg = (
-                f"`{name}[{key!r}]` must be a ScoreCalibrator for scores of shape "
-                f"(n,), got {one!r}."
-            )
-            raise TypeError(msg)
+            rule = "be a ScoreCalibrator for scores of shape (n,)"
+            refuse(f"{name}[{key!r}]", rule, f"{one!r}", TypeError)
         found[key] = clone(one).set_params(scale=scale)
         if isinstance(found[key], MulticlassCalibrator):
             found[key].set_params(classes=None)

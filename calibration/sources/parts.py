@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed
 
-from calibration._validation import check_integer
+from calibration._validation import check_integer, refuse
 from calibration.sources.files import find_files, read_file
 
 ROWS = 500_000
@@ -139,11 +139,8 @@ def ask_part(
     """
     frame = frame() if callable(frame) else frame
     if not _is_frame(frame):
-        msg = (
-            "`parts` must return an iterator of pandas data frames, got "
-            f"{type(frame).__name__} as {name}."
-        )
-        raise TypeError(msg)
+        rule = "return an iterator of pandas data frames"
+        refuse("parts", rule, f"{type(frame).__name__} as {name}", TypeError)
     name = frame.attrs.get("name", name)
     if columns is not None:
         check_columns(columns, name, frame)
@@ -171,11 +168,8 @@ def check_columns(columns: Mapping[str, str], name: str, frame: Any) -> None:
     for parameter, column in columns.items():
         if column not in frame.columns:
             held = ", ".join(map(repr, frame.columns))
-            msg = (
-                f"`{parameter}` must be a column of all parts, got {column!r}; {name} "
-                f"has {held}."
-            )
-            raise ValueError(msg)
+            rule = "be a column of all parts"
+            refuse(parameter, rule, f"{column!r}; {name} has {held}")
 
 
 def merge_some(job: Job[Any], answers: list[Any]) -> Any:
@@ -232,15 +226,13 @@ def open_parts(
     if isinstance(parts, str | PathLike):
         return _of_files([parts], str(parts), most, columns)
     if not isinstance(parts, list | tuple):
-        msg = (
-            "`parts` must be a path, a data frame of pandas or Dask, a list of paths "
-            "or frames, or a function that returns an iterator of frames, got "
-            f"{type(parts).__name__}."
+        rule = (
+            "be a path, a data frame of pandas or Dask, a list of paths or frames, or "
+            "a function that returns an iterator of frames"
         )
-        raise TypeError(msg)
+        refuse("parts", rule, type(parts).__name__, TypeError)
     if not parts:
-        msg = "`parts` must list at least one file or frame, got an empty list."
-        raise ValueError(msg)
+        refuse("parts", "list at least one file or frame", "an empty list")
     if all(map(_is_frame, parts)):
         return Parts(partial(_number, "frame", parts), "the frames", columns)
     return _of_files(parts, "the files", most, columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calibration._validation import check_integer, check_n_jobs
+from calibration._validation import check_integer, check_n_jobs, refuse
 from calibration.sources.parts import open_parts
 from calibration.summary import ScoreSummary
 
@@ -74,15 +74,13 @@ def summarize(
         del given["weight"]
     for parameter, name in given.items():
         if not isinstance(name, str):
-            msg = f"`{parameter}` must be the name of a column, got {name!r}."
-            raise TypeError(msg)
+            refuse(parameter, "be the name of a column", f"{name!r}", TypeError)
     columns = {parameter: str(name) for parameter, name in given.items()}
     opened = open_parts(parts, columns)
     job = _Summarize(tuple(columns.values()), max_cells)
     found: ScoreSummary | None = opened.ask(job, n_jobs=n_jobs)
     if found is None:
-        msg = f"`parts` must have at least one row that counts, got {opened.name}."
-        raise ValueError(msg)
+        refuse("parts", "have at least one row that counts", opened.name)
     return found
 
 
