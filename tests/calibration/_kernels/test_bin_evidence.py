@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from calibration._kernels.bin_evidence import (
+from calibration._kernels.binnings import (
     all_bin_evidences,
     bin_rate,
     log_bin_evidence,

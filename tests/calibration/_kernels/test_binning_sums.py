@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from calibration._kernels.bin_evidence import bin_rate
-from calibration._kernels.binning_sums import (
+from calibration._kernels.binnings import (
     best_binning,
+    bin_rate,
     forward_sums,
     posterior_sums,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import psi
 
-from calibration._kernels.digamma import digamma
+from calibration._kernels.mixture import digamma
 
 
 def test_agrees_with_scipy_over_the_range():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.heap import pop_least, push
+from calibration._kernels.near_isotonic import pop_least, push
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 100])

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import xlog1py, xlogy
 
-from calibration._kernels.merge_tree import (
+from calibration._kernels.near_isotonic import (
     average_blocks,
     blocks_at,
+    fuse_equal,
     log_likelihoods,
+    trace_path,
 )
-from calibration._kernels.near_isotonic import fuse_equal, trace_path
 
 
 def make_path(rng, m, kind):

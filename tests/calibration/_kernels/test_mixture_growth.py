@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.mixture_growth import climb, grow_mixture, split_component
-from calibration._kernels.normal_mixture import COUNT, MEAN, RATE, SHAPE
+from calibration._kernels.mixture import (
+    COUNT,
+    MEAN,
+    RATE,
+    SHAPE,
+    climb,
+    grow_mixture,
+    split_component,
+)
 
 PRIOR = np.array([1.0, 0.0, 0.1, 1.0, 0.1])
 

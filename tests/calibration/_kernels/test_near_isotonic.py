@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from calibration._kernels.merge_tree import blocks_at
 from calibration._kernels.near_isotonic import (
+    blocks_at,
     fuse_equal,
     largest_violation,
     trace_path,

@@ -9,7 +9,7 @@ from scipy.special import betaln, gammaln, logsumexp
 from scipy.stats import beta, gamma, norm
 from sklearn.mixture import BayesianGaussianMixture
 
-from calibration._kernels.normal_mixture import (
+from calibration._kernels.mixture import (
     COUNT,
     _component_divergence,
     _stick_divergence,

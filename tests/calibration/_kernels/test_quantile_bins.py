@@ -5,11 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from calibration._kernels.bin_evidence import bin_rate, log_bin_evidence
-from calibration._kernels.quantile_bins import (
+from calibration._kernels.binnings import (
     _find_cell,
     _twice_centre,
     average_quantile_bins,
+    bin_rate,
+    log_bin_evidence,
     quantile_starts,
     running_sums,
     score_quantile_bins,

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import t
 
-from calibration._kernels.student_mixture import log_student_mixture
+from calibration._kernels.mixture import log_student_mixture
 
 
 def test_is_the_log_of_the_weighted_densities(rng):

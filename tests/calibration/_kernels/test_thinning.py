@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.thinning import join_close_cells
+from calibration._kernels.cells import join_close_cells
 
 
 @pytest.mark.parametrize("least_gap", [1e-4, 1e-3, 0.02])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from calibration._kernels.trend_dual import largest_bend, price_cells
+from calibration._kernels.trend_filter import largest_bend, price_cells
 
 
 def second_differences(x):

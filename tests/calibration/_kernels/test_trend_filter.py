@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._kernels.trend_dual import largest_bend
-from calibration._kernels.trend_filter import trend_filter_path
+from calibration._kernels.trend_filter import largest_bend, trend_filter_path
 
 # Uncompiled kernels get smaller problems.
 MANY = 300 if numba.config.DISABLE_JIT else 4096

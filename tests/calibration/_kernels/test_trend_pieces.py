@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.trend_pieces import (
+from calibration._kernels.trend_filter import (
     fill_pieces,
     fit_affine,
     fit_pieces,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.trend_steps import (
+from calibration._kernels.trend_filter import (
     Goal,
     Line,
     drop_knots,

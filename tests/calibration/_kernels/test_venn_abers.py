@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.pav import pool_adjacent_violators
-from calibration._kernels.venn_abers import pools_with_one_more
+from calibration._kernels.pav import pool_adjacent_violators, pools_with_one_more
 
 
 def refit_for_every_cell(weight0, weight1):
