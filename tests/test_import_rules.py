@@ -387,7 +387,7 @@ _BETA = "calibration.logistic.beta"
         (_BETA, "from sklearn.utils import _x", "private"),
         ("calibration.base.log_odds", "import calibration.logistic.beta", "not in row"),
         ("calibration.maps", "import sklearn.base", "not in row"),
-        ("calibration.classifier.folds", "import calibration.plots", "not in row"),
+        ("calibration.classifier.base", "import calibration.plots", "not in row"),
         ("calibration.plots", "import matplotlib.pyplot as plt", "at module level"),
         ("calibration._kernels.pav", "import scipy", "not in row"),
         ("calibration._kernels.pav", "import os", "not in row"),

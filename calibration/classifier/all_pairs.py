@@ -23,18 +23,16 @@ from calibration._validation import (
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
-    LabelledRows,
-    check_many_classes,
-)
-from calibration.classifier.classifier import CalibratedClassifier
-from calibration.classifier.folds import (
     Fold,
+    LabelledRows,
     Rows,
+    check_many_classes,
     choose_splitter,
     number_rows,
     refuse_repeats,
     take_rows,
 )
+from calibration.classifier.classifier import CalibratedClassifier
 from calibration.classifier.scores import Response, choose_response, resolve_binary
 from calibration.multiclass.all_pairs import join_pairs
 from calibration.typing import Float64Array

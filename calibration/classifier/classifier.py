@@ -17,20 +17,18 @@ from calibration._validation import check_flag, check_n_jobs, refuse, told_of_li
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
-    check_known_classes,
-    check_many_classes,
-    route_arguments,
-    weigh_classes,
-)
-from calibration.classifier.folds import (
     Rows,
     TrainingData,
     check_groups,
+    check_known_classes,
+    check_many_classes,
     check_table_rows,
     choose_splitter,
     cross_fit,
     refuse_repeats,
+    route_arguments,
     split_rows,
+    weigh_classes,
 )
 from calibration.classifier.scores import (
     Response,

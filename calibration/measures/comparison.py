@@ -95,7 +95,7 @@ class MethodComparison:
 
     Examples
     --------
-    >>> from calibration.measures import compare_methods
+    >>> from calibration import compare_methods
     >>> losses = [[0.3, 0.1, 0.2], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.4, 0.2, 0.3]]
     >>> tests = compare_methods(losses, names=["a", "b", "c"])
     >>> tests.control, tests.average_ranks, tests.different
@@ -220,7 +220,7 @@ def compare_methods(
 
     Examples
     --------
-    >>> from calibration.measures import compare_methods
+    >>> from calibration import compare_methods
     >>> losses = [[0.20, 0.18, 0.19], [0.31, 0.25, 0.29], [0.12, 0.10, 0.11],
     ...           [0.25, 0.21, 0.26], [0.40, 0.35, 0.36]]
     >>> print(compare_methods(losses, names=["raw", "bagged", "isotonic"]))

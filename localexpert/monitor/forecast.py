@@ -10,13 +10,13 @@ from scipy.special import logit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
-from calibration.drift.advice import (
+from calibration.drift.base import (
+    DriftMonitor,
     choose_action,
     delivered_share,
     gather,
     held_out_gains,
 )
-from calibration.drift.base import DriftMonitor
 from calibration.drift.evidence import (
     ShiftProcess,
     likeliest_start,

@@ -46,7 +46,7 @@ from calibration.logistic.polynomial import (
     TemperatureCalibrator,
 )
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.identity import IdentityCalibrator
+from calibration.multiclass.base import IdentityCalibrator
 from calibration.selection.auto import AutoCalibrator
 
 FOLDS = StratifiedKFold(4, shuffle=True, random_state=1)

@@ -9,7 +9,7 @@ from calibration.exceptions import CalibrationWarning
 from calibration.logistic.polynomial import LogisticCalibrator, PlattCalibrator
 from calibration.logistic.trimming import TrimmedCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.identity import IdentityCalibrator
+from calibration.multiclass.base import IdentityCalibrator
 from calibration.summary import ScoreSummary
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calibration.measures import expected_calibration_error, maximum_calibration_error
-from calibration.measures.binned_errors import bin_starts, summarise_forecasts
+from calibration import expected_calibration_error, maximum_calibration_error
+from calibration.measures.calibration_errors import bin_starts, summarise_forecasts
 
 
 def gaps_by_loop(y, p, w, bin_of):

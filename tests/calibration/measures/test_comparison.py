@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 from scipy.stats import rankdata
 
-from calibration import compare_pair
-from calibration.measures import compare_methods
+from calibration import compare_methods, compare_pair
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets.
 NAMES = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]

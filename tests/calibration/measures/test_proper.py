@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import betainc, betaincc, betaln
 
-from calibration.measures import brier_score, log_loss, proper_score
-from calibration.measures.proper import _density_losses
+from calibration import brier_score, log_loss, proper_score
+from calibration.measures.scores import _density_losses
 
 # All over the unit interval, and as close to its ends as floats go.
 FORECASTS = np.unique(

@@ -4,7 +4,7 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
-from calibration.measures import expected_calibration_error, reliability_curve
+from calibration import expected_calibration_error, reliability_curve
 
 
 def draw(rng, n=400):

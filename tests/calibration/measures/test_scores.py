@@ -8,7 +8,7 @@ import pytest
 import sklearn.metrics
 from sklearn.metrics import roc_auc_score
 
-from calibration.measures import auc_score, brier_score, log_loss, spherical_score
+from calibration import auc_score, brier_score, log_loss, spherical_score
 
 LOSSES = {
     brier_score: lambda y, p: (p - y) ** 2,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration.multiclass.scaling import (
+from calibration.multiclass.softmax_map import (
     MatrixProblem,
     VectorProblem,
     solve_scaling,

@@ -103,8 +103,8 @@ def test_the_gradient_is_nothing_for_few_and_many_classes(k, rng):
 def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
     p, y = draw(rng, 3000, 3)
     whole = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
-    monkeypatch.setattr("calibration.multiclass.scaling._START_ROWS", 300)
-    monkeypatch.setattr("calibration.multiclass.scaling._SAMPLE_ROWS", 100)
+    monkeypatch.setattr("calibration.multiclass.softmax_map._START_ROWS", 300)
+    monkeypatch.setattr("calibration.multiclass.softmax_map._SAMPLE_ROWS", 100)
     monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 1000)
     parts = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)

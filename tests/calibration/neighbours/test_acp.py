@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
+from calibration.neighbours.side_information import ACPCalibrator
 from calibration.summary import ScoreSummary
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.sba import SBACalibrator
+from calibration.neighbours.side_information import SBACalibrator
 
 
 @pytest.fixture(params=["continuous", "lattice"])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from calibration import log_loss
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.polynomial import PlattCalibrator, QuadraticCalibrator
-from calibration.measures import log_loss
 from calibration.monotone.bagging import BaggedIsotonicCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.selection.auto import AutoCalibrator

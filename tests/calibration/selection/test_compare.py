@@ -4,9 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.polynomial import PlattCalibrator
-from calibration.measures import (
+from calibration import (
     auc_score,
     brier_score,
     expected_calibration_error,
@@ -14,8 +12,10 @@ from calibration.measures import (
     maximum_calibration_error,
     reliability_curve,
 )
+from calibration.logistic.beta import BetaCalibrator
+from calibration.logistic.polynomial import PlattCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.identity import IdentityCalibrator
+from calibration.multiclass.base import IdentityCalibrator
 from calibration.selection.compare import compare_calibrators
 from calibration.summary import ScoreSummary
 

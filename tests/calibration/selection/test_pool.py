@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from calibration.selection.pool import learn_weights, pool_logs
+from calibration.selection.trials import learn_weights, pool_logs
 from tests.calibration.multiclass.draws import draw
 
 

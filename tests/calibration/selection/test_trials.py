@@ -6,11 +6,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm
 
+from calibration import log_loss
 from calibration.logistic.polynomial import PlattCalibrator
-from calibration.measures import log_loss
 from calibration.monotone.isotonic import IsotonicCalibrator
+from calibration.multiclass.base import IdentityCalibrator
 from calibration.multiclass.held_out import simplest_of_best
-from calibration.multiclass.identity import IdentityCalibrator
 from calibration.selection.trials import Cells, Trials, hold_trials, read_log_odds
 from calibration.summary import ScoreSummary
 
