@@ -239,14 +239,15 @@ def check_weights(
     return weights
 
 
-def warn_of_light(weights: Float64Array, stacklevel: int = 2) -> None:
+def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
     """Warn of weights that make next to nothing of the rows, such as 1 / n.
 
     A weight is a number of repetitions, and whatever is learned is as vague as from as
     many rows as the weights add up to. True shares of rows, a half on average, pass.
     """
-    if _told_of_light.get():
+    if sample_weight is None or _told_of_light.get():
         return
+    weights = as_numbers(sample_weight, "sample_weight")
     held, total = int(np.count_nonzero(weights)), float(weights.sum())
     if total >= max(_LIGHT_SHARE * held, min(_FEW_ROWS, _LIGHT_MEAN * held)):
         return
@@ -370,7 +371,7 @@ def check_columns(
     return labels.astype(np.int64)
 
 
-def check_class_forecasts(
+def read_labelled(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     sample_weight: ArrayLike | None,

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
-    as_numbers,
     check_choice,
     check_in_unit,
     check_vector,
@@ -100,8 +99,8 @@ class SummaryEstimator(ScaledEstimator):
         self
         """
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
-        if sample_weight is not None and self._learns:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        if self._learns:
+            warn_of_light(sample_weight)
         return self.fit_summary(summary)
 
     def fit_summary(self, summary: ScoreSummary) -> Self:

@@ -39,6 +39,7 @@ from calibration._validation import (
     warn_of_light,
 )
 from calibration.exceptions import CalibrationWarning
+from calibration.selection.trials import tick
 from calibration.storage import Saved
 from calibration.typing import Float64Array
 
@@ -215,7 +216,10 @@ def cross_fit(
     if refit:
         # One job more among the others, so that no core waits for it at the end.
         jobs.append(delayed(clone(estimator).fit)(data.X, data.y, **data.params))
-    results = Parallel(n_jobs=n_jobs)(jobs)
+    results = []
+    for done in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        results.append(done)
+        tick()
     models = [results.pop()] if refit else [model for model, _ in results]
     return models, [scores for _, scores in results]
 
@@ -344,7 +348,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_table_rows(X, len(labels))
         X, _ = indexable(X, labels)
         weights = check_weights(sample_weight, len(labels))
-        warn_of_light(weights)
+        warn_of_light(sample_weight)
         routed = None if sample_weight is None else weights
         return LabelledRows(X, labels, weights, routed)
 

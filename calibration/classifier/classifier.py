@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +14,13 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_flag, check_n_jobs, refuse, told_of_light
+from calibration._validation import (
+    check_flag,
+    check_n_jobs,
+    check_verbose,
+    refuse,
+    told_of_light,
+)
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
@@ -40,6 +47,8 @@ from calibration.classifier.scores import (
 )
 from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
 from calibration.multiclass.base import MulticlassCalibrator
+from calibration.selection.auto import AutoCalibrator
+from calibration.selection.trials import counting, tick
 from calibration.typing import Float64Array
 
 
@@ -81,6 +90,9 @@ class CalibratedClassifier(ClassifierAround):
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. No result depends on it.
+    verbose : int
+        1 shows a bar on stderr that counts fits, and folds of `AutoCalibrator`; 0
+        nothing.
 
     Attributes
     ----------
@@ -177,6 +189,7 @@ class CalibratedClassifier(ClassifierAround):
         ensemble: bool = False,
         response: Literal["auto", "predict_proba", "decision_function"] = "auto",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.calibrator = calibrator
@@ -184,6 +197,7 @@ class CalibratedClassifier(ClassifierAround):
         self.ensemble = ensemble
         self.response = response
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self,
@@ -216,6 +230,7 @@ class CalibratedClassifier(ClassifierAround):
         """
         check_flag(self.ensemble, "ensemble")
         check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         X, labels, weights, routed = self._read_rows(X, y, sample_weight)
@@ -239,8 +254,9 @@ class CalibratedClassifier(ClassifierAround):
         targets = read.targets(labels)
         if frozen:
             self.class_prior_ = weigh_classes(labels, classes, weights)
-            scores = read(estimator, X)
-            self._keep([estimator], calibrator, [(scores, targets, weights)])
+            with self._counting(0, 1, calibrator):
+                known = [(read(estimator, X), targets, weights)]
+                self._keep([estimator], calibrator, known)
             return self
         splitter = choose_splitter(self.cv, labels, classes, groups)
         folds = split_rows(splitter, data, split_params)
@@ -249,20 +265,22 @@ class CalibratedClassifier(ClassifierAround):
         parts = [test for _, test in folds]
         tested = np.concatenate(parts)
         self.class_prior_ = weigh_classes(labels[tested], classes, weights[tested])
-        models, held_out = cross_fit(
-            estimator, data, folds, read, refit=not self.ensemble, n_jobs=self.n_jobs
-        )
-        # Held-out scores of all folds together: each comes from a classifier that has
-        # not seen its row.
-        pooled = np.concatenate(held_out)
-        self.oof_scores_ = _average_rows(pooled, tested, len(labels))
-        if not self.ensemble:
-            parts, held_out = [tested], [pooled]
-        known = [
-            (scores, targets[rows], weights[rows])
-            for scores, rows in zip(held_out, parts, strict=True)
-        ]
-        self._keep(models, calibrator, known)
+        refit = not self.ensemble
+        with self._counting(len(folds) + refit, 1 if refit else len(folds), calibrator):
+            models, held_out = cross_fit(
+                estimator, data, folds, read, refit=refit, n_jobs=self.n_jobs
+            )
+            # Held-out scores of all folds together: each comes from a classifier that
+            # has not seen its row.
+            pooled = np.concatenate(held_out)
+            self.oof_scores_ = _average_rows(pooled, tested, len(labels))
+            if refit:
+                parts, held_out = [tested], [pooled]
+            known = [
+                (scores, targets[rows], weights[rows])
+                for scores, rows in zip(held_out, parts, strict=True)
+            ]
+            self._keep(models, calibrator, known)
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -349,13 +367,24 @@ class CalibratedClassifier(ClassifierAround):
         # A seed, for there is no `random_state` here through which to ask for one.
         return LinearSVC(random_state=0)
 
+    def _counting(
+        self, n_models: int, n_calibrators: int, calibrator: Any
+    ) -> AbstractContextManager[None]:
+        """Return the bar of so many fits."""
+        trials = calibrator.n_folds if isinstance(calibrator, AutoCalibrator) else 0
+        total = n_models + n_calibrators * (1 + trials)
+        return counting(total, check_verbose(self.verbose), "classifier")
+
     def _keep(
         self, models: list[Any], calibrator: Any, known: list[tuple[Any, ...]]
     ) -> None:
         """Fit a calibrator for each model on its scores, targets and weights."""
         with told_of_light():
             # Here and not in the workers, whose warnings would be lost.
-            fitted = [clone(calibrator).fit(*rows) for rows in known]
+            fitted = []
+            for rows in known:
+                fitted.append(clone(calibrator).fit(*rows))
+                tick()
         pairs = zip(models, fitted, strict=True)
         self.calibrated_pairs_ = [CalibratedPair(*pair) for pair in pairs]
         if len(models) == 1:

@@ -17,9 +17,9 @@ from scipy.special import ndtr
 from calibration._kernels.cells import group_starts
 from calibration._validation import (
     check_choice,
-    check_class_forecasts,
     check_forecasts,
     check_integer,
+    read_labelled,
 )
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
@@ -54,9 +54,7 @@ def part_forecasts(
         Distinct forecasts of the set, with the weights of what happened.
     """
     check_choice(view, "view", get_args(View))
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     if forecasts.ndim == 1:
         yield 1.0, ScoreSummary.from_scores(forecasts, labels, weights)
     elif view == "micro":

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from calibration._validation import (
-    check_class_forecasts,
     check_level,
     check_number,
+    read_labelled,
     refuse,
 )
 from calibration.measures.calibration_errors import summarise_forecasts
@@ -68,9 +68,7 @@ def brier_score(
     >>> brier_score([0, 2], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     0.25
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     if forecasts.ndim == 1:
         return _weighted_mean((forecasts - labels) ** 2, weights)
     errors = forecasts.copy()
@@ -127,9 +125,7 @@ def log_loss(
     >>> round(log_loss(["b"], [[0.25, 0.5, 0.25]], classes=["a", "b", "c"]), 4)
     0.6931
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     clip = check_number(clip, "clip", 0.0, 0.5)
     with np.errstate(divide="ignore"):
         if forecasts.ndim == 1:
@@ -183,9 +179,7 @@ def spherical_score(
     >>> round(spherical_score([0, 1], [0.5, 1.0]), 4)
     0.1464
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     if forecasts.ndim == 1:
         happened = np.where(labels, forecasts, 1.0 - forecasts)
         other = np.where(labels, 1.0 - forecasts, forecasts)
@@ -266,9 +260,7 @@ def auc_score(
     >>> round(auc_score([0, 1, 2], forecasts), 4)
     1.0
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     columns = np.asarray(labels, dtype=np.int64)
     k = 2 if forecasts.ndim == 1 else forecasts.shape[1]
     totals: Float64Array = np.bincount(columns, weights, k).astype(np.float64)

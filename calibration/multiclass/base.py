@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import as_numbers, check_class_names, refuse, warn_of_light
+from calibration._validation import check_class_names, refuse, warn_of_light
 from calibration.base.calibrators import (
     SCALES,
     ScaledEstimator,
@@ -296,8 +296,8 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
             refuse("classes", rule, f"{self.classes!r}")
         # As in the bases, whose warnings count the calls up to the user's.
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
-        if sample_weight is not None and self._learns:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        if self._learns:
+            warn_of_light(sample_weight)
         return self.fit_summary(summary)
 
     def predict(self, scores: ArrayLike) -> Float64Array:

@@ -437,8 +437,7 @@ class SBACalibrator(SideInformationCalibrator):
         values = self._check_scores(scores)
         table = _check_table(X, len(values))
         summary = ScoreSummary.from_scores(values, y, sample_weight)
-        if sample_weight is not None:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        warn_of_light(sample_weight)
         k = self._choose_k(summary.n)
         forget_fit(self)
         self._settle(summary, stacklevel=3)

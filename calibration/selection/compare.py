@@ -302,8 +302,7 @@ def compare_calibrators(
         names = None if classes is None else check_class_names(classes, 2)
         labels = y if names is None else check_columns(y, 2, names)
         rows = Cells(ScoreSummary.from_scores(table, labels, sample_weight))
-        if sample_weight is not None:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        warn_of_light(sample_weight)
     given = _default_menu(scale, several=several)
     if calibrators is not None:
         given = _name_all(calibrators)

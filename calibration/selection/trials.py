@@ -5,7 +5,9 @@ What they say is joined in a logarithmic pool: learned weights of log-probabilit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -138,6 +140,10 @@ _TRIAL_NUMBERS = 1_700_000
 _RIDGE = 10.0
 # Standard errors behind the best candidate of the first fold that leave no hope.
 _HOPELESS = 2.0
+
+
+# The bar that is shown.
+_bar: ContextVar[Any] = ContextVar("bar", default=None)
 
 
 class Cells(NamedTuple):
@@ -321,28 +327,48 @@ def hold_trials(
         return None
     names, given_up = tuple(menu), {}
     logs: dict[str, list[Float64Array]] = {name: [] for name in names}
-    for place, (rest, fold) in enumerate(_count(pairs, verbose)):
-        for name in names:
-            logs[name].append(fold.read(rest.fit(menu[name]), rest.n))
-        if place == 0 and not all_folds:
-            table = np.stack([logs[name][0] for name in names])
-            first = Trials(names, table, fold.weight, {})
-            given_up = _give_up(first)
-            names = tuple(name for name in names if name not in given_up)
+    with counting(len(pairs), verbose, "folds of calibrators"):
+        for place, (rest, fold) in enumerate(pairs):
+            for name in names:
+                logs[name].append(fold.read(rest.fit(menu[name]), rest.n))
+            if place == 0 and not all_folds:
+                table = np.stack([logs[name][0] for name in names])
+                first = Trials(names, table, fold.weight, {})
+                given_up = _give_up(first)
+                names = tuple(name for name in names if name not in given_up)
+            tick()
     joined = [np.concatenate(logs[name], axis=1) for name in names]
     weight = np.concatenate([fold.weight for _, fold in pairs], axis=1)
     return Trials(names, np.stack(joined), weight, given_up)
 
 
-def _count(pairs: list[Any], verbose: int) -> Iterable[Any]:
-    """Return the folds, with a bar on stderr if it is asked for."""
-    if not verbose:
-        return pairs
+@contextmanager
+def counting(total: int, verbose: int, what: str) -> Iterator[None]:
+    """Show a bar on stderr, if it is asked for, that `tick` moves on.
+
+    Trials within it move it as well, and show none of their own.
+    """
+    if not verbose or _bar.get() is not None:
+        yield
+        return
     # Here, not above: only those who want to see a bar wait for the import.
     from tqdm.auto import tqdm
 
-    bar: Iterable[Any] = tqdm(pairs, desc="folds of calibrators")
-    return bar
+    with tqdm(total=total, desc=what) as bar:
+        token = _bar.set(bar)
+        try:
+            yield
+            # Rare classes leave fewer folds than were announced.
+            bar.update(total - bar.n)
+        finally:
+            _bar.reset(token)
+
+
+def tick() -> None:
+    """Move the bar on by a step, if there is one and it is not at its end."""
+    bar = _bar.get()
+    if bar is not None and bar.n < bar.total:
+        bar.update()
 
 
 def _give_up(first: Trials) -> dict[str, tuple[RowLosses, RowLosses]]:

@@ -10,7 +10,6 @@ from calibration.logistic.polynomial import LogisticCalibrator, PlattCalibrator
 from calibration.logistic.trimming import TrimmedCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.multiclass.base import IdentityCalibrator
-from calibration.summary import ScoreSummary
 
 
 @pytest.fixture
@@ -90,17 +89,6 @@ def test_nothing_is_dropped_where_no_error_is_large(rng):
     assert (robust.trimmed_weight_, robust.n_rounds_) == (0.0, 0)
 
 
-def test_weights_are_repetitions(spoiled, rng):
-    scores, y = spoiled
-    weight = rng.integers(0, 4, len(y))
-    weighted = TrimmedCalibrator(scale="logit").fit(scores, y, weight)
-    repeated = TrimmedCalibrator(scale="logit").fit(
-        np.repeat(scores, weight), np.repeat(y, weight)
-    )
-    np.testing.assert_array_equal(weighted.predict(scores), repeated.predict(scores))
-    assert weighted.trimmed_weight_ == repeated.trimmed_weight_
-
-
 def test_a_class_is_never_dropped_altogether(rng):
     scores = rng.uniform(size=2000)
     y = rng.uniform(size=2000) < 0.01
@@ -120,15 +108,3 @@ def test_scale_is_handed_on_and_the_calibrator_left_alone(clean):
     assert not hasattr(inner, "map_")
     with pytest.raises(ValueError, match="needs probabilities or log-odds"):
         TrimmedCalibrator(IdentityCalibrator(), scale="real").fit(*clean)
-
-
-@pytest.mark.parametrize(
-    ("params", "error", "match"),
-    [
-        ({"calibrator": "platt"}, TypeError, "`calibrator` must be a ScoreCalibrator"),
-    ],
-)
-def test_parameters_refused(params, error, match):
-    summary = ScoreSummary.from_scores([0.1, 0.9], [0, 1])
-    with pytest.raises(error, match=match):
-        TrimmedCalibrator(**params).fit_summary(summary)

@@ -151,17 +151,6 @@ def test_inputs_are_read_only(case, rng, frozen):
     np.testing.assert_array_equal(y_prob, before)
 
 
-def test_unit_weights_are_no_weights(measure, rng):
-    y_true, y_prob = draw(rng)
-    ones = np.ones(len(y_true), dtype=int)
-    np.testing.assert_allclose(
-        measure(y_true, y_prob, sample_weight=ones),
-        measure(y_true, y_prob),
-        rtol=1e-13,
-        atol=1e-15,
-    )
-
-
 def test_kinds_of_input_agree(measure, rng):
     y_true, y_prob = draw(rng, 40)
     expected = measure(y_true, y_prob)
@@ -171,11 +160,6 @@ def test_kinds_of_input_agree(measure, rng):
         (y_true.astype(float), np.repeat(y_prob, 2)[::2]),
     ]:
         np.testing.assert_array_equal(measure(labels, forecasts), expected)
-
-
-def test_integer_forecasts(measure):
-    result = measure([1, 0, 1], [1, 0, 1])
-    np.testing.assert_array_equal(result, measure([1, 0, 1], [1.0, 0.0, 1.0]))
 
 
 @pytest.mark.parametrize("y", [0, 1])

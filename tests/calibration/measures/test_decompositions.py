@@ -60,29 +60,6 @@ def test_brier_parts_add_up(rng, n_bins, weighted):
         assert part >= 0.0
 
 
-def test_distinct_forecasts_leave_nothing_within_bins(rng):
-    y, p = draw(rng)
-    assert brier_decomposition(y, p).within_bin == 0.0
-    assert brier_decomposition(y, p, n_bins=10_000).within_bin == 0.0
-
-
-def test_brier_parts_by_hand():
-    # Bins {.25, .5} and {.75, 1.}: mean forecasts .375, .875 and rates .5, 1.
-    parts = brier_decomposition([0, 1, 1, 1], [0.25, 0.5, 0.75, 1.0], n_bins=2)
-    assert parts.calibration == pytest.approx(0.125**2)
-    assert parts.refinement == pytest.approx(0.125)
-    assert parts.resolution == pytest.approx(0.0625)
-    assert parts.uncertainty == pytest.approx(0.1875)
-    assert parts.brier == pytest.approx(0.09375)
-    assert parts.within_bin == pytest.approx(0.09375 - 0.125 - 0.125**2)
-
-
-def test_calibrated_forecasts_have_no_calibration_part():
-    parts = brier_decomposition([0, 1, 0, 0, 0, 1], [0.5] * 2 + [0.25] * 4)
-    assert parts.calibration == 0.0
-    assert parts.refinement == pytest.approx(parts.brier)
-
-
 def test_a_weight_that_vanishes_beside_another_has_a_part():
     parts = brier_decomposition(
         [0, 1, 0], [0.0, 1.0, 1.0], sample_weight=[2.0, 5e-324, 0.0], n_bins=3
@@ -187,16 +164,6 @@ def test_an_infinite_score_has_infinite_miscalibration():
     # Recalibration may be certain of a class and right; that is no infinity.
     parts = corp_decomposition([0, 0, 1], [0.0, 0.1, 0.9], score=log_loss)
     assert parts.discrimination == parts.uncertainty > 0.0
-
-
-def test_corp_by_hand():
-    # PAV pools the last three: rates 0, 2/3.
-    parts = corp_decomposition([0, 0, 1, 1], [0.0, 0.5, 0.5, 0.5])
-    assert parts.score == pytest.approx(3.0 / 16.0)
-    assert parts.uncertainty == pytest.approx(0.25)
-    best = 0.75 * (2.0 / 9.0)
-    assert parts.miscalibration == pytest.approx(3.0 / 16.0 - best)
-    assert parts.discrimination == pytest.approx(0.25 - best)
 
 
 def test_a_score_of_the_users_sees_labels_forecasts_and_weights():

@@ -160,33 +160,8 @@ def test_a_class_without_rows(data, some):
     ("change", "error", "words"),
     [
         ({"scale": "real"}, ValueError, "`scale` must be one of .* got 'real'"),
-        ({"scale": "?"}, ValueError, "`scale` must be one of .* got '?"),
-        ({"n_folds": 1}, ValueError, "`n_folds` must be at least 2, got 1"),
-        ({"random_state": -1}, ValueError, "`random_state` must"),
-        ({"calibrators": {}}, ValueError, "`calibrators` must hold at least one"),
-        (
-            {"calibrators": ["isotonic"]},
-            TypeError,
-            "must be a ScoreCalibrator or MulticlassCalibrator, got 'isotonic'",
-        ),
-        (
-            {"calibrators": [SoftmaxCalibrator(n_folds=0)]},
-            ValueError,
-            "`n_folds` must be at least 2, got 0",
-        ),
         ({"classes": ["a", "b"]}, ValueError, "`classes` must name each of the 4"),
         ({"y": np.zeros(400)}, ValueError, "`y` must leave two classes, at two scores"),
-        (
-            {"y": np.full(400, 4)},
-            ValueError,
-            "`y` must hold column numbers from 0 to 3",
-        ),
-        (
-            {"scores": np.full((400, 3), 0.5)},
-            ValueError,
-            "`scores` must have rows that",
-        ),
-        ({"sample_weight": -np.ones(400)}, ValueError, "`sample_weight` must not be"),
     ],
 )
 def test_bad_arguments_are_named(data, change, error, words):
