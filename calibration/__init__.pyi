@@ -14,7 +14,7 @@ from calibration.binning.theory import mce_bound as mce_bound
 from calibration.binning.three_values import (
     ThreeValueCalibrator as ThreeValueCalibrator,
 )
-from calibration.classifier.all_pairs import AllPairsClassifier as AllPairsClassifier
+from calibration.classifier.classifier import AllPairsClassifier as AllPairsClassifier
 from calibration.classifier.classifier import (
     CalibratedClassifier as CalibratedClassifier,
 )
@@ -35,10 +35,10 @@ from calibration.drift.priors import estimate_prior as estimate_prior
 from calibration.drift.priors import prior_shift_test as prior_shift_test
 from calibration.drift.priors import shift_prior as shift_prior
 from calibration.exceptions import CalibrationWarning as CalibrationWarning
-from calibration.logistic.beta import BetaCalibrator as BetaCalibrator
 from calibration.logistic.piecewise import (
     PiecewiseLogisticCalibrator as PiecewiseLogisticCalibrator,
 )
+from calibration.logistic.polynomial import BetaCalibrator as BetaCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator as LogisticCalibrator
 from calibration.logistic.polynomial import PlattCalibrator as PlattCalibrator
 from calibration.logistic.polynomial import QuadraticCalibrator as QuadraticCalibrator
@@ -119,7 +119,7 @@ from calibration.selection.label_sample import LabelSample as LabelSample
 from calibration.selection.label_sample import draw_rows_to_label as draw_rows_to_label
 from calibration.selection.names import calibrator_names as calibrator_names
 from calibration.selection.names import make_calibrator as make_calibrator
-from calibration.sources.summarize import summarize as summarize
+from calibration.sources.parts import summarize as summarize
 from calibration.storage import StorageError as StorageError
 from calibration.storage import load as load
 from calibration.summary import ScoreSummary as ScoreSummary

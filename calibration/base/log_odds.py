@@ -1,4 +1,4 @@
-"""Scores as log-odds, and calibrators that are a formula in them."""
+"""Scores as log-odds, calibrators that are a formula in them, and folds by rank."""
 
 from __future__ import annotations
 
@@ -324,3 +324,40 @@ def solve_logistic(problem: LogisticProblem) -> Float64Array:
         few = problem._replace(design=coarse, weight0=sum0, weight1=sum1)
         start = fit_logistic(few, start)[0]
     return fit_logistic(problem, start)[0]
+
+
+def deal_by_rank(
+    cells: ScoreSummary, n_folds: int, random_state: int | None
+) -> list[tuple[ScoreSummary, ScoreSummary]]:
+    """Return (rest, fold) pairs of a summary, those whose rest holds both classes.
+
+    `ScoreSummary.split` deals by a hash of the score. Here rows are dealt by the rank
+    of their cell, so that folds do not depend on the unit of the scores, nor on the
+    last digit of a logit.
+
+    Parameters
+    ----------
+    cells : ScoreSummary
+    n_folds : int
+    random_state : int or None
+
+    Returns
+    -------
+    list of (ScoreSummary, ScoreSummary)
+        Empty for rows too few for two folds.
+    """
+    ranks = np.arange(cells.n_cells, dtype=np.float64)
+    ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
+    folds = ranked.split(n_folds, random_state)
+    pairs = []
+    for fold in folds if len(folds) > 1 else []:
+        rest = ranked - fold
+        if min(rest.n0, rest.n1) > 0.0:
+            pairs.append((_at(rest, cells.scores), _at(fold, cells.scores)))
+    return pairs
+
+
+def _at(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
+    """Return a summary of ranks as one of the scores that have these ranks."""
+    held = scores[part.scores.astype(np.int64)]
+    return ScoreSummary(held, part.weight0, part.weight1)

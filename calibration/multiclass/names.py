@@ -10,9 +10,9 @@ from calibration.binning.bbq import BBQCalibrator
 from calibration.binning.histogram import HistogramCalibrator
 from calibration.binning.sbb_abb import ABBCalibrator
 from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
-from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 from calibration.logistic.polynomial import (
+    BetaCalibrator,
     LogisticCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,

@@ -17,9 +17,9 @@ from calibration._validation import (
     check_verbose,
 )
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 from calibration.logistic.polynomial import (
+    BetaCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,
     TemperatureCalibrator,

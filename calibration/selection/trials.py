@@ -18,8 +18,7 @@ from sklearn.base import clone
 
 from calibration._validation import check_mapping, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.base.log_odds import LogOddsCalibrator
-from calibration.base.rank_folds import deal_by_rank
+from calibration.base.log_odds import LogOddsCalibrator, deal_by_rank
 from calibration.multiclass.base import IdentityCalibrator, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores
 from calibration.multiclass.held_out import RowLosses, deal_by_class, draw_rows
@@ -322,7 +321,7 @@ def hold_trials(
     -------
     Trials or None
     """
-    pairs = rows.folds(n_folds, random_state)
+    pairs: list[tuple[Any, Any]] = rows.folds(n_folds, random_state)
     if not pairs:
         return None
     names, given_up = tuple(menu), {}

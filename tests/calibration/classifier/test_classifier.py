@@ -22,19 +22,17 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.model_selection import (
-    GridSearchCV,
     GroupKFold,
     KFold,
     RepeatedStratifiedKFold,
     StratifiedKFold,
     TimeSeriesSplit,
     cross_val_predict,
-    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 
 from calibration.classifier.classifier import CalibratedClassifier
@@ -553,23 +551,6 @@ def test_refit_forgets(data):
     assert not hasattr(model, "calibrator_")
     model.set_params(estimator=FrozenEstimator(GaussianNB().fit(X, y))).fit(X, y)
     assert not hasattr(model, "oof_scores_")
-
-
-def test_searches_set_what_is_inside(data):
-    choices = {
-        "estimator__gaussiannb__var_smoothing": [1e-9, 1e3],
-        "calibrator": [None, "auto", IsotonicCalibrator()],
-        "ensemble": [False, True],
-    }
-    model = CalibratedClassifier(make_pipeline(StandardScaler(), GaussianNB()))
-    search = GridSearchCV(
-        model, choices, scoring="neg_log_loss", cv=2, error_score="raise"
-    )
-    found = search.fit(*data).best_params_
-    assert found["estimator__gaussiannb__var_smoothing"] == 1e-9
-    assert search.best_estimator_.ensemble == found["ensemble"]
-    one, two = cross_validate(model, *data, cv=2, return_estimator=True)["estimator"]
-    assert one.estimator_ is not two.estimator_
 
 
 # --- refusals ---------------------------------------------------------------------

@@ -40,20 +40,6 @@ def test_wrong_labels_do_not_move_the_fit(clean, spoiled):
     assert 60 <= robust.trimmed_weight_ <= 70
 
 
-def test_every_round_lowers_the_truncated_log_loss(spoiled):
-    scores, y = spoiled
-    inner = LogisticCalibrator(0.0)
-    losses = [
-        truncated_loss(
-            inner.set_params(scale="logit").fit(*spoiled).predict(scores), y, 0.9
-        )
-    ]
-    for rounds in range(1, 6):
-        robust = TrimmedCalibrator(inner, 0.9, rounds, scale="logit").fit(*spoiled)
-        losses.append(truncated_loss(robust.predict(scores), y, 0.9))
-    assert (np.diff(losses) < 0).all()
-
-
 def test_ends_at_a_minimum_of_the_truncated_log_loss(spoiled):
     scores, y = spoiled
     inner = LogisticCalibrator(0.0)
@@ -78,15 +64,6 @@ def test_rows_dropped_are_those_of_the_rule(spoiled):
     np.testing.assert_array_equal(once.predict(scores), by_hand.predict(scores))
     assert once.trimmed_weight_ == (~kept).sum()
     assert once.n_rounds_ == 1
-
-
-def test_nothing_is_dropped_where_no_error_is_large(rng):
-    scores = rng.uniform(0.3, 0.7, 500)
-    y = rng.uniform(size=500) < scores
-    robust = TrimmedCalibrator(max_error=0.9).fit(scores, y)
-    plain = PlattCalibrator().fit(scores, y)
-    np.testing.assert_array_equal(robust.predict(scores), plain.predict(scores))
-    assert (robust.trimmed_weight_, robust.n_rounds_) == (0.0, 0)
 
 
 def test_a_class_is_never_dropped_altogether(rng):

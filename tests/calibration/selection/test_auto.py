@@ -6,8 +6,7 @@ from scipy.special import expit, logit
 
 from calibration import log_loss
 from calibration.exceptions import CalibrationWarning
-from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.polynomial import PlattCalibrator
+from calibration.logistic.polynomial import BetaCalibrator, PlattCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.trials import read_log_odds

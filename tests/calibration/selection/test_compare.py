@@ -12,8 +12,7 @@ from calibration import (
     maximum_calibration_error,
     reliability_curve,
 )
-from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.polynomial import PlattCalibrator
+from calibration.logistic.polynomial import BetaCalibrator, PlattCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.multiclass.base import IdentityCalibrator
 from calibration.selection.compare import compare_calibrators

@@ -97,17 +97,6 @@ def test_scores_that_are_all_equal_are_one_bin():
     np.testing.assert_allclose(drawn.chance, 0.2)
 
 
-def test_averages_of_the_population_are_kept(rng):
-    scores = expit(rng.normal(-4.0, 2.0, size=2000))
-    y = rng.uniform(size=2000) < scores
-    sums = []
-    for seed in range(300):
-        drawn = draw_rows_to_label(scores, 100, random_state=seed)
-        sums.append(np.sum(y[drawn.rows] / drawn.chance))
-    error = np.std(sums) / np.sqrt(len(sums))
-    assert abs(np.mean(sums) - y.sum()) < 4.0 * error
-
-
 def test_what_is_wrong_is_refused():
     with pytest.raises(ValueError, match="`n_rows` must be at most the 3 rows"):
         draw_rows_to_label([0.1, 0.2, 0.3], 4)
