@@ -54,7 +54,7 @@ ARROWS: dict[str, str] = {
     ),
     # Above the calibrators of two classes and of more: what chooses, what compares.
     "calibration.selection": (
-        f"matplotlib tqdm {_CORE} calibration.measures calibration.logistic "
+        f"tqdm {_CORE} calibration.measures calibration.logistic "
         "calibration.monotone calibration.multiclass"
     ),
     # After the fit: other priors, other rows.

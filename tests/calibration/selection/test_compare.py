@@ -1,6 +1,5 @@
 """`compare_calibrators` against folds written out, and what its picture holds."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -113,27 +112,6 @@ def test_table_is_sorted_by_log_loss(data, some):
     losses = [float(line.split()[1]) for line in lines]
     assert losses == sorted(losses)
     assert lines[-1].split()[0] == "identity"
-
-
-def test_curves_are_drawn_side_by_side(data):
-    comparison = compare_calibrators(*data)
-    axes = comparison.plot()
-    assert len(axes) == len(comparison.names) == 7
-    figure = axes[0].figure
-    assert figure.axes == axes
-    for ax, name, loss in zip(axes, comparison.names, comparison.log_loss, strict=True):
-        assert ax.get_title() == f"{name}\nlog loss {loss:.4f}"
-        curve = comparison.curves[name]
-        line = ax.lines[-1]
-        np.testing.assert_array_equal(line.get_xdata(), curve.mean_prob)
-        np.testing.assert_array_equal(line.get_ydata(), curve.event_rate)
-        band = ax.collections[0].get_paths()[0].vertices[:, 1]
-        assert band.min() == pytest.approx(curve.lower.min())
-        assert band.max() == pytest.approx(curve.upper.max())
-    assert axes[0].get_ylabel() == "Observed event rate"
-    tops = [ax.get_subplotspec().rowspan.start for ax in axes]
-    assert tops == [0, 0, 0, 0, 1, 1, 1]
-    plt.close(figure)
 
 
 def test_bad_arguments_are_named(data, some):
