@@ -593,7 +593,7 @@ def test_refit_forgets(data):
         (
             {"estimator": Constant([[0.2, 0.3, 0.5]])},
             ValueError,
-            r"`estimator` must return .* shape \(n, 2\), got shape \(40, 3\)",
+            r"`estimator` must return .* shape \(n, 2\), .* got shape \(40, 3\)",
         ),
         (
             {"estimator": Constant([0.0, np.nan])},
