@@ -14,7 +14,7 @@ from calibration.binning.theory import mce_bound as mce_bound
 from calibration.binning.three_values import (
     ThreeValueCalibrator as ThreeValueCalibrator,
 )
-from calibration.classifier.all_pairs import AllPairsClassifier as AllPairsClassifier
+from calibration.classifier.classifier import AllPairsClassifier as AllPairsClassifier
 from calibration.classifier.classifier import (
     CalibratedClassifier as CalibratedClassifier,
 )
@@ -27,7 +27,7 @@ from calibration.densities.kde import KDECalibrator as KDECalibrator
 from calibration.densities.nadaraya_watson import (
     NadarayaWatsonCalibrator as NadarayaWatsonCalibrator,
 )
-from calibration.drift.advice import Advice as Advice
+from calibration.drift.base import Advice as Advice
 from calibration.drift.monitor import CalibrationMonitor as CalibrationMonitor
 from calibration.drift.priors import PriorEstimate as PriorEstimate
 from calibration.drift.priors import PriorShiftTest as PriorShiftTest
@@ -35,10 +35,10 @@ from calibration.drift.priors import estimate_prior as estimate_prior
 from calibration.drift.priors import prior_shift_test as prior_shift_test
 from calibration.drift.priors import shift_prior as shift_prior
 from calibration.exceptions import CalibrationWarning as CalibrationWarning
-from calibration.logistic.beta import BetaCalibrator as BetaCalibrator
 from calibration.logistic.piecewise import (
     PiecewiseLogisticCalibrator as PiecewiseLogisticCalibrator,
 )
+from calibration.logistic.polynomial import BetaCalibrator as BetaCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator as LogisticCalibrator
 from calibration.logistic.polynomial import PlattCalibrator as PlattCalibrator
 from calibration.logistic.polynomial import QuadraticCalibrator as QuadraticCalibrator
@@ -47,35 +47,33 @@ from calibration.logistic.polynomial import (
 )
 from calibration.logistic.trimming import TrimmedCalibrator as TrimmedCalibrator
 from calibration.maps import CalibrationMap as CalibrationMap
-from calibration.measures import BrierDecomposition as BrierDecomposition
-from calibration.measures import CalibrationTest as CalibrationTest
-from calibration.measures import CorpDecomposition as CorpDecomposition
-from calibration.measures import CrossFittedDecomposition as CrossFittedDecomposition
-from calibration.measures import MethodComparison as MethodComparison
-from calibration.measures import PairedComparison as PairedComparison
-from calibration.measures import ReliabilityCurve as ReliabilityCurve
-from calibration.measures import auc_score as auc_score
-from calibration.measures import brier_decomposition as brier_decomposition
-from calibration.measures import brier_score as brier_score
-from calibration.measures import compare_methods as compare_methods
-from calibration.measures import compare_pair as compare_pair
-from calibration.measures import corp_decomposition as corp_decomposition
-from calibration.measures import (
-    cross_fitted_decomposition as cross_fitted_decomposition,
-)
-from calibration.measures import (
+from calibration.measures.calibration_errors import CalibrationTest as CalibrationTest
+from calibration.measures.calibration_errors import (
     cumulative_calibration_test as cumulative_calibration_test,
 )
-from calibration.measures import (
+from calibration.measures.calibration_errors import (
     expected_calibration_error as expected_calibration_error,
 )
-from calibration.measures import kernel_calibration_error as kernel_calibration_error
-from calibration.measures import kernel_calibration_test as kernel_calibration_test
-from calibration.measures import log_loss as log_loss
-from calibration.measures import maximum_calibration_error as maximum_calibration_error
-from calibration.measures import proper_score as proper_score
-from calibration.measures import reliability_curve as reliability_curve
-from calibration.measures import spherical_score as spherical_score
+from calibration.measures.calibration_errors import (
+    maximum_calibration_error as maximum_calibration_error,
+)
+from calibration.measures.comparison import MethodComparison as MethodComparison
+from calibration.measures.comparison import PairedComparison as PairedComparison
+from calibration.measures.comparison import compare_methods as compare_methods
+from calibration.measures.comparison import compare_pair as compare_pair
+from calibration.measures.decompositions import BrierDecomposition as BrierDecomposition
+from calibration.measures.decompositions import CorpDecomposition as CorpDecomposition
+from calibration.measures.decompositions import (
+    brier_decomposition as brier_decomposition,
+)
+from calibration.measures.decompositions import corp_decomposition as corp_decomposition
+from calibration.measures.reliability import ReliabilityCurve as ReliabilityCurve
+from calibration.measures.reliability import reliability_curve as reliability_curve
+from calibration.measures.scores import auc_score as auc_score
+from calibration.measures.scores import brier_score as brier_score
+from calibration.measures.scores import log_loss as log_loss
+from calibration.measures.scores import proper_score as proper_score
+from calibration.measures.scores import spherical_score as spherical_score
 from calibration.monotone.bagging import (
     BaggedIsotonicCalibrator as BaggedIsotonicCalibrator,
 )
@@ -89,8 +87,8 @@ from calibration.monotone.isotonic import IsotonicCalibrator as IsotonicCalibrat
 from calibration.monotone.venn_abers import VennAbersCalibrator as VennAbersCalibrator
 from calibration.multiclass.all_pairs import AllPairsCalibrator as AllPairsCalibrator
 from calibration.multiclass.all_pairs import couple_pairs as couple_pairs
+from calibration.multiclass.base import IdentityCalibrator as IdentityCalibrator
 from calibration.multiclass.base import MulticlassCalibrator as MulticlassCalibrator
-from calibration.multiclass.identity import IdentityCalibrator as IdentityCalibrator
 from calibration.multiclass.one_vs_rest import (
     OneVsRestCalibrator as OneVsRestCalibrator,
 )
@@ -98,11 +96,11 @@ from calibration.multiclass.shallow_net import (
     ShallowNetCalibrator as ShallowNetCalibrator,
 )
 from calibration.multiclass.softmax import SoftmaxCalibrator as SoftmaxCalibrator
-from calibration.neighbours.acp import ACPCalibrator as ACPCalibrator
 from calibration.neighbours.logistic_intervals import (
     logistic_intervals as logistic_intervals,
 )
-from calibration.neighbours.sba import SBACalibrator as SBACalibrator
+from calibration.neighbours.side_information import ACPCalibrator as ACPCalibrator
+from calibration.neighbours.side_information import SBACalibrator as SBACalibrator
 from calibration.plots import plot_calibration_map as plot_calibration_map
 from calibration.plots import plot_class_reliability as plot_class_reliability
 from calibration.plots import plot_monitor as plot_monitor
@@ -111,17 +109,17 @@ from calibration.plots import plot_reliability as plot_reliability
 from calibration.plots import plot_simplex as plot_simplex
 from calibration.plots import plot_simplex_field as plot_simplex_field
 from calibration.selection.auto import AutoCalibrator as AutoCalibrator
-from calibration.selection.compare import compare_calibrators as compare_calibrators
-from calibration.selection.comparison import (
+from calibration.selection.auto import AutoReport as AutoReport
+from calibration.selection.auto import CandidateScore as CandidateScore
+from calibration.selection.compare import (
     CalibratorComparison as CalibratorComparison,
 )
+from calibration.selection.compare import compare_calibrators as compare_calibrators
 from calibration.selection.label_sample import LabelSample as LabelSample
 from calibration.selection.label_sample import draw_rows_to_label as draw_rows_to_label
 from calibration.selection.names import calibrator_names as calibrator_names
 from calibration.selection.names import make_calibrator as make_calibrator
-from calibration.selection.report import AutoReport as AutoReport
-from calibration.selection.report import CandidateScore as CandidateScore
-from calibration.sources.summarize import summarize as summarize
+from calibration.sources.parts import summarize as summarize
 from calibration.storage import StorageError as StorageError
 from calibration.storage import load as load
 from calibration.summary import ScoreSummary as ScoreSummary

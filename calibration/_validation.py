@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,32 @@ from calibration.typing import Float64Array, Int64Array
 
 # Longer names are cut, for a label that fills a picture leaves none of it.
 _LONGEST_LABEL = 40
+
+
+def refuse(
+    name: str,
+    rule: str,
+    got: object,
+    kind: type[Exception] = ValueError,
+    cause: Exception | None = None,
+) -> NoReturn:
+    """Raise the error of a parameter that breaks a rule, with the value that it got.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    rule : str
+        What it must do or be, as in "be finite".
+    got : object
+        The value, or words about it.
+    kind : type of Exception
+    cause : Exception, optional
+    """
+    error = kind(f"`{name}` must {rule}, got {got}.")
+    if cause is not None:
+        raise error from cause
+    raise error
 
 
 def show(value: Any) -> str:
@@ -73,8 +99,7 @@ def as_numbers(values: ArrayLike, name: str) -> Float64Array:
     if array.dtype.kind in "SUT" and array.size:
         return _read_cells(array.astype(object), name)
     if array.dtype.kind not in "biuf":
-        msg = f"`{name}` must be numeric, got dtype {array.dtype}."
-        raise TypeError(msg)
+        refuse(name, "be numeric", f"dtype {array.dtype}", TypeError)
     return np.asarray(array, dtype=np.float64)
 
 
@@ -105,11 +130,9 @@ def _read_cells(cells: NDArray[np.object_], name: str) -> Float64Array:
         cell = cells.flat[place]
         got = reprlib.repr(cell)
         if not indices and not isinstance(cell, str):
-            msg = f"`{name}` must be an array or a list of numbers, got {got}."
-            raise TypeError(msg)
+            refuse(name, "be an array or a list of numbers", got, TypeError)
         cure = "; convert texts to numbers first" if _is_numeral(cell) else ""
-        msg = f"`{name}` must be numeric, got {got}{where}{cure}."
-        raise TypeError(msg)
+        refuse(name, "be numeric", f"{got}{where}{cure}", TypeError)
     # NA and NaT are no numbers to numpy; None is.
     known = [np.nan if type(cell).__name__ in _GAPS else cell for cell in cells.ravel()]
     return np.array(known, dtype=np.float64).reshape(cells.shape)
@@ -133,17 +156,14 @@ def check_vector(values: ArrayLike, name: str) -> Float64Array:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        msg = f"`{name}` must have shape (n,) or (n, 1), got shape {array.shape}."
-        raise ValueError(msg)
+        refuse(name, "have shape (n,) or (n, 1)", f"shape {array.shape}")
     if array.size == 0:
-        msg = f"`{name}` must hold at least one value, got an empty array."
-        raise ValueError(msg)
+        refuse(name, "hold at least one value", "an empty array")
     vector = np.ascontiguousarray(array)
     finite = np.isfinite(vector)
     if not finite.all():
         place = int(np.argmin(finite))
-        msg = f"`{name}` must be finite, got {vector[place]} at position {place}."
-        raise ValueError(msg)
+        refuse(name, "be finite", f"{vector[place]} at position {place}")
     return vector
 
 
@@ -163,19 +183,15 @@ def count_rows(table: Any) -> int:
 def check_same_length(n: int, name: str, other_n: int, other_name: str) -> None:
     """Refuse two arguments of different length."""
     if n != other_n:
-        msg = (
-            f"`{other_name}` must be as long as {name.strip('`')}, "
-            f"got {other_n} and {n} values."
-        )
-        raise ValueError(msg)
+        rule = f"be as long as {name.strip('`')}"
+        refuse(other_name, rule, f"{other_n} and {n} values")
 
 
 def check_in_unit(low: float, high: float, name: str) -> None:
     """Refuse values, given by their least and greatest, outside [0, 1]."""
     if low < 0.0 or high > 1.0:
         value = low if low < 0.0 else high
-        msg = f"`{name}` must lie in [0, 1], got {show(value)}."
-        raise ValueError(msg)
+        refuse(name, "lie in [0, 1]", show(value))
 
 
 def check_span(low: float, high: float, name: str) -> None:
@@ -183,8 +199,7 @@ def check_span(low: float, high: float, name: str) -> None:
     with np.errstate(over="ignore"):
         span = high - low
     if not np.isfinite(span):
-        msg = f"`{name}` must span a finite range, got {show(low)} to {show(high)}."
-        raise ValueError(msg)
+        refuse(name, "span a finite range", f"{show(low)} to {show(high)}")
 
 
 _MOST_WEIGHT = 2.0**53
@@ -209,40 +224,30 @@ def check_weights(
     check_same_length(n, "the data", len(weights), name)
     if weights.min() < 0.0:
         place = int(np.argmin(weights))
-        msg = (
-            f"`{name}` must not be negative, "
-            f"got {show(weights[place])} at position {place}."
-        )
-        raise ValueError(msg)
+        refuse(name, "not be negative", f"{show(weights[place])} at position {place}")
     if weights.max() == 0.0:
-        msg = f"`{name}` must not be zero everywhere, got only zeros."
-        raise ValueError(msg)
+        refuse(name, "not be zero everywhere", "only zeros")
     if weights.max() < _LEAST_WEIGHT:
-        msg = (
-            f"`{name}` must reach {_LEAST_WEIGHT:.3g} somewhere, "
-            f"got at most {weights.max():g}; multiply all by a constant."
-        )
-        raise ValueError(msg)
+        rule = f"reach {_LEAST_WEIGHT:.3g} somewhere"
+        refuse(name, rule, f"at most {weights.max():g}; multiply all by a constant")
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if total > _MOST_WEIGHT:
         place = int(np.argmax(weights))
-        msg = (
-            f"`{name}` must add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows, "
-            f"got {weights[place]:g} at position {place}; divide all by a constant."
-        )
-        raise ValueError(msg)
+        got = f"{weights[place]:g} at position {place}; divide all by a constant"
+        refuse(name, f"add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows", got)
     return weights
 
 
-def warn_of_light(weights: Float64Array, stacklevel: int = 2) -> None:
+def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
     """Warn of weights that make next to nothing of the rows, such as 1 / n.
 
     A weight is a number of repetitions, and whatever is learned is as vague as from as
     many rows as the weights add up to. True shares of rows, a half on average, pass.
     """
-    if _told_of_light.get():
+    if sample_weight is None or _told_of_light.get():
         return
+    weights = as_numbers(sample_weight, "sample_weight")
     held, total = int(np.count_nonzero(weights)), float(weights.sum())
     if total >= max(_LIGHT_SHARE * held, min(_FEW_ROWS, _LIGHT_MEAN * held)):
         return
@@ -271,11 +276,8 @@ def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
     valid = ones | (labels == 0.0)
     if not valid.all():
         place = int(np.argmin(valid))
-        msg = (
-            f"`{name}` must hold the two classes coded 0 and 1, "
-            f"got {show(labels[place])} at position {place}."
-        )
-        raise ValueError(msg)
+        rule = "hold the two classes coded 0 and 1"
+        refuse(name, rule, f"{show(labels[place])} at position {place}")
     return ones
 
 
@@ -319,11 +321,9 @@ def check_table(scores: ArrayLike, name: str) -> Float64Array:
     """Return finite scores of shape (n, k), k >= 2."""
     table = np.ascontiguousarray(as_numbers(scores, name))
     if table.ndim != 2 or table.shape[1] < 2:
-        msg = f"`{name}` must have shape (n, k), k >= 2, got shape {table.shape}."
-        raise ValueError(msg)
+        refuse(name, "have shape (n, k), k >= 2", f"shape {table.shape}")
     if len(table) == 0:
-        msg = f"`{name}` must hold at least one row, got none."
-        raise ValueError(msg)
+        refuse(name, "hold at least one row", "none")
     check_finite(table, name)
     return table
 
@@ -333,11 +333,7 @@ def check_finite(table: Float64Array, name: str) -> None:
     finite = np.isfinite(table)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
-        msg = (
-            f"`{name}` must be finite, got {table[row, column]} in row {row}, "
-            f"column {column}."
-        )
-        raise ValueError(msg)
+        refuse(name, "be finite", f"{table[row, column]} in row {row}, column {column}")
 
 
 def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
@@ -348,8 +344,7 @@ def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
     row = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[row] - 1.0) > _ROUNDING:
         got = f"{show(sums[row])} in row {row}"
-        msg = f"`{name}` must have rows that sum to 1, got {got}."
-        raise ValueError(msg)
+        refuse(name, "have rows that sum to 1", got)
     return table
 
 
@@ -363,24 +358,20 @@ def check_columns(
     if classes is not None:
         return _find_names(y, check_class_names(classes, k), name)
     if np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
-        msg = (
-            f"`classes` must name the columns where `{name}` holds texts, "
-            f"got None and {str(first)!r}."
-        )
-        raise TypeError(msg)
+        rule = f"name the columns where `{name}` holds texts"
+        refuse("classes", rule, f"None and {str(first)!r}", TypeError)
     labels = check_vector(y, name)
     valid = (labels >= 0.0) & (labels < k) & (labels == np.floor(labels))
     if not valid.all():
         place = int(np.argmin(valid))
-        msg = (
-            f"`{name}` must hold column numbers from 0 to {k - 1}, or `classes` must "
-            f"name the columns, got {show(labels[place])} at position {place}."
+        rule = (
+            f"hold column numbers from 0 to {k - 1}, or `classes` must name the columns"
         )
-        raise ValueError(msg)
+        refuse(name, rule, f"{show(labels[place])} at position {place}")
     return labels.astype(np.int64)
 
 
-def check_class_forecasts(
+def read_labelled(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     sample_weight: ArrayLike | None,
@@ -406,15 +397,10 @@ def check_class_forecasts(
 def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
     """Return the names of k columns, all different."""
     if count_rows(classes) < 0 or np.ndim(classes) != 1:
-        msg = f"`classes` must be a list of names, got {reprlib.repr(classes)}."
-        raise TypeError(msg)
+        refuse("classes", "be a list of names", reprlib.repr(classes), TypeError)
     names: list[Any] = np.asarray(classes).tolist()
     if len(names) != k or len(set(names)) != k:
-        msg = (
-            f"`classes` must name each of the {k} columns once, "
-            f"got {reprlib.repr(names)}."
-        )
-        raise ValueError(msg)
+        refuse("classes", f"name each of the {k} columns once", reprlib.repr(names))
     return names
 
 
@@ -424,21 +410,16 @@ def _find_names(y: ArrayLike, names: list[Any], name: str) -> Int64Array:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or labels.size == 0:
-        msg = (
-            f"`{name}` must be labels of shape (n,), n >= 1, got shape {labels.shape}."
-        )
-        raise ValueError(msg)
+        refuse(name, "be labels of shape (n,), n >= 1", f"shape {labels.shape}")
     try:
         held, inverse = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        msg = f"`{name}` must hold labels of one kind, got {error}."
-        raise TypeError(msg) from error
+        refuse(name, "hold labels of one kind", error, TypeError, cause=error)
     places = {label: place for place, label in enumerate(names)}
     columns = np.array([places.get(label, -1) for label in held.tolist()])
     if columns.min() < 0:
         strange = held.tolist()[int(np.argmin(columns))]
-        msg = f"`{name}` must hold labels that `classes` names, got {strange!r}."
-        raise ValueError(msg)
+        refuse(name, "hold labels that `classes` names", f"{strange!r}")
     return columns.astype(np.int64)[inverse]
 
 
@@ -446,8 +427,7 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
     """Refuse a value that is not one of the named choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        msg = f"`{name}` must be one of {listed}, got {value!r}."
-        raise ValueError(msg)
+        refuse(name, f"be one of {listed}", f"{value!r}")
 
 
 def is_auto(value: Any) -> bool:
@@ -458,11 +438,9 @@ def is_auto(value: Any) -> bool:
 def check_integer(value: Any, name: str, least: int) -> int:
     """Return an integer parameter that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        msg = f"`{name}` must be an integer, got {value!r}."
-        raise TypeError(msg)
+        refuse(name, "be an integer", f"{value!r}", TypeError)
     if value < least:
-        msg = f"`{name}` must be at least {least}, got {value}."
-        raise ValueError(msg)
+        refuse(name, f"be at least {least}", value)
     return int(value)
 
 
@@ -478,11 +456,9 @@ def check_n_jobs(value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        msg = f"`n_jobs` must be an integer or None, got {value!r}."
-        raise TypeError(msg)
+        refuse("n_jobs", "be an integer or None", f"{value!r}", TypeError)
     if value == 0:
-        msg = "`n_jobs` must not be 0, got 0."
-        raise ValueError(msg)
+        refuse("n_jobs", "not be 0", "0")
 
 
 def check_optional_seed(value: Any, name: str = "random_state") -> None:
@@ -507,22 +483,19 @@ def make_rng(random_state: Any, name: str = "random_state") -> np.random.Generat
 def check_callable(value: Any, name: str) -> None:
     """Refuse what cannot be called."""
     if not callable(value):
-        msg = f"`{name}` must be a function, got {reprlib.repr(value)}."
-        raise TypeError(msg)
+        refuse(name, "be a function", reprlib.repr(value), TypeError)
 
 
 def check_mapping(value: Any, name: str, held: str) -> None:
     """Refuse what has no names for what it holds."""
     if not isinstance(value, Mapping):
-        msg = f"`{name}` must be a mapping of {held}, got {reprlib.repr(value)}."
-        raise TypeError(msg)
+        refuse(name, f"be a mapping of {held}", reprlib.repr(value), TypeError)
 
 
 def check_list(values: Any, name: str, held: str) -> list[Any]:
     """Return what is listed; a text is one thing, not a list of letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        msg = f"`{name}` must be a list of {held}, got {reprlib.repr(values)}."
-        raise TypeError(msg)
+        refuse(name, f"be a list of {held}", reprlib.repr(values), TypeError)
     return list(values)
 
 
@@ -531,22 +504,19 @@ def check_path(path: Any, name: str = "path") -> Path:
     try:
         return Path(os.fsdecode(path))
     except TypeError as error:
-        msg = f"`{name}` must be a path, got {reprlib.repr(path)}."
-        raise TypeError(msg) from error
+        refuse(name, "be a path", reprlib.repr(path), TypeError, cause=error)
 
 
 def check_ax(ax: Any, name: str = "ax") -> None:
     """Refuse what is neither None nor one of matplotlib's Axes."""
     if ax is not None and not hasattr(ax, "get_figure"):
-        msg = f"`{name}` must be one of matplotlib's Axes, got {reprlib.repr(ax)}."
-        raise TypeError(msg)
+        refuse(name, "be one of matplotlib's Axes", reprlib.repr(ax), TypeError)
 
 
 def check_flag(value: Any, name: str, wanted: str = "True or False") -> None:
     """Refuse a value that is no truth value."""
     if not isinstance(value, bool | np.bool_):
-        msg = f"`{name}` must be {wanted}, got {value!r}."
-        raise TypeError(msg)
+        refuse(name, f"be {wanted}", f"{value!r}", TypeError)
 
 
 def check_number(
@@ -563,8 +533,7 @@ def check_number(
     Few formulas are made for infinity: as an upper end it is open unless told.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        msg = f"`{name}` must be a real number, got {value!r}."
-        raise TypeError(msg)
+        refuse(name, "be a real number", f"{value!r}", TypeError)
     number = float(value)
     open_high = high == np.inf if open_high is None else open_high
     above = number > low if open_low else number >= low
@@ -572,8 +541,7 @@ def check_number(
     if not (above and below):
         left = "(" if open_low else "["
         right = ")" if open_high else "]"
-        msg = f"`{name}` must lie in {left}{low:g}, {high:g}{right}, got {value!r}."
-        raise ValueError(msg)
+        refuse(name, f"lie in {left}{low:g}, {high:g}{right}", f"{value!r}")
     return number
 
 

@@ -17,6 +17,7 @@ from calibration._validation import (
     check_probabilities,
     check_vector,
     check_weights,
+    refuse,
     show,
 )
 from calibration.storage import Saved
@@ -76,16 +77,12 @@ class CalibrationMap(Saved):
             # A copy: a map must not change when the arrays that it was made of do.
             array = np.array(array, dtype=np.float64)
             if array.shape != np.shape(self.knots) or array.ndim != 1 or not array.size:
-                msg = (
-                    f"`{name}` must have shape (k,) with k >= 1 like `knots`, "
-                    f"got shape {array.shape}."
-                )
-                raise ValueError(msg)
+                rule = "have shape (k,) with k >= 1 like `knots`"
+                refuse(name, rule, f"shape {array.shape}")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         if not (self.knots[1:] > self.knots[:-1]).all():
-            msg = "`knots` must increase strictly, got a tie or a decrease."
-            raise ValueError(msg)
+            refuse("knots", "increase strictly", "a tie or a decrease")
         self._check_values()
 
     def _check_values(self) -> None:
@@ -97,13 +94,11 @@ class CalibrationMap(Saved):
             bad = np.isnan(array) if self.kind == "step" else ~np.isfinite(array)
             if bad.any():
                 k = int(np.argmax(bad))
-                msg = f"`{name}` must hold numbers, got {array[k]} at knot {k}."
-                raise ValueError(msg)
+                refuse(name, "hold numbers", f"{array[k]} at knot {k}")
         for name in ("weight0", "weight1"):
             array = getattr(self, name)
             if array is not None and not (array >= 0.0).all():
-                msg = f"`{name}` must not be negative, got {show(array.min())}."
-                raise ValueError(msg)
+                refuse(name, "not be negative", show(array.min()))
 
     @classmethod
     def step(
@@ -163,8 +158,7 @@ class CalibrationMap(Saved):
             Of kind "step" where all maps are, else "linear".
         """
         if len(maps) == 0:
-            msg = "`maps` must hold at least one map, got none."
-            raise ValueError(msg)
+            refuse("maps", "hold at least one map", "none")
         shares = check_weights(weights, len(maps))
         shares = shares / shares.sum()
         # Between the knots of all maps each is a line, so their mean is one too.
@@ -284,11 +278,11 @@ class CalibrationMap(Saved):
         weight0, weight1 : ndarrays of shape (k,)
         """
         if self.weight0 is None or self.weight1 is None:
-            msg = (
-                "`weight0` and `weight1` must be known for this, got a map without "
-                "class weights per block (only histogram and isotonic maps have them)."
+            got = (
+                "a map without class weights per block (only histogram and isotonic "
+                "maps have them)"
             )
-            raise ValueError(msg)
+            refuse("weight0` and `weight1", "be known for this", got)
         return self.weight0, self.weight1
 
     def to_dict(self) -> dict[str, Any]:
@@ -320,8 +314,7 @@ class CalibrationMap(Saved):
         CalibrationMap
         """
         if data.get("schema") != _SCHEMA:
-            msg = f"`data` must have schema {_SCHEMA!r}, got {data.get('schema')!r}."
-            raise ValueError(msg)
+            refuse("data", f"have schema {_SCHEMA!r}", f"{data.get('schema')!r}")
         arrays = {
             name: np.array([float(v) for v in data[name]])
             for name in _ARRAYS

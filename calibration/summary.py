@@ -25,6 +25,7 @@ from calibration._validation import (
     check_same_length,
     check_vector,
     check_weights,
+    refuse,
 )
 from calibration.typing import BoolArray, Float64Array
 
@@ -224,8 +225,7 @@ class ScoreSummary:
         factor = check_number(factor, "factor", 0.0, open_low=True)
         weights = factor * self.weight0, factor * self.weight1
         if (scaled := self._with_cells(self.scores, *weights, self.level)) is None:
-            msg = f"`factor` must leave some weight, got {factor!r}."
-            raise ValueError(msg)
+            refuse("factor", "leave some weight", f"{factor!r}")
         return scaled
 
     __rmul__ = __mul__
@@ -248,15 +248,11 @@ class ScoreSummary:
             # What rounding leaves of a weight taken away is none.
             weights.append(np.where(weight > _ROUNDING * held, weight, 0.0))
         if not contained:
-            msg = (
-                "`other` must be a part of the summary that it is subtracted from, "
-                "got a cell that holds more weight."
-            )
-            raise ValueError(msg)
+            rule = "be a part of the summary that it is subtracted from"
+            refuse("other", rule, "a cell that holds more weight")
         left = self._with_cells(scores, weights[0], weights[1], level)
         if left is None:
-            msg = "`other` must leave some weight, got the whole summary."
-            raise ValueError(msg)
+            refuse("other", "leave some weight", "the whole summary")
         return left
 
     def split(self, k: int, random_state: int | None = 0) -> list[ScoreSummary]:

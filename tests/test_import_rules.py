@@ -54,7 +54,7 @@ ARROWS: dict[str, str] = {
     ),
     # Above the calibrators of two classes and of more: what chooses, what compares.
     "calibration.selection": (
-        f"matplotlib tqdm {_CORE} calibration.measures calibration.logistic "
+        f"tqdm {_CORE} calibration.measures calibration.logistic "
         "calibration.monotone calibration.multiclass"
     ),
     # After the fit: other priors, other rows.
@@ -369,25 +369,25 @@ def test_tests_lie_as_what_they_test(package: str) -> None:
 
 
 _SYNTHETIC = set(MODULES)
-_BETA = "calibration.logistic.beta"
+_FORMULAS = "calibration.logistic.polynomial"
 
 
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        (_BETA, "import localexpert", "not in row"),
-        (_BETA, "from localexpert.maps import f", "not in row"),
-        (_BETA, "from calibration.monotone.isotonic import f", "not in row"),
-        (_BETA, "from ..monotone import f", "imports calibration.monotone"),
-        (_BETA, "from calibration import monotone", "not in row"),
-        (_BETA, "from calibration import BetaCalibrator", "is part of"),
-        (_BETA, "import calibration", "is part of"),
-        (_BETA, "def f():\n    import pandas", "not in row"),
-        (_BETA, "from scipy._lib.x import y", "private"),
-        (_BETA, "from sklearn.utils import _x", "private"),
-        ("calibration.base.log_odds", "import calibration.logistic.beta", "not in row"),
+        (_FORMULAS, "import localexpert", "not in row"),
+        (_FORMULAS, "from localexpert.maps import f", "not in row"),
+        (_FORMULAS, "from calibration.monotone.isotonic import f", "not in row"),
+        (_FORMULAS, "from ..monotone import f", "imports calibration.monotone"),
+        (_FORMULAS, "from calibration import monotone", "not in row"),
+        (_FORMULAS, "from calibration import BetaCalibrator", "is part of"),
+        (_FORMULAS, "import calibration", "is part of"),
+        (_FORMULAS, "def f():\n    import pandas", "not in row"),
+        (_FORMULAS, "from scipy._lib.x import y", "private"),
+        (_FORMULAS, "from sklearn.utils import _x", "private"),
+        ("calibration.base.log_odds", f"import {_FORMULAS}", "not in row"),
         ("calibration.maps", "import sklearn.base", "not in row"),
-        ("calibration.classifier.folds", "import calibration.plots", "not in row"),
+        ("calibration.classifier.base", "import calibration.plots", "not in row"),
         ("calibration.plots", "import matplotlib.pyplot as plt", "at module level"),
         ("calibration._kernels.pav", "import scipy", "not in row"),
         ("calibration._kernels.pav", "import os", "not in row"),
@@ -418,9 +418,9 @@ def test_the_checker_catches(module: str, source: str, complaint: str) -> None:
         ("calibration._kernels.pav", "import math, numba\nimport numpy as np"),
         ("calibration._kernels._jit", "import os"),
         ("calibration._kernels", ""),
-        (_BETA, "from calibration._kernels import pav"),
+        (_FORMULAS, "from calibration._kernels import pav"),
         (
-            "calibration.logistic.beta",
+            _FORMULAS,
             "from __future__ import annotations\nimport warnings",
         ),
         ("calibration.plots", "def plot():\n    import matplotlib.pyplot as plt"),

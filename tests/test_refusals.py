@@ -62,8 +62,6 @@ LABELLED = [
     "corp_decomposition",
     "cumulative_calibration_test",
     "expected_calibration_error",
-    "kernel_calibration_error",
-    "kernel_calibration_test",
     "log_loss",
     "maximum_calibration_error",
     "realised_cost",
@@ -143,8 +141,6 @@ def special(name):
         return {"probabilities": [[0.2, 0.8]]}
     if name in LABELLED:
         return {"y_true": t.ones}
-    if name == "cross_fitted_decomposition":
-        return {"y_true": t.ones, "recalibrator": IsotonicCalibrator()}
     if name == "logistic_intervals":
         return {"model": LogisticRegression().fit(t.X, t.ones)}
     if name == "plot_class_reliability":

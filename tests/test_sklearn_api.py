@@ -7,8 +7,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from calibration.classifier.all_pairs import AllPairsClassifier
-from calibration.classifier.classifier import CalibratedClassifier
+from calibration.classifier.classifier import AllPairsClassifier, CalibratedClassifier
 from calibration.monotone.isotonic import IsotonicCalibrator
 
 INSTANCES = [

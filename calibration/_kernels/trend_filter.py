@@ -1,25 +1,471 @@
-"""Weighted l1 linear trend filtering on uneven cells, by an active set of kinks."""
+"""Weighted l1 linear trend filtering on uneven cells, by an active set of kinks.
+
+Pieces: the function is linear between knots (cells of the data, the first and the last
+among them), so its values at the knots solve a tridiagonal system. Conditioning does
+not suffer from cells that nearly coincide: every hat function is 1 at a cell.
+
+Steps: how far the active set goes towards its optimum, and which signs are lost.
+
+The dual: who must bend, and how far from the optimum. With residuals r = w (z - p) and
+their running sums R_i = sum_{k <= i} r_k, the optimality condition r = D'u - E'v (D:
+changes of slope, E: differences) reads
+
+    u_{i+1} = u_i + h_i (R_i - v_i),   u = 0 at both ends,
+
+h_i being the gap after cell i, with |u| <= bend, u = bend * sign at kinks, and v in
+[0, fall]: 0 where the function rises, `fall` where it falls, free where it is flat.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from calibration._kernels._jit import inner, njit
-from calibration._kernels.trend_dual import price_cells
-from calibration._kernels.trend_pieces import (
-    fill_pieces,
-    fit_affine,
-    fit_pieces,
-    kinks_of,
-)
-from calibration._kernels.trend_steps import (
-    Goal,
-    Line,
-    drop_knots,
-    longest_step,
-    move_values,
-)
 from calibration.typing import Float64Array, Int64Array
+
+# Values are about 1; smaller differences of them are rounding.
+_ROUNDING = 1e-13
+
+
+@njit
+def fit_pieces(
+    x: Float64Array,
+    weight: Float64Array,
+    target: Float64Array,
+    knots: Int64Array,
+    signs: Float64Array,
+    states: Int64Array,
+    bend: float,
+    fall: float,
+) -> Float64Array:
+    """Best values at the knots for given signs of kinks and slopes, shape (k,).
+
+    Minimises sum w (p - z)^2 / 2 + bend * sum s_k kink_k + fall * (total decrease of
+    the pieces in state -1), where a piece in state 0 is flat. A piece of length h
+    between knots k and k + 1 enters the penalty by its slope (c_{k+1} - c_k) / h with
+    the factor bend * (s_k - s_{k+1}).
+    """
+    k = len(knots)
+    diagonal, above, right = np.zeros(k), np.zeros(k), np.zeros(k)
+    at = 0
+    for piece in range(k - 1):
+        first, last = knots[piece], knots[piece + 1]
+        diagonal[at] += weight[first]
+        right[at] += weight[first] * target[first]
+        # The two ends of a flat piece are one unknown: its cells all go there.
+        if states[piece] == 0:
+            for i in range(first + 1, last):
+                diagonal[at] += weight[i]
+                right[at] += weight[i] * target[i]
+            continue
+        # Hat functions: a cell between two knots counts for both, by its distance.
+        inverse = 1.0 / (x[last] - x[first])
+        g00, g01, g11, b0, b1 = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(first + 1, last):
+            share = (x[i] - x[first]) * inverse
+            high = weight[i] * share
+            low = weight[i] - high
+            g01 += low * share
+            g11 += high * share
+            g00 += low - low * share
+            b0 += low * target[i]
+            b1 += high * target[i]
+        # The derivative of the penalties by the piece's slope; it raises one end as it
+        # lowers the other.
+        force = bend * (signs[piece] - signs[piece + 1]) * inverse
+        if states[piece] < 0:
+            force -= fall
+        diagonal[at] += g00
+        above[at] = g01
+        right[at] += b0 + force
+        at += 1
+        diagonal[at] += g11
+        right[at] += b1 - force
+    diagonal[at] += weight[knots[k - 1]]
+    right[at] += weight[knots[k - 1]] * target[knots[k - 1]]
+    _solve_tridiagonal(diagonal[: at + 1], above[: at + 1], right[: at + 1])
+    # The far end of a piece that is not flat is an unknown of its own.
+    places = np.cumsum((states != 0).astype(np.int64))
+    values: Float64Array = right[np.append(0, places)]
+    return values
+
+
+@inner
+def _solve_tridiagonal(
+    diagonal: Float64Array, above: Float64Array, right: Float64Array
+) -> None:
+    """Solve a symmetric positive definite system in place; the answer is `right`."""
+    # Elimination without pivots (the Thomas algorithm): the matrix is positive
+    # definite.
+    for i in range(1, len(diagonal)):
+        factor = above[i - 1] / diagonal[i - 1]
+        diagonal[i] -= factor * above[i - 1]
+        right[i] -= factor * right[i - 1]
+    right[-1] /= diagonal[-1]
+    for i in range(len(diagonal) - 2, -1, -1):
+        right[i] = (right[i] - above[i] * right[i + 1]) / diagonal[i]
+
+
+@njit
+def kinks_of(x: Float64Array, knots: Int64Array, values: Float64Array) -> Float64Array:
+    """Change of slope at every knot, 0 at the two ends, shape (k,).
+
+    A change that rounding of the values can make is 0: where the function goes
+    through its targets, any cell may carry the kink, and one is enough.
+    """
+    inverse = 1.0 / np.diff(x[knots])
+    inner = np.diff(np.diff(values) * inverse)
+    least = _ROUNDING * (inverse[:-1] + inverse[1:])
+    kinks = np.zeros(len(knots))
+    kinks[1:-1] = np.where(np.abs(inner) > least, inner, 0.0)
+    return kinks
+
+
+@njit
+def fill_pieces(
+    x: Float64Array, knots: Int64Array, values: Float64Array
+) -> Float64Array:
+    """Values of the piecewise-linear function at all cells, shape (m,)."""
+    out = np.empty(len(x))
+    for piece in range(len(knots) - 1):
+        first, last = knots[piece], knots[piece + 1]
+        rise = (values[piece + 1] - values[piece]) / (x[last] - x[first])
+        for i in range(first, last):
+            out[i] = values[piece] + rise * (x[i] - x[first])
+    out[knots[-1]] = values[-1]
+    return out
+
+
+@njit
+def fit_affine(
+    x: Float64Array, weight: Float64Array, target: Float64Array
+) -> Float64Array:
+    """Values at all cells of the weighted least squares line, shape (m,)."""
+    ends = np.array([0, len(x) - 1], dtype=np.int64)
+    none, one = np.zeros(2), np.ones(1, dtype=np.int64)
+    values = fit_pieces(x, weight, target, ends, none, one, 0.0, 0.0)
+    return fill_pieces(x, ends, values)
+
+
+class Line(NamedTuple):
+    """A piecewise-linear function: its knots, and what holds there.
+
+    Of every knot its cell, the sign that its kink has to have (`sides`), the value
+    and the kink; of every piece its state in `slopes`: 1 rising (or not watched), 0
+    flat, -1 falling. Arrays may be longer than the line, whose knots get fewer.
+    """
+
+    knots: Int64Array
+    sides: Float64Array
+    slopes: Int64Array
+    values: Float64Array
+    kinks: Float64Array
+
+
+class Goal(NamedTuple):
+    """Where the knots' values and kinks are to go."""
+
+    values: Float64Array
+    kinks: Float64Array
+
+
+@inner
+def _share(here: float, goal: float, sign: float) -> float:
+    """Share of the way from `here` to `goal` at which the sign is lost; 2 if never."""
+    # Linear on the way from here to there, so a sign that both ends have is kept.
+    if goal * sign > 0.0:
+        return 2.0
+    # A new kink that does not grow in the direction of its sign is dropped at once.
+    if here * sign <= 0.0:
+        return 0.0
+    return here / (here - goal)
+
+
+@njit
+def longest_step(line: Line, goal: Goal, fall: float) -> float:
+    """Largest step to the goal that keeps all signs; 2 if the goal keeps them."""
+    _, sides, slopes, values, kinks = line
+    ends = goal.values
+    step = 2.0
+    for k in range(1, len(ends) - 1):
+        step = min(step, _share(kinks[k], goal.kinks[k], sides[k]))
+    if fall > 0.0:
+        for k in range(len(ends) - 1):
+            if slopes[k] != 0:
+                rise, goal_rise = values[k + 1] - values[k], ends[k + 1] - ends[k]
+                step = min(step, _share(rise, goal_rise, slopes[k]))
+    return step
+
+
+@njit
+def move_values(line: Line, goal: Goal, fall: float, step: float) -> None:
+    """Go `step` of the way, in place, and drop the signs that are lost there."""
+    _, sides, slopes, values, kinks = line
+    ends = goal.values
+    for k in range(1, len(ends) - 1):
+        # Read before it moves; the step is the least of all shares, so one at least is
+        # lost.
+        lost = _share(kinks[k], goal.kinks[k], sides[k]) <= step
+        kinks[k] += step * (goal.kinks[k] - kinks[k])
+        if lost:
+            sides[k] = 0.0
+    if fall > 0.0:
+        for k in range(len(ends) - 1):
+            if slopes[k] != 0:
+                rise, goal_rise = values[k + 1] - values[k], ends[k + 1] - ends[k]
+                if _share(rise, goal_rise, slopes[k]) <= step:
+                    slopes[k] = 0
+    for k in range(len(ends)):
+        values[k] += step * (ends[k] - values[k])
+
+
+@njit
+def drop_knots(line: Line, n_knots: int) -> int:
+    """Move the knots that remain to the front; their number.
+
+    A knot goes if its kink is gone or lies between two flat pieces. A piece that is
+    joined to a flat one is flat, and both ends of it get one value.
+    """
+    knots, sides, slopes, values, kinks = line
+    k = 0
+    for old in range(1, n_knots):
+        # The first knot stays in its place, the last one is moved up.
+        inner = old < n_knots - 1
+        if inner and (sides[old] == 0.0 or slopes[k] == slopes[old] == 0):
+            if slopes[old] != slopes[k]:
+                slopes[k] = 0
+            continue
+        k += 1
+        knots[k], sides[k], kinks[k] = knots[old], sides[old], kinks[old]
+        values[k] = values[k - 1] if slopes[k - 1] == 0 else values[old]
+        if inner:
+            slopes[k] = slopes[old]
+    return k + 1
+
+
+class _Cells(NamedTuple):
+    """Cells, the running sums R there, and what is marked: kinks, states of gaps."""
+
+    x: Float64Array
+    running: Float64Array
+    marks: Float64Array
+    gaps: Int64Array
+
+
+class _Piece(NamedTuple):
+    """Cells `first` to `last` between two kinks, and what u is at these two."""
+
+    first: int
+    last: int
+    start: float
+    end: float
+
+
+class _Penalties(NamedTuple):
+    """Those on kinks and on falls, and the |u| from which on a cell is marked."""
+
+    bend: float
+    fall: float
+    limit: float
+
+
+@njit
+def largest_bend(x: Float64Array, weight: Float64Array, target: Float64Array) -> float:
+    """Least penalty at which the trend filter is the weighted affine fit.
+
+    It equals max |(D W^-1 D')^-1 D z|, here as the largest double running sum of the
+    residuals of that fit, which loses no digits where cells nearly coincide.
+    """
+    line = fit_affine(x, weight, target)
+    running, u, largest = 0.0, 0.0, 0.0
+    for i in range(len(x) - 2):
+        # u of the affine fit, by the recursion above with v = 0: all |u| <= bend means
+        # that no kink pays.
+        running += weight[i] * (target[i] - line[i])
+        u += running * (x[i + 1] - x[i])
+        largest = max(largest, abs(u))
+    return largest
+
+
+@njit
+def price_cells(
+    x: Float64Array,
+    residual: Float64Array,
+    weight: Float64Array,
+    marks: Float64Array,
+    gaps: Int64Array,
+    bend: float,
+    fall: float,
+    tolerance: float,
+) -> tuple[int, float, float]:
+    """Mark the kinks and slopes that lower the objective; bound the dual's excess.
+
+    Parameters
+    ----------
+    x, residual, weight : ndarrays of shape (m,)
+    marks : ndarray of shape (m,)
+        Sign of the kink at each cell, 0 for none. New ones are written here.
+    gaps : ndarray of shape (m - 1,)
+        State of the piece that each gap belongs to: 1 rising (or not watched),
+        0 flat, -1 falling. New slopes of parts of flat pieces are written here.
+    bend, fall : float
+        The two penalties.
+    tolerance : float
+        Excess of |u| over `bend`, relative, that is taken for rounding.
+
+    Returns
+    -------
+    n_new, worst, slack
+        Number of violations marked; the largest |u|; half the squared distance, in
+        the norm of the weights, that rounding moves the dual's function by.
+    """
+    m = len(x)
+    running, slack = _running_sums(residual, weight)
+    cells = _Cells(x, running, marks, gaps)
+    penalties = _Penalties(bend, fall, bend * (1.0 + tolerance))
+    n_new, worst = 0, bend
+    first = 0
+    while first < m - 1:
+        last = first + 1
+        while last < m - 1 and marks[last] == 0.0:
+            last += 1
+        # Complementary slackness: at a kink u is the penalty with the kink's sign.
+        piece = _Piece(first, last, bend * marks[first], bend * marks[last])
+        if gaps[first] == 0:
+            found, top, miss = _price_flat(cells, piece, penalties)
+        else:
+            v = fall if gaps[first] < 0 else 0.0
+            found, top, miss = _price_sloped(cells, piece, v, penalties.limit)
+        n_new += found
+        # Tilting u along the piece closes the miss; residuals move at its ends only.
+        off = miss / (x[last] - x[first])
+        slack += 0.5 * off * off * (1.0 / weight[first] + 1.0 / weight[last])
+        worst = max(worst, top + miss)
+        first = last
+    return n_new, worst, slack
+
+
+@inner
+def _running_sums(
+    residual: Float64Array, weight: Float64Array
+) -> tuple[Float64Array, float]:
+    """Running sums of the residuals, less what rounding leaves of their total.
+
+    The total is spread in proportion to weight; second, half its squared norm.
+    """
+    running, before = np.cumsum(residual), np.cumsum(weight)
+    total, size = running[-1], before[-1]
+    # An optimal fit has residuals that sum to 0; what rounding leaves would run on
+    # through all of u.
+    running -= total * (before / size)
+    return running, 0.5 * total * total / size
+
+
+@inner
+def _price_sloped(
+    cells: _Cells, piece: _Piece, v: float, limit: float
+) -> tuple[int, float, float]:
+    """Follow u along a piece with known v; mark the peak of every excursion.
+
+    The objective falls by |u| - bend per unit of a new kink, fastest at the peak.
+    Kinks at all cells beyond the limit would have to be dropped again.
+
+    Returns
+    -------
+    found, top, miss
+        Number of cells marked; a bound on |u| along the piece; how far from its end
+        u arrives, by rounding.
+    """
+    x, running, marks, _ = cells
+    last = piece.last
+    u, top, found = piece.start, 0.0, 0
+    peak, height = 0, 0.0
+    for i in range(piece.first, last - 1):
+        u += (x[i + 1] - x[i]) * (running[i] - v)
+        top = max(top, abs(u))
+        outside = abs(u) > limit
+        if height != 0.0 and (not outside or u * height < 0.0):
+            marks[peak] = 1.0 if height > 0.0 else -1.0
+            found += 1
+            height = 0.0
+        if outside and abs(u) > abs(height):
+            peak, height = i + 1, u
+    if height != 0.0:
+        marks[peak] = 1.0 if height > 0.0 else -1.0
+        found += 1
+    u += (x[last] - x[last - 1]) * (running[last - 1] - v)
+    return found, top, abs(u - piece.end)
+
+
+@inner
+def _price_flat(
+    cells: _Cells, piece: _Piece, penalties: _Penalties
+) -> tuple[int, float, float]:
+    """Look for v in [0, fall] that keeps |u| <= bend along a flat piece.
+
+    [low, high] are the values of u that can be reached. Where none is allowed, the
+    part from the cell `since` at which the bound was last touched has to slope: the
+    path of low has v = fall there (it falls), that of high v = 0 (it rises).
+
+    Returns
+    -------
+    found, top, miss
+        1 if a part was told to slope, else 0; see `_price_sloped`.
+    """
+    x, running, marks, gaps = cells
+    bend, fall, last = penalties.bend, penalties.fall, piece.last
+    room = penalties.limit - bend
+    low, high, top, found = piece.start, piece.start, 0.0, 0
+    since_low, since_high = piece.first, piece.first
+    for i in range(piece.first, last):
+        gap = x[i + 1] - x[i]
+        # v = fall takes u as far down as it goes, v = 0 as far up.
+        low += gap * (running[i] - fall)
+        high += gap * running[i]
+        inner = i + 1 < last
+        # Within the piece u may be anywhere between the bounds; its end is given.
+        least, most = (-bend, bend) if inner else (piece.end, piece.end)
+        if found == 0 and low > most + room:
+            stop = _follow(running, fall, i + 1, last, 1.0)
+            _slope_part(marks, gaps, since_low, stop, -1)
+            found = 1
+        if found == 0 and high < least - room:
+            stop = _follow(running, 0.0, i + 1, last, -1.0)
+            _slope_part(marks, gaps, since_high, stop, 1)
+            found = 1
+        if inner:
+            # What must leave the bound is followed on, so that `top` stays a bound.
+            top = max(top, low, -high)
+            if low <= -bend:
+                since_low = i + 1
+            if high >= bend:
+                since_high = i + 1
+            # Of what was reached only what is allowed goes on from here.
+            low, high = max(low, min(-bend, high)), min(high, max(bend, low))
+    return found, top, max(low - piece.end, piece.end - high, 0.0)
+
+
+@inner
+def _follow(
+    running: Float64Array, v: float, cell: int, last: int, direction: float
+) -> int:
+    """Cell from `cell` on at which u, moving in `direction`, turns back."""
+    while cell < last and (running[cell] - v) * direction > 0.0:
+        cell += 1
+    return cell
+
+
+@inner
+def _slope_part(
+    marks: Float64Array, gaps: Int64Array, first: int, last: int, state: int
+) -> None:
+    """Let the cells from `first` to `last` of a flat piece slope, with new kinks."""
+    gaps[first:last] = state
+    if first > 0 and marks[first] == 0.0:
+        marks[first] = state
+    if last < len(marks) - 1 and marks[last] == 0.0:
+        marks[last] = -state
+
 
 # Excess of the dual, relative to the penalty, at which a solution is called optimal.
 # The relative duality gap is at most about this.

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
-    as_numbers,
     check_choice,
     check_in_unit,
     check_vector,
+    refuse,
     warn_of_light,
 )
 from calibration.exceptions import CalibrationWarning
@@ -99,8 +99,8 @@ class SummaryEstimator(ScaledEstimator):
         self
         """
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
-        if sample_weight is not None and self._learns:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        if self._learns:
+            warn_of_light(sample_weight)
         return self.fit_summary(summary)
 
     def fit_summary(self, summary: ScoreSummary) -> Self:
@@ -115,8 +115,7 @@ class SummaryEstimator(ScaledEstimator):
         self
         """
         if not isinstance(summary, ScoreSummary):
-            msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
-            raise TypeError(msg)
+            refuse("summary", "be a ScoreSummary", type(summary).__name__, TypeError)
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
         # Nothing of an earlier fit may pass for a part of this one.

@@ -1,4 +1,4 @@
-"""Scores as log-odds, and calibrators that are a formula in them."""
+"""Scores as log-odds, calibrators that are a formula in them, and folds by rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibration._kernels.logistic import (
     fit_logistic,
     logistic_objective,
 )
-from calibration._validation import check_integer, check_vector
+from calibration._validation import check_integer, check_vector, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
@@ -113,11 +113,8 @@ def _unit_of(scores: Float64Array) -> float:
     unit = float(2.0 ** (np.frexp(size)[1] - 1)) if is_extreme else 1.0
     if len(sizes) and sizes[-1] / _LARGEST > unit:
         far = scores[np.argmax(np.abs(scores))]
-        msg = (
-            f"`scores` must lie within {_LARGEST:g} times their median size, "
-            f"{size:g}, got {far:g}."
-        )
-        raise ValueError(msg)
+        rule = f"lie within {_LARGEST:g} times their median size, {size:g}"
+        refuse("scores", rule, f"{far:g}")
     return unit
 
 
@@ -327,3 +324,40 @@ def solve_logistic(problem: LogisticProblem) -> Float64Array:
         few = problem._replace(design=coarse, weight0=sum0, weight1=sum1)
         start = fit_logistic(few, start)[0]
     return fit_logistic(problem, start)[0]
+
+
+def deal_by_rank(
+    cells: ScoreSummary, n_folds: int, random_state: int | None
+) -> list[tuple[ScoreSummary, ScoreSummary]]:
+    """Return (rest, fold) pairs of a summary, those whose rest holds both classes.
+
+    `ScoreSummary.split` deals by a hash of the score. Here rows are dealt by the rank
+    of their cell, so that folds do not depend on the unit of the scores, nor on the
+    last digit of a logit.
+
+    Parameters
+    ----------
+    cells : ScoreSummary
+    n_folds : int
+    random_state : int or None
+
+    Returns
+    -------
+    list of (ScoreSummary, ScoreSummary)
+        Empty for rows too few for two folds.
+    """
+    ranks = np.arange(cells.n_cells, dtype=np.float64)
+    ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
+    folds = ranked.split(n_folds, random_state)
+    pairs = []
+    for fold in folds if len(folds) > 1 else []:
+        rest = ranked - fold
+        if min(rest.n0, rest.n1) > 0.0:
+            pairs.append((_at(rest, cells.scores), _at(fold, cells.scores)))
+    return pairs
+
+
+def _at(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
+    """Return a summary of ranks as one of the scores that have these ranks."""
+    held = scores[part.scores.astype(np.int64)]
+    return ScoreSummary(held, part.weight0, part.weight1)

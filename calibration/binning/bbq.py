@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.quantile_bins import (
+from calibration._kernels.binnings import (
     average_quantile_bins,
     quantile_starts,
     running_sums,

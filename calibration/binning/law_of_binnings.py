@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from calibration._kernels.bin_evidence import all_bin_evidences, bin_rate
-from calibration._kernels.binning_sums import (
+from calibration._kernels.binnings import (
+    all_bin_evidences,
     best_binning,
+    bin_rate,
     forward_sums,
     posterior_sums,
 )

@@ -1,16 +1,22 @@
-"""What classifiers made of others share: reading rows and labels, routes, a label."""
+"""What classifiers made of others share: rows, labels, routes, and folds of rows."""
 
 from __future__ import annotations
 
+import numbers
+import reprlib
+import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -18,20 +24,253 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from calibration._validation import (
     as_numbers,
+    check_integer,
+    check_same_length,
     check_weights,
     count_rows,
     find_no_number,
     is_gap,
+    refuse,
     warn_of_light,
 )
-from calibration.classifier.folds import check_table_rows
 from calibration.exceptions import CalibrationWarning
+from calibration.selection.trials import tick
 from calibration.storage import Saved
 from calibration.typing import Float64Array
+
+Rows: TypeAlias = NDArray[np.intp]
+Fold: TypeAlias = tuple[Rows, Rows]
+
+_N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Rows in any container, their labels, and what else `fit` is given.
+
+    Parameters
+    ----------
+    X : array-like, sparse array or data frame of shape (n, n_features)
+    y : ndarray of shape (n,)
+    params : mapping
+        Further arguments of `fit`; a value as long as `y` is one per row.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    params: Mapping[str, Any]
+
+    def take(self, rows: Rows) -> TrainingData:
+        """Return the data of some rows."""
+        n = len(self.y)
+        params = {
+            name: take_rows(value, rows) if count_rows(value) == n else value
+            for name, value in self.params.items()
+        }
+        return TrainingData(take_rows(self.X, rows), self.y[rows], params)
+
+
+def choose_splitter(
+    cv: Any,
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    groups: NDArray[Any] | None = None,
+) -> Any:
+    """Return the splitter that `cv` means for labels of some classes.
+
+    An integer is obeyed or refused; the default is lowered to the size of the rarest
+    class, so that every training part holds all classes. With groups, what is counted
+    of a class is groups that hold it, and no fold cuts a group.
+    """
+    if cv is not None and not isinstance(cv, numbers.Integral):
+        if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+            cv = _check_pairs(cv)
+            if groups is not None:
+                refuse("groups", "be None where `cv` gives the folds", "both")
+        return check_cv(cv, y, classifier=True)
+    n_folds = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
+    counts = [_count(y == label, groups) for label in classes]
+    least = min(counts)
+    rarest = classes.tolist()[counts.index(least)]
+    units = "rows" if groups is None else "groups"
+    if least < 2:
+        rule = f"hold at least two {units} of each class to be split in folds"
+        refuse("y", rule, f"one {units[:-1]} of class {rarest!r}")
+    if least < n_folds and cv is not None:
+        which = "rarer" if len(classes) == 2 else "rarest"
+        rule = f"not be greater than the number of {units} of the {which} class"
+        refuse("cv", rule, f"{n_folds} folds for {least} {units} of class {rarest!r}")
+    if least < n_folds:
+        msg = (
+            f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
+            f"used instead of {n_folds}."
+        )
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+    return splitter(min(n_folds, least))
+
+
+def _count(rows: NDArray[np.bool_], groups: NDArray[Any] | None) -> int:
+    """Return the number of rows, or of the groups that they lie in."""
+    return int(np.sum(rows)) if groups is None else len(np.unique(groups[rows]))
+
+
+def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
+    """Return groups as a vector without gaps, as long as `y`; None of none."""
+    if groups is None:
+        return None
+    if count_rows(groups) < 0 or np.ndim(groups) != 1:
+        refuse("groups", "be of shape (n,)", reprlib.repr(groups))
+    found = np.asarray(groups)
+    check_same_length(n, "`y`", len(found), "groups")
+    cells = found.tolist() if found.dtype.kind in "OfMm" else []
+    gaps = [place for place, cell in enumerate(cells) if is_gap(cell)]
+    if gaps:
+        place = gaps[0]
+        refuse("groups", "have no gaps", f"{found[place]} at position {place}")
+    return found
+
+
+def _check_pairs(cv: Iterable[Any]) -> list[Any]:
+    """Return folds as a list of (train, test)."""
+    folds = list(cv)
+    for number, fold in enumerate(folds):
+        if not hasattr(fold, "__len__") or len(fold) != 2:
+            rule = "be a number, a splitter or pairs (train, test)"
+            refuse("cv", rule, f"{fold!r} as fold {number}", TypeError)
+    return folds
+
+
+def split_rows(
+    splitter: Any, data: TrainingData, params: Mapping[str, Any]
+) -> list[Fold]:
+    """Return (train, test) row numbers per fold, each fit to train and to test on."""
+    classes = np.unique(data.y)
+    folds = [
+        (number_rows(train, len(data.y)), number_rows(test, len(data.y)))
+        for train, test in splitter.split(data.X, data.y, **params)
+    ]
+    for number, (train, test) in enumerate(folds):
+        held = np.unique(data.y[train])
+        if len(held) < len(classes):
+            raise ValueError(_tell_missing(number, held, classes))
+        if len(test) == 0:
+            refuse("cv", "leave no test part empty", f"fold {number} without rows")
+    if not folds:
+        refuse("cv", "yield at least one fold", "none")
+    return folds
+
+
+def refuse_repeats(folds: list[Fold], n: int, where: str = "") -> None:
+    """Refuse folds that test a row of n several times; `where` ends the rule."""
+    counts = np.zeros(n, dtype=np.int64)
+    for _, test in folds:
+        np.add.at(counts, test, 1)
+    if counts.max() > 1:
+        rule = f"put no row in several test parts{where}"
+        refuse("cv", rule, f"row {np.argmax(counts)} in {counts.max()} of them")
+
+
+def _tell_missing(number: int, held: NDArray[Any], classes: NDArray[Any]) -> str:
+    """Return why a fold cannot be trained on."""
+    every = "both" if len(classes) == 2 else "all"
+    if len(held) == 0:
+        learned = "no row"
+    elif len(held) == 1:
+        learned = f"class {held.tolist()[0]!r} only"
+    else:
+        learned = f"no row of class {np.setdiff1d(classes, held).tolist()[0]!r}"
+    return (
+        f"`cv` must leave {every} classes in every training part, "
+        f"got fold {number} that trains on {learned}."
+    )
+
+
+def cross_fit(
+    estimator: Any,
+    data: TrainingData,
+    folds: list[Fold],
+    read: Callable[[Any, Any], Float64Array],
+    *,
+    refit: bool,
+    n_jobs: int | None,
+) -> tuple[list[Any], list[Float64Array]]:
+    """Fit a clone per fold and read the scores of its test rows.
+
+    Returns
+    -------
+    models : list
+        The clones, or if `refit` one clone fitted on all rows instead of them.
+    scores : list of ndarrays
+        Of each fold's test rows.
+    """
+    jobs = [
+        delayed(_fit_and_score)(clone(estimator), data, fold, read, keep=not refit)
+        for fold in folds
+    ]
+    if refit:
+        # One job more among the others, so that no core waits for it at the end.
+        jobs.append(delayed(clone(estimator).fit)(data.X, data.y, **data.params))
+    results = []
+    for done in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        results.append(done)
+        tick()
+    models = [results.pop()] if refit else [model for model, _ in results]
+    return models, [scores for _, scores in results]
+
+
+def _fit_and_score(
+    estimator: Any,
+    data: TrainingData,
+    fold: Fold,
+    read: Callable[[Any, Any], Float64Array],
+    *,
+    keep: bool,
+) -> tuple[Any, Float64Array]:
+    train, test = fold
+    part = data.take(train)
+    estimator.fit(part.X, part.y, **part.params)
+    # A model that nobody needs is not held, nor sent back by a worker.
+    return estimator if keep else None, read(estimator, take_rows(data.X, test))
+
+
+def check_table_rows(X: Any, n: int | None = None) -> None:
+    """Refuse what is no table, one without rows, and one not as long as `y`."""
+    found = count_rows(X)
+    if found < 0:
+        rule = "be an array, a sparse array or a data frame of shape (n, n_features)"
+        refuse("X", rule, reprlib.repr(X), TypeError)
+    if n is not None:
+        check_same_length(n, "`y`", found, "X")
+    elif found == 0:
+        refuse("X", "have at least one row", "none")
+
+
+def take_rows(table: Any, rows: Rows) -> Any:
+    """Return the given rows of an array, sparse array, data frame or list."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "shape"):
+        return table[rows]
+    return [table[row] for row in rows]
+
+
+def number_rows(part: Any, n: int) -> Rows:
+    """Return row numbers from 0 of row numbers of any sign, or of a mask."""
+    index = np.asarray(part)
+    # An empty list makes an array of floats, which cannot index.
+    index = index if index.size else index.astype(np.intp)
+    try:
+        rows: Rows = np.arange(n)[index]
+    except IndexError as error:
+        rule = f"yield row numbers or masks of {n} rows"
+        refuse("cv", rule, f"{part!r}", cause=error)
+    return rows
 
 
 class LabelledRows(NamedTuple):
@@ -109,7 +348,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_table_rows(X, len(labels))
         X, _ = indexable(X, labels)
         weights = check_weights(sample_weight, len(labels))
-        warn_of_light(weights)
+        warn_of_light(sample_weight)
         routed = None if sample_weight is None else weights
         return LabelledRows(X, labels, weights, routed)
 
@@ -124,21 +363,18 @@ def read_labels(y: ArrayLike) -> NDArray[Any]:
     """Return labels as a vector without gaps, objects that are numbers as numbers."""
     if count_rows(y) < 0:
         # The last words are those that scikit-learn's checks look for.
-        msg = f"`y` must be labels of shape (n,), got {y!r}: y should be a 1d array."
-        raise ValueError(msg)
+        refuse("y", "be labels of shape (n,)", f"{y!r}: y should be a 1d array")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "OMm":
         return labels
     cells = labels.tolist()
     gaps = [i for i, cell in enumerate(cells) if is_gap(cell)]
     if gaps:
-        msg = f"`y` must have no gaps, got {labels[gaps[0]]} at position {gaps[0]}."
-        raise ValueError(msg)
+        refuse("y", "have no gaps", f"{labels[gaps[0]]} at position {gaps[0]}")
     try:
         sorted(set(cells))
     except TypeError as error:
-        msg = f"`y` must hold labels of one kind, got {error}."
-        raise TypeError(msg) from error
+        refuse("y", "hold labels of one kind", error, TypeError, cause=error)
     if labels.dtype.kind == "O" and find_no_number(labels) is None:
         # scikit-learn knows no objects but texts.
         numbers = np.array(cells)
@@ -151,8 +387,7 @@ def check_many_classes(y: NDArray[Any]) -> NDArray[Any]:
     classes = _distinct_labels(y)
     if len(classes) < 2:
         held = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no row"
-        msg = f"`y` must hold two classes or more, got {held}."
-        raise ValueError(msg)
+        refuse("y", "hold two classes or more", held)
     return classes
 
 
@@ -165,18 +400,11 @@ def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
         return check_many_classes(y)
     known: NDArray[Any] = np.sort(estimator.classes_)
     if len(known) < 2:
-        msg = (
-            "`estimator` must have been fitted on two classes or more, "
-            f"got {known.tolist()}."
-        )
-        raise ValueError(msg)
+        refuse("estimator", "have been fitted on two classes or more", known.tolist())
     strange = np.setdiff1d(_distinct_labels(y), known).tolist()
     if strange:
-        msg = (
-            f"`y` must hold the classes that `estimator` was fitted on, "
-            f"{known.tolist()}, got {strange[0]!r}."
-        )
-        raise ValueError(msg)
+        rule = f"hold the classes that `estimator` was fitted on, {known.tolist()}"
+        refuse("y", rule, f"{strange[0]!r}")
     return known
 
 

@@ -1,47 +1,68 @@
-"""`CalibratedClassifier`: any scikit-learn classifier with honest probabilities."""
+"""`CalibratedClassifier`: any scikit-learn classifier with honest probabilities.
+
+`AllPairsClassifier`: an expert for each pair of classes, calibrated, then joined.
+"""
 
 from __future__ import annotations
 
+import numbers
+from contextlib import AbstractContextManager
+from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_flag, check_n_jobs, told_of_light
+from calibration._validation import (
+    check_flag,
+    check_n_jobs,
+    check_optional_seed,
+    check_verbose,
+    refuse,
+    told_of_light,
+)
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
-    check_known_classes,
-    check_many_classes,
-    route_arguments,
-    weigh_classes,
-)
-from calibration.classifier.folds import (
+    Fold,
+    LabelledRows,
     Rows,
     TrainingData,
     check_groups,
+    check_known_classes,
+    check_many_classes,
     check_table_rows,
     choose_splitter,
     cross_fit,
+    number_rows,
     refuse_repeats,
+    route_arguments,
     split_rows,
+    take_rows,
+    weigh_classes,
 )
 from calibration.classifier.scores import (
     Response,
     ScoreReader,
     choose_response,
     refuse_pair_scores,
+    resolve_binary,
     resolve_calibrator,
     takes_columns,
 )
 from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
+from calibration.multiclass.all_pairs import join_pairs
 from calibration.multiclass.base import MulticlassCalibrator
+from calibration.selection.auto import AutoCalibrator
+from calibration.selection.trials import counting, tick
 from calibration.typing import Float64Array
 
 
@@ -83,6 +104,9 @@ class CalibratedClassifier(ClassifierAround):
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. No result depends on it.
+    verbose : int
+        1 shows a bar on stderr that counts fits, and folds of `AutoCalibrator`; 0
+        nothing.
 
     Attributes
     ----------
@@ -179,6 +203,7 @@ class CalibratedClassifier(ClassifierAround):
         ensemble: bool = False,
         response: Literal["auto", "predict_proba", "decision_function"] = "auto",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.calibrator = calibrator
@@ -186,6 +211,7 @@ class CalibratedClassifier(ClassifierAround):
         self.ensemble = ensemble
         self.response = response
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self,
@@ -218,6 +244,7 @@ class CalibratedClassifier(ClassifierAround):
         """
         check_flag(self.ensemble, "ensemble")
         check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         X, labels, weights, routed = self._read_rows(X, y, sample_weight)
@@ -238,33 +265,17 @@ class CalibratedClassifier(ClassifierAround):
         data = TrainingData(X, labels, params)
         self.response_, self.classes_ = response, classes
         read = ScoreReader(response, classes, takes_columns(calibrator, len(classes)))
-        targets = read.targets(labels)
         if frozen:
             self.class_prior_ = weigh_classes(labels, classes, weights)
-            scores = read(estimator, X)
-            self._keep([estimator], calibrator, [(scores, targets, weights)])
+            with self._counting(0, 1, calibrator):
+                known = [(read(estimator, X), read.targets(labels), weights)]
+                self._keep([estimator], calibrator, known)
             return self
         splitter = choose_splitter(self.cv, labels, classes, groups)
         folds = split_rows(splitter, data, split_params)
         if not self.ensemble:
             refuse_repeats(folds, len(labels), " with `ensemble=False`")
-        parts = [test for _, test in folds]
-        tested = np.concatenate(parts)
-        self.class_prior_ = weigh_classes(labels[tested], classes, weights[tested])
-        models, held_out = cross_fit(
-            estimator, data, folds, read, refit=not self.ensemble, n_jobs=self.n_jobs
-        )
-        # Held-out scores of all folds together: each comes from a classifier that has
-        # not seen its row.
-        pooled = np.concatenate(held_out)
-        self.oof_scores_ = _average_rows(pooled, tested, len(labels))
-        if not self.ensemble:
-            parts, held_out = [tested], [pooled]
-        known = [
-            (scores, targets[rows], weights[rows])
-            for scores, rows in zip(held_out, parts, strict=True)
-        ]
-        self._keep(models, calibrator, known)
+        self._fit_folds(estimator, calibrator, data, folds, read, weights)
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -312,18 +323,15 @@ class CalibratedClassifier(ClassifierAround):
         check_table_rows(X)
         estimator, calibrator = self.calibrated_pairs_[0]
         if not hasattr(calibrator, "predict_interval"):
-            msg = (
-                "`calibrator` must have intervals, as IsotonicCalibrator and "
-                f"VennAbersCalibrator have for two classes, got {calibrator!r}."
+            rule = (
+                "have intervals, as IsotonicCalibrator and VennAbersCalibrator have "
+                "for two classes"
             )
-            raise TypeError(msg)
+            refuse("calibrator", rule, f"{calibrator!r}", TypeError)
         if len(self.calibrated_pairs_) > 1:
             # The mean of intervals holds nothing with a known probability.
-            msg = (
-                "`ensemble` must be False for intervals, which are of one calibrator, "
-                f"got {len(self.calibrated_pairs_)} of them."
-            )
-            raise ValueError(msg)
+            rule = "be False for intervals, which are of one calibrator"
+            refuse("ensemble", rule, f"{len(self.calibrated_pairs_)} of them")
         scores = self._reader()(estimator, X)
         return np.asarray(calibrator.predict_interval(scores, **options))
 
@@ -354,13 +362,55 @@ class CalibratedClassifier(ClassifierAround):
         # A seed, for there is no `random_state` here through which to ask for one.
         return LinearSVC(random_state=0)
 
+    def _fit_folds(
+        self,
+        estimator: Any,
+        calibrator: Any,
+        data: TrainingData,
+        folds: list[Fold],
+        read: ScoreReader,
+        weights: Float64Array,
+    ) -> None:
+        """Fit classifiers on folds, and calibrators on their held-out scores."""
+        targets = read.targets(data.y)
+        parts = [test for _, test in folds]
+        tested = np.concatenate(parts)
+        self.class_prior_ = weigh_classes(data.y[tested], read.classes, weights[tested])
+        refit = not self.ensemble
+        with self._counting(len(folds) + refit, 1 if refit else len(folds), calibrator):
+            models, held_out = cross_fit(
+                estimator, data, folds, read, refit=refit, n_jobs=self.n_jobs
+            )
+            # Held-out scores of all folds together: each comes from a classifier that
+            # has not seen its row.
+            pooled = np.concatenate(held_out)
+            self.oof_scores_ = _average_rows(pooled, tested, len(data.y))
+            if refit:
+                parts, held_out = [tested], [pooled]
+            known = [
+                (scores, targets[rows], weights[rows])
+                for scores, rows in zip(held_out, parts, strict=True)
+            ]
+            self._keep(models, calibrator, known)
+
+    def _counting(
+        self, n_models: int, n_calibrators: int, calibrator: Any
+    ) -> AbstractContextManager[None]:
+        """Return the bar of so many fits."""
+        trials = calibrator.n_folds if isinstance(calibrator, AutoCalibrator) else 0
+        total = n_models + n_calibrators * (1 + trials)
+        return counting(total, check_verbose(self.verbose), "classifier")
+
     def _keep(
         self, models: list[Any], calibrator: Any, known: list[tuple[Any, ...]]
     ) -> None:
         """Fit a calibrator for each model on its scores, targets and weights."""
         with told_of_light():
             # Here and not in the workers, whose warnings would be lost.
-            fitted = [clone(calibrator).fit(*rows) for rows in known]
+            fitted = []
+            for rows in known:
+                fitted.append(clone(calibrator).fit(*rows))
+                tick()
         pairs = zip(models, fitted, strict=True)
         self.calibrated_pairs_ = [CalibratedPair(*pair) for pair in pairs]
         if len(models) == 1:
@@ -382,3 +432,195 @@ def _average_rows(pooled: Float64Array, tested: Rows, n: int) -> Float64Array:
     with np.errstate(invalid="ignore"):
         means = np.where(counts > 0, np.array(sums) / counts, np.nan)
     return means.T.reshape(n, *pooled.shape[1:])
+
+
+class AllPairsClassifier(ClassifierAround):
+    r"""A classifier of k classes made of k (k - 1) / 2 calibrated ones of two.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any classifier with `predict_proba` or `decision_function`, cloned for each
+        pair. Default: `LogisticRegression`.
+    calibrator : ScoreCalibrator or str, optional
+        Cloned for each pair and fitted on held-out scores, or the name of one, of
+        `calibrator_names()`; default `LogisticCalibrator()`.
+    cv : int, splitter or iterable of (train, test), optional
+        Folds that yield the held-out scores. Default: 5 stratified folds of the rows of
+        each pair, fewer (with a `CalibrationWarning`) if a class has fewer rows. An
+        integer is never lowered but refused. Folds given number all rows, and each pair
+        has its share of them.
+    response : {"auto", "predict_proba", "decision_function"}
+        The method that yields scores; "auto" prefers `predict_proba`.
+    n_jobs : int, optional
+        Number of classifiers fitted at a time, as in joblib. No result depends on it.
+    random_state : int, optional
+        Seed by which rows are dealt to the folds of an integer or default `cv`; None:
+        in the order of the rows. The estimator has a seed of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+        The labels, sorted.
+    experts_ : list of CalibratedClassifier
+        Of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1) of `classes_`.
+    response_ : {"predict_proba", "decision_function"}
+        The method asked for scores.
+    n_features_in_ : int
+        If the classifier has it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        If the classifier has it.
+
+    Notes
+    -----
+    The expert of classes i < j is a `CalibratedClassifier` of the rows of these two
+    only: its calibrator sees no score of a row that its classifier had learned.
+
+    References
+    ----------
+    Hastie & Tibshirani (1998), Classification by pairwise coupling. Wu, Lin & Weng
+    (2004), Probability estimates for multi-class classification by pairwise coupling.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.svm import SVC
+    >>> from calibration import AllPairsClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = AllPairsClassifier(SVC(), random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).round(2)
+    array([[0.96, 0.03, 0.01],
+           [0.95, 0.04, 0.02]])
+    >>> losses = -cross_val_score(model, X, y, scoring="neg_log_loss")
+    >>> round(float(losses.mean()), 2)
+    0.14
+    """
+
+    experts_: list[CalibratedClassifier]
+    response_: Response
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        calibrator: ScoreCalibrator | str | None = None,
+        *,
+        cv: Any = None,
+        response: Literal["auto", "predict_proba", "decision_function"] = "auto",
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+    ):
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+        self.response = response
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train and calibrate the expert of each pair.
+
+        Parameters
+        ----------
+        X : array-like, sparse array or data frame of shape (n, n_features)
+            Handed to the classifiers as it is.
+        y : array-like of shape (n,)
+            Two labels or more.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative numbers of repetitions.
+
+        Returns
+        -------
+        self
+        """
+        check_n_jobs(self.n_jobs)
+        check_optional_seed(self.random_state)
+        if isinstance(self.estimator, FrozenEstimator):
+            rule = "be a classifier that can be trained on each pair of classes"
+            refuse("estimator", rule, f"{self.estimator!r}", TypeError)
+        estimator = self._resolve_estimator()
+        response = choose_response(estimator, self.response)
+        resolve_binary(self.calibrator, response)
+        rows = self._read_rows(X, y, sample_weight)
+        forget_fit(self)
+        self.classes_ = check_many_classes(rows.labels)
+        self.response_ = response
+        folds = self._read_folds(rows)
+        with told_of_light():
+            self.experts_ = [
+                self._fit_expert(rows, np.array(pair, self.classes_.dtype), folds)
+                for pair in combinations(self.classes_, 2)
+            ]
+        self._note_features(self.experts_[0])
+        return self
+
+    def predict_proba(self, X: Any) -> Float64Array:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse array or data frame of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        chances = (expert.predict_proba(X)[:, 1] for expert in self.experts_)
+        return join_pairs(chances, len(self.classes_))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self._make_expert().__sklearn_tags__().input_tags
+        return tags
+
+    def _make_expert(self) -> CalibratedClassifier:
+        """Return the calibrated classifier that each expert is."""
+        return CalibratedClassifier(
+            self._resolve_estimator(), self.calibrator, response=self.response
+        )
+
+    def _default_estimator(self) -> Any:
+        return LogisticRegression(max_iter=1000)
+
+    def _read_folds(self, rows: LabelledRows) -> list[Fold] | None:
+        """Return the folds that are given, of all rows; None of a number of folds."""
+        if self.cv is None or isinstance(self.cv, numbers.Integral):
+            return None
+        n = len(rows.labels)
+        splitter = choose_splitter(self.cv, rows.labels, self.classes_)
+        folds = [
+            (number_rows(train, n), number_rows(test, n))
+            for train, test in splitter.split(rows.X, rows.labels)
+        ]
+        refuse_repeats(folds, n)
+        return folds
+
+    def _fit_expert(
+        self, rows: LabelledRows, pair: NDArray[Any], folds: list[Fold] | None
+    ) -> CalibratedClassifier:
+        """Return the calibrated classifier of two classes."""
+        some = np.flatnonzero(np.isin(rows.labels, pair))
+        y, cv = rows.labels[some], self.cv
+        if folds is not None:
+            cv = _restrict(folds, some)
+        elif self.random_state is not None:
+            n_folds = choose_splitter(cv, y, pair).n_splits
+            cv = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
+        weight = None if rows.routed is None else rows.routed[some]
+        expert = self._make_expert()
+        expert.set_params(cv=cv, n_jobs=self.n_jobs)
+        return expert.fit(take_rows(rows.X, some), y, weight)
+
+
+def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
+    """Return what folds of all rows are to some of them, those with a test part."""
+    parts = []
+    for train, test in folds:
+        learned, held_out = train[np.isin(train, rows)], test[np.isin(test, rows)]
+        if len(held_out):
+            # Rows are sorted: the place of a row is its number among them.
+            places = np.searchsorted(rows, learned), np.searchsorted(rows, held_out)
+            parts.append(places)
+    return parts

@@ -16,8 +16,9 @@ from calibration._validation import (
     check_rows,
     check_table,
     check_vector,
+    refuse,
 )
-from calibration.base.calibrators import Scale, ScoreCalibrator
+from calibration.base.calibrators import ScoreCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.class_scores import scale_rows
@@ -40,19 +41,13 @@ def choose_response(estimator: Any, response: Any) -> Response:
     check_choice(response, "response", ("auto", *RESPONSES))
     found: list[Response] = [name for name in RESPONSES if hasattr(estimator, name)]
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not found:
-        msg = (
-            "`estimator` must be a classifier with `fit` and `predict_proba` or "
-            f"`decision_function`, got {estimator!r}."
-        )
-        raise TypeError(msg)
+        rule = "be a classifier with `fit` and `predict_proba` or `decision_function`"
+        refuse("estimator", rule, f"{estimator!r}", TypeError)
     if response == "auto":
         return found[0]
     if response not in found:
-        msg = (
-            f"`response` must be a method of the estimator, got {response!r}: "
-            f"{type(estimator).__name__} has {found[0]!r} only."
-        )
-        raise ValueError(msg)
+        got = f"{response!r}: {type(estimator).__name__} has {found[0]!r} only"
+        refuse("response", "be a method of the estimator", got)
     return cast(Response, response)
 
 
@@ -66,11 +61,9 @@ def refuse_pair_scores(estimator: Any) -> None:
     params = inner.get_params() if hasattr(inner, "get_params") else {}
     for name, value in params.items():
         if name.endswith("decision_function_shape") and value == "ovo":
-            msg = (
-                "`estimator` must have a decision function with a column for each "
-                f'class, got {name}="ovo" of {type(inner).__name__}: set it to "ovr".'
-            )
-            raise ValueError(msg)
+            rule = "have a decision function with a column for each class"
+            got = f'{name}="ovo" of {type(inner).__name__}: set it to "ovr"'
+            refuse("estimator", rule, got)
 
 
 @dataclass(frozen=True)
@@ -94,15 +87,13 @@ class ScoreReader:
 
     def __call__(self, estimator: Any, X: Any) -> Float64Array:
         """Return scores of shape (n,), or (n, k) in the order of `classes`."""
-        if not self.columns:
-            return read_scores(estimator, X, self.response, self.classes)
-        if len(self.classes) > 2:
-            return _read_columns(estimator, X, self.response, self.classes)
-        second = read_scores(estimator, X, self.response, self.classes)
+        scores = _read_scores(estimator, X, self.response, self.classes)
+        if not self.columns or len(self.classes) > 2:
+            return scores
         # A decision function is the logit of the second class if the first's is 0.
         is_logit = self.response == "decision_function"
-        first = np.zeros_like(second) if is_logit else 1.0 - second
-        return np.column_stack([first, second])
+        first = np.zeros_like(scores) if is_logit else 1.0 - scores
+        return np.column_stack([first, scores])
 
     def targets(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return labels of shape (n,) as the numbers of columns, or as 0 and 1."""
@@ -111,44 +102,31 @@ class ScoreReader:
         return np.searchsorted(self.classes, y)
 
 
-def read_scores(
+def _read_scores(
     estimator: Any, X: Any, response: Response, classes: NDArray[Any]
 ) -> Float64Array:
-    """Return scores of shape (n,) that grow with the chance of `classes[1]`."""
-    output = np.asarray(getattr(estimator, response)(X))
+    """Return scores (n,) of the second of two classes, or (n, k) of more."""
+    output, k = np.asarray(getattr(estimator, response)(X)), len(classes)
     # Of most classifiers `classes_` is sorted, as `classes` is; not of all.
-    flipped = getattr(estimator, "classes_", classes)[0] == classes[1]
+    known = getattr(estimator, "classes_", classes)
     name = f"scores of {type(estimator).__name__}"
-    if response == "decision_function":
-        return check_vector(-output if flipped else output, name)
-    if output.ndim != 2 or output.shape[1] != 2:
-        msg = (
-            "`estimator` must return probabilities of shape (n, 2), "
-            f"got shape {output.shape} from {type(estimator).__name__}."
-        )
-        raise ValueError(msg)
-    return _clip_rounding(check_vector(output[:, 0 if flipped else 1], name), name)
-
-
-def _read_columns(
-    estimator: Any, X: Any, response: Response, classes: NDArray[Any]
-) -> Float64Array:
-    """Return scores of shape (n, k), k > 2, a column for each of `classes`."""
-    output = np.asarray(getattr(estimator, response)(X))
-    k = len(classes)
+    is_margin = response == "decision_function"
+    if is_margin and k == 2:
+        return check_vector(-output if known[0] == classes[1] else output, name)
     if output.ndim != 2 or output.shape[1] != k:
-        what = "probabilities" if response == "predict_proba" else "decision values"
-        msg = (
-            f"`estimator` must return {what} of shape (n, {k}), a column for each "
-            f"class, got shape {output.shape} from {type(estimator).__name__}."
-        )
-        raise ValueError(msg)
-    order = np.argsort(getattr(estimator, "classes_", classes))
-    name = f"scores of {type(estimator).__name__}"
-    if response == "decision_function":
-        return check_table(output[:, order], name)
-    table = _clip_rounding(check_table(output[:, order], name), name)
-    return scale_rows(check_rows(table, name))
+        what = "decision values" if is_margin else "probabilities"
+        got = f"shape {output.shape} from {type(estimator).__name__}"
+        rule = f"return {what} of shape (n, {k}), a column for each class"
+        refuse("estimator", rule, got)
+    columns = output[:, np.argsort(known)]
+    if k == 2:
+        return _clip_rounding(check_vector(columns[:, 1], name), name)
+    table = check_table(columns, name)
+    return (
+        table
+        if is_margin
+        else scale_rows(check_rows(_clip_rounding(table, name), name))
+    )
 
 
 def _clip_rounding(scores: Float64Array, name: str) -> Float64Array:
@@ -185,18 +163,17 @@ def resolve_calibrator(
         many = n_classes > 2 or calibrator not in calibrator_names()
         calibrator = make_calibrator(calibrator, n_classes=3 if many else 2)
     if takes_columns(calibrator, n_classes):
-        return _adapt_to_columns(calibrator, response)
+        return cast(MulticlassCalibrator, _adapt(calibrator, response, columns=True))
     if n_classes == 2:
         return resolve_binary(calibrator, response)
     if not isinstance(calibrator, ScoreCalibrator):
-        msg = (
-            "`calibrator` must be a ScoreCalibrator, for instance "
-            "IsotonicCalibrator(), or the name of one, or of all classes at once a "
-            "MulticlassCalibrator, "
-            f"got {calibrator!r}."
+        rule = (
+            "be a ScoreCalibrator, for instance IsotonicCalibrator(), or the name of "
+            "one, or of all classes at once a MulticlassCalibrator"
         )
-        raise TypeError(msg)
-    return _adapt_to_columns(OneVsRestCalibrator(calibrator), response)
+        refuse("calibrator", rule, f"{calibrator!r}", TypeError)
+    one_each = OneVsRestCalibrator(calibrator)
+    return cast(MulticlassCalibrator, _adapt(one_each, response, columns=True))
 
 
 def takes_columns(calibrator: Any, n_classes: int) -> bool:
@@ -227,35 +204,23 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
     elif isinstance(calibrator, str):
         check_choice(calibrator, "calibrator", calibrator_names())
         calibrator = make_calibrator(calibrator)
-    return _adapt_to_scores(as_calibrator(calibrator), response)
+    binary = as_calibrator(calibrator)
+    return cast(ScoreCalibrator, _adapt(binary, response, columns=False))
 
 
-def _adapt_to_scores(
-    calibrator: ScoreCalibrator, response: Response
-) -> ScoreCalibrator:
+def _adapt(calibrator: Any, response: Response, *, columns: bool) -> Any:
     """Return a clone whose `scale` is that of the response.
 
-    A decision function is a real score, unless the calibrator at hand says that it
-    is a log-odds. A method without a meaning on that scale is refused here, before
-    any classifier is fitted.
+    A decision function is a real score, unless the calibrator at hand says that it is
+    a log-odds; to columns it is a logit, for a calibrator of several classes knows no
+    real scores. Columns are numbered. A method without a meaning on that scale is
+    refused here, before any classifier is fitted.
     """
-    scale: Scale = "probability"
+    scale = "probability"
     if response == "decision_function":
-        scale = "logit" if calibrator.scale == "logit" else "real"
-    adapted: ScoreCalibrator = clone(calibrator).set_params(scale=scale)
-    adapted._check_parameters()
-    return adapted
-
-
-def _adapt_to_columns(
-    calibrator: MulticlassCalibrator, response: Response
-) -> MulticlassCalibrator:
-    """Return a clone for numbered columns of probabilities, or of decision values.
-
-    The latter are logits: a calibrator of several classes knows no real scores.
-    """
-    scale = "probability" if response == "predict_proba" else "logit"
-    adapted: MulticlassCalibrator = clone(calibrator)
-    adapted.set_params(scale=scale, classes=None)
+        scale = "logit" if columns or calibrator.scale == "logit" else "real"
+    adapted = clone(calibrator).set_params(scale=scale)
+    if columns:
+        adapted.set_params(classes=None)
     adapted._check_parameters()
     return adapted

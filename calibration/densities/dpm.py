@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from calibration._kernels.cells import group_starts
-from calibration._kernels.mixture_growth import grow_mixture
-from calibration._kernels.normal_mixture import COUNT, MEAN, PRECISION, RATE, SHAPE
-from calibration._kernels.student_mixture import log_student_mixture
+from calibration._kernels.mixture import (
+    COUNT,
+    MEAN,
+    PRECISION,
+    RATE,
+    SHAPE,
+    grow_mixture,
+    log_student_mixture,
+)
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
 from calibration.densities.class_densities import DensityCalibrator, robust_spread

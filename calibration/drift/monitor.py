@@ -14,8 +14,9 @@ from calibration._validation import (
     check_probabilities,
     check_same_length,
 )
-from calibration.drift.advice import (
+from calibration.drift.base import (
     Advice,
+    DriftMonitor,
     choose_action,
     delivered_share,
     fit_line,
@@ -23,7 +24,6 @@ from calibration.drift.advice import (
     held_out_gains,
     log_likelihood,
 )
-from calibration.drift.base import DriftMonitor
 from calibration.drift.evidence import (
     LineBets,
     ShiftProcess,

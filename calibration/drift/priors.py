@@ -22,6 +22,7 @@ from calibration._validation import (
     check_rows,
     check_same_length,
     check_weights,
+    refuse,
     show,
 )
 from calibration.drift.shares import MatchedMeans, fit_shares, profile, profile_interval
@@ -48,19 +49,14 @@ def read_prior(prior: ArrayLike, name: str, rows: Float64Array) -> Float64Array:
         return np.array([1.0 - share, share])
     shares = as_numbers(prior, name)
     if shares.shape != rows.shape[1:]:
-        msg = (
-            f"`{name}` must hold a prior for each of the {rows.shape[1]} classes, got "
-            f"shape {shares.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"hold a prior for each of the {rows.shape[1]} classes"
+        refuse(name, rule, f"shape {shares.shape}")
     bad = ~((shares > 0.0) & (shares < 1.0))
     if bad.any():
-        msg = f"`{name}` must lie in (0, 1), got {show(shares[bad][0])}."
-        raise ValueError(msg)
+        refuse(name, "lie in (0, 1)", show(shares[bad][0]))
     total = float(shares.sum())
     if abs(total - 1.0) > _ROUNDING:
-        msg = f"`{name}` must sum to 1, got a sum of {show(total)}."
-        raise ValueError(msg)
+        refuse(name, "sum to 1", f"a sum of {show(total)}")
     return shares
 
 
@@ -88,11 +84,8 @@ def read_labelled_rows(
     """
     held = read_forecasts(p_old, "p_old")
     if held.shape[1:] != rows.shape[1:]:
-        msg = (
-            f"`p_old` must have the columns of `p`, shape {rows.shape}, got shape "
-            f"{held.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"have the columns of `p`, shape {rows.shape}"
+        refuse("p_old", rule, f"shape {held.shape}")
     k = 2 if held.ndim == 1 else held.shape[1]
     if held.ndim == 1:
         columns = check_labels(y_old, "y_old").astype(np.int64)
@@ -103,8 +96,7 @@ def read_labelled_rows(
     counts = np.bincount(columns, weights=weight, minlength=k)
     if counts.min() < 2.0:
         j = int(np.argmin(counts))
-        msg = f"`y_old` must hold every class twice or more, got {counts[j]:g} of {j}."
-        raise ValueError(msg)
+        refuse("y_old", "hold every class twice or more", f"{counts[j]:g} of {j}")
     kept = weight > 0.0
     return held[kept], columns[kept], weight[kept]
 
@@ -384,12 +376,10 @@ def _read_labelled(
     """Return forecasts, columns and weights of the labelled rows that have weight."""
     if (p_old is None) != (y_old is None):
         given, absent = ("p_old", "y_old") if y_old is None else ("y_old", "p_old")
-        msg = f"`{absent}` must be given with `{given}`, got None."
-        raise ValueError(msg)
+        refuse(absent, f"be given with `{given}`", "None")
     if p_old is None or y_old is None:
         if sample_weight is not None:
-            msg = "`p_old` must be given with `sample_weight_old`, got None."
-            raise ValueError(msg)
+            refuse("p_old", "be given with `sample_weight_old`", "None")
         return None
     return read_labelled_rows(p_old, y_old, rows, sample_weight)
 
@@ -527,11 +517,8 @@ def prior_shift_test(
     matched = MatchedMeans.of(_count_bins([rows, *parts], n_bins))
     # As many bins as classes always have a mixture that fits.
     if matched.rank < len(counts):
-        msg = (
-            f"`p` must take values in more than {len(counts)} bins, the number of "
-            f"classes, got {1 + matched.rank}."
-        )
-        raise ValueError(msg)
+        rule = f"take values in more than {len(counts)} bins, the number of classes"
+        refuse("p", rule, 1 + matched.rank)
     statistic, rank, shares = matched.nearest()
     dof = max(rank - int((shares > 0.0).sum()) + 1, 1)
     prior = float(shares[1]) if rows.ndim == 1 else shares

@@ -19,11 +19,11 @@ from calibration.base.calibrators import Scale
 from calibration.base.log_odds import (
     WEAK_RIDGE,
     LogOddsCalibrator,
+    deal_by_rank,
     limit_pull,
     limit_units,
     unpenalised_loss,
 )
-from calibration.base.rank_folds import deal_by_rank
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 

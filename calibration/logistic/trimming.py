@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from calibration._validation import check_integer, check_number
+from calibration._validation import check_integer, check_number, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.polynomial import PlattCalibrator
@@ -100,11 +100,8 @@ class TrimmedCalibrator(ScoreCalibrator):
     def _make(self) -> ScoreCalibrator:
         inner = PlattCalibrator() if self.calibrator is None else self.calibrator
         if not isinstance(inner, ScoreCalibrator):
-            msg = (
-                "`calibrator` must be a ScoreCalibrator, for instance "
-                f"IsotonicCalibrator(), got {inner!r}."
-            )
-            raise TypeError(msg)
+            rule = "be a ScoreCalibrator, for instance IsotonicCalibrator()"
+            refuse("calibrator", rule, f"{inner!r}", TypeError)
         return cast(ScoreCalibrator, clone(inner).set_params(scale=self.scale))
 
     def _fit(self, summary: ScoreSummary) -> None:

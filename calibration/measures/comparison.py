@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calibration._validation import as_numbers, check_choice, check_level, check_list
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_level,
+    check_list,
+    refuse,
+)
 from calibration.typing import Float64Array
 
 
@@ -89,7 +95,7 @@ class MethodComparison:
 
     Examples
     --------
-    >>> from calibration.measures import compare_methods
+    >>> from calibration import compare_methods
     >>> losses = [[0.3, 0.1, 0.2], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.4, 0.2, 0.3]]
     >>> tests = compare_methods(losses, names=["a", "b", "c"])
     >>> tests.control, tests.average_ranks, tests.different
@@ -214,7 +220,7 @@ def compare_methods(
 
     Examples
     --------
-    >>> from calibration.measures import compare_methods
+    >>> from calibration import compare_methods
     >>> losses = [[0.20, 0.18, 0.19], [0.31, 0.25, 0.29], [0.12, 0.10, 0.11],
     ...           [0.25, 0.21, 0.26], [0.40, 0.35, 0.36]]
     >>> print(compare_methods(losses, names=["raw", "bagged", "isotonic"]))
@@ -276,19 +282,13 @@ def _check_losses(losses: ArrayLike) -> Float64Array:
     """Return losses as a float64 matrix without nan."""
     table = as_numbers(losses, "losses")
     if table.ndim != 2 or min(table.shape) < 2:
-        msg = (
-            "`losses` must have shape (n_sets, n_methods) with at least 2 of each, "
-            f"got shape {table.shape}."
-        )
-        raise ValueError(msg)
+        rule = "have shape (n_sets, n_methods) with at least 2 of each"
+        refuse("losses", rule, f"shape {table.shape}")
     wrong = np.argwhere(np.isnan(table) | (table == -np.inf))
     if len(wrong):
         row, column = wrong[0]
-        msg = (
-            "`losses` must be numbers or +inf, "
-            f"got {table[row, column]} for set {row}, method {column}."
-        )
-        raise ValueError(msg)
+        rule = "be numbers or +inf"
+        refuse("losses", rule, f"{table[row, column]} for set {row}, method {column}")
     return table
 
 
@@ -305,11 +305,8 @@ def _check_names(
         )
     labels = tuple(check_list(names, "names", "texts"))
     if len(labels) != n_methods or len(set(labels)) != n_methods:
-        msg = (
-            f"`names` must hold {n_methods} different names, one per method, "
-            f"got {labels!r}."
-        )
-        raise ValueError(msg)
+        rule = f"hold {n_methods} different names, one per method"
+        refuse("names", rule, f"{labels!r}")
     return labels
 
 
@@ -404,11 +401,8 @@ def compare_pair(
     """
     a, b = _check_positive(losses, "losses"), _check_positive(reference, "reference")
     if len(a) != len(b) or len(a) < 2:
-        msg = (
-            "`losses` and `reference` must hold one loss of each of the same data "
-            f"sets, two or more, got {len(a)} and {len(b)}."
-        )
-        raise ValueError(msg)
+        rule = "hold one loss of each of the same data sets, two or more"
+        refuse("losses` and `reference", rule, f"{len(a)} and {len(b)}")
     level = check_level(level, "level")
     change = (a - b) / b
     mean, error = float(change.mean()), float(change.std(ddof=1) / np.sqrt(len(a)))
@@ -440,13 +434,8 @@ def _check_positive(losses: ArrayLike, name: str) -> Float64Array:
     """Return positive, finite losses of shape (n_sets,)."""
     found = as_numbers(losses, name)
     if found.ndim != 1:
-        msg = f"`{name}` must have shape (n_sets,), got shape {found.shape}."
-        raise ValueError(msg)
+        refuse(name, "have shape (n_sets,)", f"shape {found.shape}")
     wrong = np.flatnonzero(~(np.isfinite(found) & (found > 0.0)))
     if len(wrong):
-        msg = (
-            f"`{name}` must be positive and finite, got {found[wrong[0]]} "
-            f"for set {wrong[0]}."
-        )
-        raise ValueError(msg)
+        refuse(name, "be positive and finite", f"{found[wrong[0]]} for set {wrong[0]}")
     return found

@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 from calibration._kernels.pav import isotonic_rates
 from calibration._validation import check_choice, check_integer, check_level, make_rng
 from calibration.maps import CalibrationMap
-from calibration.measures.binned_errors import bin_starts, summarise_forecasts
+from calibration.measures.calibration_errors import bin_starts, summarise_forecasts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
@@ -52,7 +52,7 @@ class ReliabilityCurve:
 
     Examples
     --------
-    >>> from calibration.measures import reliability_curve
+    >>> from calibration import reliability_curve
     >>> curve = reliability_curve([0, 1, 0, 1], [0.2, 0.2, 0.6, 0.6], binning="width")
     >>> curve.mean_prob, curve.event_rate, curve.weight
     (array([0.2, 0.6]), array([0.5, 0.5]), array([2., 2.]))
@@ -144,7 +144,7 @@ def reliability_curve(
 
     Examples
     --------
-    >>> from calibration.measures import reliability_curve
+    >>> from calibration import reliability_curve
     >>> curve = reliability_curve([0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2)
     >>> curve.mean_prob, curve.event_rate
     (array([0.2 , 0.75]), array([0.5, 0.5]))

@@ -1,16 +1,25 @@
-"""Scores of probability forecasts that have a closed form, and the area under the ROC.
+"""Losses of probability forecasts, any proper score, and the area under the ROC.
 
 Forecasts (n,) are chances of class 1; forecasts (n, k) have a column for each class.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 
-from calibration._validation import check_class_forecasts, check_number
+from calibration._validation import (
+    check_level,
+    check_number,
+    read_labelled,
+    refuse,
+)
+from calibration.measures.calibration_errors import summarise_forecasts
 from calibration.typing import Float64Array
 
 
@@ -53,15 +62,13 @@ def brier_score(
 
     Examples
     --------
-    >>> from calibration.measures import brier_score
+    >>> from calibration import brier_score
     >>> brier_score([0, 1], [0.5, 1.0])
     0.125
     >>> brier_score([0, 2], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     0.25
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     if forecasts.ndim == 1:
         return _weighted_mean((forecasts - labels) ** 2, weights)
     errors = forecasts.copy()
@@ -110,7 +117,7 @@ def log_loss(
 
     Examples
     --------
-    >>> from calibration.measures import log_loss
+    >>> from calibration import log_loss
     >>> round(log_loss([0, 1], [0.5, 0.5]), 4)
     0.6931
     >>> log_loss([0, 1], [0.5, 0.0])
@@ -118,9 +125,7 @@ def log_loss(
     >>> round(log_loss(["b"], [[0.25, 0.5, 0.25]], classes=["a", "b", "c"]), 4)
     0.6931
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     clip = check_number(clip, "clip", 0.0, 0.5)
     with np.errstate(divide="ignore"):
         if forecasts.ndim == 1:
@@ -170,13 +175,11 @@ def spherical_score(
 
     Examples
     --------
-    >>> from calibration.measures import spherical_score
+    >>> from calibration import spherical_score
     >>> round(spherical_score([0, 1], [0.5, 1.0]), 4)
     0.1464
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     if forecasts.ndim == 1:
         happened = np.where(labels, forecasts, 1.0 - forecasts)
         other = np.where(labels, 1.0 - forecasts, forecasts)
@@ -257,16 +260,13 @@ def auc_score(
     >>> round(auc_score([0, 1, 2], forecasts), 4)
     1.0
     """
-    labels, forecasts, weights = check_class_forecasts(
-        y_true, y_prob, sample_weight, classes
-    )
+    labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
     columns = np.asarray(labels, dtype=np.int64)
     k = 2 if forecasts.ndim == 1 else forecasts.shape[1]
     totals: Float64Array = np.bincount(columns, weights, k).astype(np.float64)
     held = np.flatnonzero(totals > 0.0).tolist()
     if len(held) < 2:
-        msg = f"`y_true` must hold two classes or more, got class {held[0]} only."
-        raise ValueError(msg)
+        refuse("y_true", "hold two classes or more", f"class {held[0]} only")
     # Each class in a unit of its own, a power of two, so that no product of weights
     # underflows: rates within pairs of classes know no unit.
     exponents = np.frexp(totals)[1]
@@ -299,3 +299,213 @@ def _win_rates(
     rates = np.zeros(len(totals))
     np.divide(sums, pairs, out=rates, where=pairs > 0.0)
     return rates
+
+
+Density: TypeAlias = Callable[[Float64Array], ArrayLike]
+
+# The quadrature works in log-odds u between the two ends; beyond them the density is
+# continued as a power of the distance to 0 or 1. Up to 1 - 2**-30 floats still
+# resolve 1 - e to six digits, and towards 0 they do for ever.
+_LOW_END = float(expit(-700.0))
+_HIGH_END = 2.0**-30
+_EDGES = np.concatenate(
+    [
+        np.linspace(-700.0, -25.0, 135, endpoint=False),
+        np.linspace(-25.0, np.log((1.0 - _HIGH_END) / _HIGH_END), 201),
+    ]
+)
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
+# The power is measured this many doublings of the distance inside.
+_DOUBLINGS = 10
+# A power measured within this of 0 or 1 is 0 or 1: there the integrals diverge.
+_SAME_POWER = 1e-6
+# Forecasts integrated at once; bounds the memory.
+_CHUNK = 1 << 16
+
+
+def proper_score(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    weight: Density | Mapping[float, float],
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Mean proper score that weighs the errors at cost e by w(e).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels coded 0 and 1.
+    y_prob : array-like of shape (n,)
+        Forecast probabilities of class 1.
+    weight : callable or mapping
+        A callable is the density w: it takes an array of e in (0, 1) and returns
+        values >= 0. It should be smooth on (0, 1), but may grow without bound like
+        a power at the ends. A mapping {cost: mass} puts point masses on costs in
+        (0, 1): the score is then a sum of cost-weighted errors of the decisions "1
+        when q >= cost", so a forecast equal to a cost decides for class 1.
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions.
+
+    Returns
+    -------
+    float
+        In [0, inf]. For smooth densities accurate to 1e-9, relative where the score
+        exceeds 1; to 1e-8 if the density has no bound at 1.
+
+    Notes
+    -----
+    A forecast q costs, if class 1 or class 0 happened,
+
+    .. math:: L_1(q) = \int_q^1 \frac{w(e)}{e} de, \qquad
+        L_0(q) = \int_0^q \frac{w(e)}{1 - e} de.
+
+    w = 1 gives the log loss, w = 6 e (1 - e) three times the Brier score, a mass of
+    1/2 at cost 1/2 the error rate. The integrals are taken in log-odds, once per
+    distinct forecast, by Gauss-Legendre rules on fixed panels.
+
+    References
+    ----------
+    Brummer & du Preez (2013), The PAV algorithm optimizes binary proper scoring
+    rules, equation 1. Buja, Stuetzle & Shen (2005), Loss functions for binary class
+    probability estimation and classification.
+
+    Examples
+    --------
+    >>> from calibration import proper_score
+    >>> y_true, y_prob = [0, 1, 1], [0.2, 0.5, 0.9]
+    >>> round(proper_score(y_true, y_prob, lambda e: 6 * e * (1 - e)), 6)
+    0.3
+    >>> proper_score([0, 1, 1, 0], [0.2, 0.5, 0.4, 0.7], {0.5: 0.5})
+    0.5
+    """
+    summary = summarise_forecasts(y_true, y_prob, sample_weight)
+    if callable(weight):
+        loss0, loss1 = _density_losses(weight, summary.scores)
+    elif isinstance(weight, Mapping):
+        loss0, loss1 = _mass_losses(weight, summary.scores)
+    else:
+        rule = "be a callable density or a mapping {cost: mass}"
+        refuse("weight", rule, type(weight).__name__, TypeError)
+    total = 0.0
+    for losses, counts in (loss0, summary.weight0), (loss1, summary.weight1):
+        held = counts > 0.0  # an infinite loss that nobody suffered is none
+        total += float((losses[held] * counts[held]).sum())
+    return total / summary.n
+
+
+def _mass_losses(
+    masses: Mapping[float, float], forecasts: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """L0 and L1 at each forecast for point masses on costs."""
+    if not masses:
+        refuse("weight", "hold at least one cost", "an empty mapping")
+    pairs = sorted(
+        (check_level(cost, "weight` costs"), check_number(mass, "weight` masses", 0.0))
+        for cost, mass in masses.items()
+    )
+    costs, mass = np.array(pairs).T
+    below = np.searchsorted(costs, forecasts, side="right")
+    up_to = np.concatenate([[0.0], np.cumsum(mass / (1.0 - costs))])
+    # Summed from the top, so that no cost above means exactly 0.
+    beyond = np.concatenate([np.cumsum((mass / costs)[::-1])[::-1], [0.0]])
+    return up_to[below], beyond[below]
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """A density C d**-power of the distance d to 0 or 1, for d below `distance`.
+
+    `ratio` arguments are distance / d >= 1.
+    """
+
+    distance: float
+    height: float
+    power: float
+
+    @classmethod
+    def of(cls, density: Density, end: float, distance: float) -> _Tail:
+        """Measure the power far inside, where other terms have died out."""
+        inside = distance * 2.0**-_DOUBLINGS * np.array([1.0, 0.5])
+        outer, inner = _evaluate(density, 1.0 - inside if end else inside)
+        if outer == 0.0 or inner == 0.0:
+            return cls(distance, 0.0, 0.0)
+        power = float(np.log2(inner / outer))
+        near = float(round(power))
+        if near in (0.0, 1.0) and abs(power - near) < _SAME_POWER:
+            power = near
+        return cls(distance, float(outer * 2.0 ** (-_DOUBLINGS * power)), power)
+
+    def within(self, ratio: Float64Array) -> Float64Array:
+        """Integral of the density from 0 to d; infinite if it has no mass."""
+        if self.height == 0.0:
+            return np.zeros(len(ratio))
+        if self.power >= 1.0:
+            return np.full(len(ratio), np.inf)
+        mass = self.height * self.distance / (1.0 - self.power)
+        return mass * ratio ** (self.power - 1.0)
+
+    def outside(self, ratio: Float64Array) -> Float64Array:
+        """Integral of density / d from d to `distance`."""
+        if self.height == 0.0:
+            return np.zeros(len(ratio))
+        steps = np.log(ratio)
+        if self.power == 0.0:
+            return self.height * steps
+        return self.height * np.expm1(self.power * steps) / self.power
+
+
+def _density_losses(
+    density: Density, forecasts: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """L0 and L1 at each forecast for a density.
+
+    With e = expit(u), de = e (1 - e) du: L1 integrates w (1 - e) and L0 w e over u.
+    """
+    low = _Tail.of(density, 0.0, _LOW_END)
+    high = _Tail.of(density, 1.0, _HIGH_END)
+    panel0, panel1 = _integrate(density, _EDGES[:-1], _EDGES[1:])
+    one = np.ones(1)
+    # Integrals from 0 up to each edge, and from each edge up to 1.
+    up_to = np.cumsum(np.concatenate([low.within(one), panel0]))
+    beyond = np.cumsum(np.concatenate([high.within(one), panel1[::-1]]))[::-1]
+    loss0, loss1 = np.empty(len(forecasts)), np.empty(len(forecasts))
+    with np.errstate(divide="ignore", over="ignore"):
+        left, right = forecasts < _LOW_END, 1.0 - forecasts < _HIGH_END
+        ratio = _LOW_END / forecasts[left]
+        loss0[left], loss1[left] = low.within(ratio), beyond[0] + low.outside(ratio)
+        ratio = _HIGH_END / (1.0 - forecasts[right])
+        loss0[right] = up_to[-1] + high.outside(ratio)
+        loss1[right] = high.within(ratio)
+    inner = np.flatnonzero(~(left | right))
+    for some in np.split(inner, range(_CHUNK, len(inner), _CHUNK)):
+        u = np.clip(logit(forecasts[some]), _EDGES[0], _EDGES[-1])
+        panel = np.searchsorted(_EDGES[1:-1], u, side="right")
+        part0, part1 = _integrate(density, _EDGES[panel], u)
+        loss0[some] = up_to[panel] + part0
+        loss1[some] = beyond[panel] - part1
+    return loss0, loss1
+
+
+def _integrate(
+    density: Density, low: Float64Array, high: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Integrals of w e and of w (1 - e) over [low, high] in log-odds, shapes (k,)."""
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    u = middle[:, None] + half[:, None] * _NODES
+    e = expit(u)
+    terms = _evaluate(density, e) * _NODE_WEIGHTS
+    return half * (terms * e).sum(axis=1), half * (terms * expit(-u)).sum(axis=1)
+
+
+def _evaluate(density: Density, e: Float64Array) -> Float64Array:
+    """Values of the density, refused where it is negative or not finite."""
+    values = np.asarray(density(e.copy()), dtype=np.float64)
+    if values.shape not in ((), e.shape):
+        rule = "return one value per cost or one for all"
+        refuse("weight", rule, f"shape {values.shape} for {e.shape}")
+    valid = np.isfinite(values) & (values >= 0.0)
+    if not valid.all():
+        rule = "be finite and not negative on (0, 1)"
+        refuse("weight", rule, np.extract(~valid, values)[0])
+    return np.broadcast_to(values, e.shape)

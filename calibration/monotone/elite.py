@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.thinning import join_close_cells
-from calibration._kernels.trend_dual import largest_bend
-from calibration._kernels.trend_filter import trend_filter_path
+from calibration._kernels.cells import join_close_cells
+from calibration._kernels.trend_filter import largest_bend, trend_filter_path
 from calibration._validation import check_integer, check_number, check_span
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration._kernels.merge_tree import (
+from calibration._kernels.near_isotonic import (
     MergeTree,
     average_blocks,
     blocks_at,
-    log_likelihoods,
-)
-from calibration._kernels.near_isotonic import (
     fuse_equal,
     largest_violation,
+    log_likelihoods,
     trace_path,
 )
 from calibration._kernels.pav import pool_adjacent_violators

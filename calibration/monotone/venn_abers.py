@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from calibration._kernels.venn_abers import pools_with_one_more
+from calibration._kernels.pav import pools_with_one_more
 from calibration.base.calibrators import Scale, ScoreCalibrator, constant_map
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary

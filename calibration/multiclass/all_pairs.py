@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from calibration._validation import as_numbers, check_in_unit, show, told_of_light
+from calibration._validation import (
+    as_numbers,
+    check_in_unit,
+    refuse,
+    show,
+    told_of_light,
+)
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores
@@ -232,23 +238,18 @@ def _check_pairs(pairs: ArrayLike) -> Float64Array:
     """Return clipped pairs (n, k, k) whose upper and lower halves agree."""
     r = as_numbers(pairs, "pairs")
     if r.ndim != 3 or r.shape[1] != r.shape[2] or r.shape[1] < 2:
-        msg = f"`pairs` must have shape (n, k, k), k >= 2, got shape {r.shape}."
-        raise ValueError(msg)
+        refuse("pairs", "have shape (n, k, k), k >= 2", f"shape {r.shape}")
     upper = np.triu_indices(r.shape[1], 1)
     above, below = r[:, upper[0], upper[1]], r[:, upper[1], upper[0]]
     for half in (above, below):
         if not np.isfinite(half).all():
-            msg = f"`pairs` must be finite, got {half[~np.isfinite(half)][0]}."
-            raise ValueError(msg)
+            refuse("pairs", "be finite", half[~np.isfinite(half)][0])
         if half.size:
             check_in_unit(float(half.min()), float(half.max()), "pairs")
     gaps = np.abs(above + below - 1.0)
     if gaps.size and gaps.max() > _ROUNDING:
         row, pair = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
         i, j = int(upper[0][pair]), int(upper[1][pair])
-        msg = (
-            "`pairs` must hold r[i, j] + r[j, i] = 1, "
-            f"got {show(r[row, i, j] + r[row, j, i])} in row {row} for {i}, {j}."
-        )
-        raise ValueError(msg)
+        got = f"{show(r[row, i, j] + r[row, j, i])} in row {row} for {i}, {j}"
+        refuse("pairs", "hold r[i, j] + r[j, i] = 1", got)
     return np.clip(r, _CLIP, 1.0 - _CLIP)

@@ -1,4 +1,4 @@
-"""Bases of calibrators of several classes: `fit` and `predict` of (n, k) scores."""
+"""Bases of calibrators of several classes, and doing nothing as the simplest one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import as_numbers, check_class_names, warn_of_light
+from calibration._validation import check_class_names, refuse, warn_of_light
 from calibration.base.calibrators import (
     SCALES,
     ScaledEstimator,
@@ -25,7 +26,11 @@ from calibration.multiclass.class_scores import (
     check_score_table,
     read_class_scores,
 )
-from calibration.multiclass.log_probabilities import LEAST, LogProbabilityScale
+from calibration.multiclass.log_probabilities import (
+    LEAST,
+    LogProbabilityScale,
+    to_probabilities,
+)
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -205,11 +210,8 @@ class MulticlassCalibrator(ScaledEstimator):
         table = check_score_table(scores, self.scale)
         k = len(self.classes_)
         if table.shape[1] != k:
-            msg = (
-                f"`scores` must have the {k} columns of the fit, "
-                f"got {table.shape[1]} columns."
-            )
-            raise ValueError(msg)
+            rule = f"have the {k} columns of the fit"
+            refuse("scores", rule, f"{table.shape[1]} columns")
         return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:
@@ -290,15 +292,12 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
             own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
             return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
         if self.classes is not None:
-            msg = (
-                "`classes` must be None for scores of shape (n,), whose labels are 0 "
-                f"and 1, got {self.classes!r}."
-            )
-            raise ValueError(msg)
+            rule = "be None for scores of shape (n,), whose labels are 0 and 1"
+            refuse("classes", rule, f"{self.classes!r}")
         # As in the bases, whose warnings count the calls up to the user's.
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
-        if sample_weight is not None and self._learns:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        if self._learns:
+            warn_of_light(sample_weight)
         return self.fit_summary(summary)
 
     def predict(self, scores: ArrayLike) -> Float64Array:
@@ -335,3 +334,71 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         """Return the base that knows the shape of the scores fitted on."""
         check_is_fitted(self)
         return MulticlassCalibrator if hasattr(self, "classes_") else ScoreCalibrator
+
+
+class IdentityCalibrator(EitherCalibrator):
+    """Predict the score itself: the candidate that every calibrator has to beat.
+
+    Parameters
+    ----------
+    classes : sequence of k names, optional
+        Of the columns of scores (n, k); default their numbers, 0 to k - 1.
+    scale : {"probability", "logit"}
+        What a score is; of log-odds the probability 1 / (1 + exp(-s)) is returned, of
+        a row of logits the softmax.
+
+    Examples
+    --------
+    >>> from calibration import IdentityCalibrator
+    >>> IdentityCalibrator().fit([0.2, 0.8], [0, 1]).predict([0.3])
+    array([0.3])
+    >>> scores = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
+    >>> IdentityCalibrator().fit(scores, [0, 1]).predict(scores[:1])
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    logs_: LogProbabilityScale
+    _scales = ("probability", "logit")
+    _learns = False
+
+    def __init__(
+        self,
+        *,
+        classes: Sequence[Any] | None = None,
+        scale: ClassScale = "probability",
+    ):
+        self.classes = classes
+        self.scale = scale
+
+    def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
+        """Learn nothing."""
+
+    def _predict(self, values: Float64Array) -> Float64Array:
+        # Not through the log-odds, which would clip the outermost probabilities.
+        if self.scale == "probability":
+            return values.copy()
+        return super()._predict(values)
+
+    def _answer_log_odds(self, values: Float64Array) -> Float64Array:
+        if self.scale == "probability":
+            return np.asarray(logit(values))
+        return super()._answer_log_odds(values)
+
+    def _log_odds(self, x: Float64Array) -> Float64Array:
+        return x
+
+    def _find_constant(self, data: ClassScores) -> None:
+        """Return None: nothing is learned of the labels."""
+
+    def _fit_table(self, data: ClassScores) -> None:
+        # What a 0 counts as where a logarithm is asked for.
+        self.logs_ = LogProbabilityScale.of(self.scale, data.scores, data.n)
+
+    def _predict_table(self, table: Float64Array) -> Float64Array:
+        if self.scale == "probability":
+            return table.copy()
+        return to_probabilities(self.logs_(table))
+
+    def log_predict(self, table: Float64Array) -> Float64Array:
+        """Return log-probabilities of checked scores (n, k), shape (k, n)."""
+        return self.logs_(table)

@@ -130,8 +130,7 @@ def read_class_scores(
     weight = check_weights(sample_weight, len(table))
     if side is not None:
         check_same_length(len(table), "scores", len(side), "side")
-    if sample_weight is not None:
-        warn_of_light(weight, stacklevel=3)
+    warn_of_light(sample_weight, stacklevel=3)
     data = ClassScores(table, labels, weight, side)
     return data if weight.min() > 0.0 else data.take(weight > 0.0)
 

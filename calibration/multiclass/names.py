@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibration._validation import check_choice
+from calibration._validation import check_choice, refuse
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.binning.bbq import BBQCalibrator
 from calibration.binning.histogram import HistogramCalibrator
 from calibration.binning.sbb_abb import ABBCalibrator
 from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
-from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 from calibration.logistic.polynomial import (
+    BetaCalibrator,
     LogisticCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,
@@ -61,9 +61,9 @@ def as_calibrator(calibrator: Any, name: str = "calibrator") -> ScoreCalibrator:
         check_choice(calibrator, name, tuple(FAMILIES))
         return FAMILIES[calibrator]()
     if not isinstance(calibrator, ScoreCalibrator):
-        msg = (
-            f"`{name}` must be a ScoreCalibrator, for instance "
-            f"IsotonicCalibrator(), or the name of one, got {calibrator!r}."
+        rule = (
+            "be a ScoreCalibrator, for instance IsotonicCalibrator(), or the name of "
+            "one"
         )
-        raise TypeError(msg)
+        refuse(name, rule, f"{calibrator!r}", TypeError)
     return calibrator

@@ -14,6 +14,7 @@ from calibration._validation import (
     check_number,
     check_optional_seed,
     is_auto,
+    refuse,
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
@@ -154,8 +155,7 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         check_choice(self.structure, "structure", _STRUCTURES)
         if not is_auto(self.penalty):
             if isinstance(self.penalty, str):
-                msg = f'`penalty` must be a number or "auto", got {self.penalty!r}.'
-                raise ValueError(msg)
+                refuse("penalty", 'be a number or "auto"', f"{self.penalty!r}")
             check_number(self.penalty, "penalty", 0.0)
         check_integer(self.n_folds, "n_folds", 2)
         check_optional_seed(self.random_state)

@@ -16,6 +16,7 @@ from calibration._validation import (
     check_choice,
     check_level,
     check_weights,
+    refuse,
 )
 from calibration.typing import Float64Array
 
@@ -99,27 +100,17 @@ def _check_model(model: Any) -> None:
     if not isinstance(model, LogisticRegression) or isinstance(
         model, LogisticRegressionCV
     ):
-        msg = (
-            "`model` must be a sklearn.linear_model.LogisticRegression, "
-            f"got {type(model).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a sklearn.linear_model.LogisticRegression"
+        refuse("model", rule, type(model).__name__, TypeError)
     check_is_fitted(model)
     if len(model.classes_) != 2:
-        msg = f"`model` must know two classes, got {len(model.classes_)}."
-        raise ValueError(msg)
+        refuse("model", "know two classes", len(model.classes_))
     if model.penalty not in ("deprecated", "l2", None) or model.l1_ratio:
-        msg = (
-            "`model` must have an L2 penalty or none, "
-            f"got penalty={model.penalty!r}, l1_ratio={model.l1_ratio!r}."
-        )
-        raise ValueError(msg)
+        rule = "have an L2 penalty or none"
+        refuse("model", rule, f"penalty={model.penalty!r}, l1_ratio={model.l1_ratio!r}")
     if model.class_weight is not None:
-        msg = (
-            "`model` must have no `class_weight`, which is no number of repetitions, "
-            f"got {model.class_weight!r}."
-        )
-        raise ValueError(msg)
+        rule = "have no `class_weight`, which is no number of repetitions"
+        refuse("model", rule, f"{model.class_weight!r}")
 
 
 def _penalty(model: LogisticRegression) -> Float64Array:
@@ -148,13 +139,12 @@ def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
     table = as_numbers(X, name)
     n_features = model.coef_.shape[1]
     if table.ndim != 2 or table.shape[1] != n_features or not len(table):
-        msg = (
-            f"`{name}` must have shape (n, {n_features}) with n >= 1, the columns "
-            f"that `model` was fitted on, got shape {table.shape}."
+        rule = (
+            f"have shape (n, {n_features}) with n >= 1, the columns that `model` was "
+            "fitted on"
         )
-        raise ValueError(msg)
+        refuse(name, rule, f"shape {table.shape}")
     if not np.isfinite(table).all():
-        msg = f"`{name}` must be finite, got NaN or infinite values."
-        raise ValueError(msg)
+        refuse(name, "be finite", "NaN or infinite values")
     constant = 1.0 if model.fit_intercept else 0.0
     return np.column_stack([np.full(len(table), constant), table])

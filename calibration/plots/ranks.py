@@ -35,7 +35,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from calibration.measures import compare_methods
+    >>> from calibration import compare_methods
     >>> from calibration.plots import plot_ranks
     >>> losses = [[0.3, 0.1, 0.2], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.4, 0.2, 0.3]]
     >>> plot_ranks(compare_methods(losses)).get_xlabel()

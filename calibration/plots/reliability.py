@@ -58,7 +58,7 @@ def plot_reliability(
 
     Examples
     --------
-    >>> from calibration.measures import reliability_curve
+    >>> from calibration import reliability_curve
     >>> from calibration.plots import plot_reliability
     >>> y_true, y_prob = [0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9]
     >>> plot_reliability(y_true, y_prob, n_bins=2).get_xlabel()

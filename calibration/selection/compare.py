@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,24 +18,96 @@ from calibration._validation import (
     check_integer,
     check_optional_seed,
     check_verbose,
+    refuse,
     warn_of_light,
 )
 from calibration.base.calibrators import SCALES, Scale, ScoreCalibrator
-from calibration.measures import (
-    ReliabilityCurve,
-    auc_score,
-    brier_score,
+from calibration.measures.calibration_errors import (
     expected_calibration_error,
     maximum_calibration_error,
-    reliability_curve,
 )
+from calibration.measures.reliability import ReliabilityCurve, reliability_curve
+from calibration.measures.scores import auc_score, brier_score
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.class_scores import read_class_scores
-from calibration.selection.comparison import CalibratorComparison
 from calibration.selection.names import make_calibrator
 from calibration.selection.trials import Cells, Rows, Table, hold_trials, set_menu
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibratorComparison:
+    """What calibrators scored on held-out rows; build it with `compare_calibrators`.
+
+    Its string is a table, best log loss first. `plot_reliability` draws its curves, or
+    the `class_curves` of a calibrator.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The c calibrators, in the order given.
+    reference : str
+        The first of them, doing nothing where scores have it.
+    log_loss, standard_error : ndarrays of shape (c,)
+        Mean log loss and its standard error.
+    probability_of_harm : ndarray of shape (c,)
+        Probability that the log loss is worse than that of the reference.
+    brier : ndarray of shape (c,)
+        Brier score; of more than two classes summed over them.
+    calibration_error, maximum_calibration_error : ndarrays of shape (c,)
+        Mean and largest gap of event rate and forecast over ten bins of equal
+        frequency; of forecasts of all classes in one set ("micro").
+    auc, accuracy : ndarrays of shape (c,)
+        How well classes are told apart: area under the ROC curve (of more than two
+        classes Hand and Till's mean), and share of rows whose class is the likeliest.
+        Higher is better.
+    curves : dict of str to ReliabilityCurve
+        Event rate against forecast; of more than two classes of all in one set.
+    class_curves : dict of str to dict of label to ReliabilityCurve
+        Of each class against the others; empty for two classes, and for more than 20.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import compare_calibrators
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.uniform(size=500)
+    >>> comparison = compare_calibrators(scores, rng.uniform(size=500) < scores**2)
+    >>> comparison.reference, comparison.names[comparison.brier.argmax()]
+    ('identity', 'identity')
+    """
+
+    names: tuple[str, ...]
+    reference: str
+    log_loss: Float64Array
+    standard_error: Float64Array
+    probability_of_harm: Float64Array
+    brier: Float64Array
+    calibration_error: Float64Array
+    maximum_calibration_error: Float64Array
+    auc: Float64Array
+    accuracy: Float64Array
+    curves: dict[str, ReliabilityCurve]
+    class_curves: dict[str, dict[Any, ReliabilityCurve]]
+
+    def __str__(self) -> str:
+        """Return the scores as a table, best log loss first."""
+        width = max(len("held-out"), *map(len, self.names))
+        title = (
+            f"{'held-out':<{width}}  log loss   error   Brier     ECE     MCE"
+            "     AUC  accuracy  P(harm)"
+        )
+        lines = [
+            f"{self.names[i]:<{width}}  {self.log_loss[i]:8.4f}  "
+            f"{self.standard_error[i]:6.4f}  {self.brier[i]:6.4f}  "
+            f"{self.calibration_error[i]:6.4f}  "
+            f"{self.maximum_calibration_error[i]:6.4f}  {self.auc[i]:6.4f}  "
+            f"{self.accuracy[i]:8.4f}  {self.probability_of_harm[i]:7.3f}"
+            for i in np.argsort(self.log_loss, kind="stable")
+        ]
+        return "\n".join([title, *lines, f"harm against {self.reference}"])
+
 
 Calibrator: TypeAlias = ScoreCalibrator | MulticlassCalibrator
 Calibrators: TypeAlias = Mapping[str, Calibrator] | Sequence[Calibrator]
@@ -150,8 +223,7 @@ def compare_calibrators(
         names = None if classes is None else check_class_names(classes, 2)
         labels = y if names is None else check_columns(y, 2, names)
         rows = Cells(ScoreSummary.from_scores(table, labels, sample_weight))
-        if sample_weight is not None:
-            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        warn_of_light(sample_weight)
     given = _default_menu(scale, several=several)
     if calibrators is not None:
         given = _name_all(calibrators)
@@ -159,11 +231,8 @@ def compare_calibrators(
     trials = hold_trials(menu, rows, n_folds, random_state, verbose=verbose)
     if trials is None:
         counts = ", ".join(f"{count:g}" for count in rows.weight.sum(axis=1))
-        msg = (
-            "`y` must leave two classes, at two scores or more, when a fold is held "
-            f"out, got classes of {counts} rows."
-        )
-        raise ValueError(msg)
+        rule = "leave two classes, at two scores or more, when a fold is held out"
+        refuse("y", rule, f"classes of {counts} rows")
     losses = [trials.losses(one) for one in trials.logs]
     # The rows of each class, one class after another.
     labels, places = np.nonzero(trials.weight)
@@ -264,11 +333,8 @@ def _name_all(calibrators: Any) -> dict[str, Calibrator]:
     if isinstance(calibrators, Mapping):
         return dict(calibrators)
     if not isinstance(calibrators, list | tuple):
-        msg = (
-            "`calibrators` must be a list of calibrators, or a mapping of names to "
-            f"them, got {calibrators!r}."
-        )
-        raise TypeError(msg)
+        rule = "be a list of calibrators, or a mapping of names to them"
+        refuse("calibrators", rule, f"{calibrators!r}", TypeError)
     names = [type(one).__name__.removesuffix("Calibrator") for one in calibrators]
     seen: Counter[str] = Counter()
     named = {}

@@ -17,6 +17,7 @@ from calibration._validation import (
     check_rows,
     check_table,
     check_vector,
+    refuse,
 )
 from calibration.typing import Float64Array, Int64Array
 
@@ -131,8 +132,7 @@ def draw_rows_to_label(
     n = len(columns)
     check_integer(n_rows, "n_rows", 1)
     if n_rows > n:
-        msg = f"`n_rows` must be at most the {n} rows of `scores`, got {n_rows}."
-        raise ValueError(msg)
+        refuse("n_rows", f"be at most the {n} rows of `scores`", n_rows)
     check_integer(n_bins, "n_bins", 1)
     check_optional_seed(random_state)
     shares = [_spread(column, n_rows, n_bins) for column in columns.T]

@@ -1,28 +1,135 @@
-"""Held-out trials of calibrators, on scores of two classes or tables of more."""
+"""Held-out trials of calibrators, on scores of two classes or tables of more.
+
+What they say is joined in a logarithmic pool: learned weights of log-probabilities.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.special import logit
 from sklearn.base import clone
 
-from calibration._validation import check_mapping
+from calibration._validation import check_mapping, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.base.log_odds import LogOddsCalibrator
-from calibration.base.rank_folds import deal_by_rank
-from calibration.multiclass.base import MulticlassCalibrator
+from calibration.base.log_odds import LogOddsCalibrator, deal_by_rank
+from calibration.multiclass.base import IdentityCalibrator, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores
 from calibration.multiclass.held_out import RowLosses, deal_by_class, draw_rows
-from calibration.multiclass.identity import IdentityCalibrator
 from calibration.multiclass.log_probabilities import log_softmax, mix_uniform
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
-from calibration.selection.pool import learn_weights
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
+
+_MAX_STEPS = 100
+_MAX_HALVINGS = 40
+# Newton's decrement, relative to the value: below the first rounding hides the descent
+# of a step that is sure, after one below the second the weights stand still.
+_SURE, _LAST = 1e-10, 1e-16
+
+
+def pool_logs(weights: Float64Array, logs: Float64Array) -> Float64Array:
+    r"""Return the pool :math:`p \propto \prod_c p_c^{w_c}` as log-probabilities.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (c,)
+    logs : ndarray of shape (c, k, n)
+        Log-probabilities of c candidates.
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+    """
+    return log_softmax(np.tensordot(weights, logs, axes=1))
+
+
+def learn_weights(
+    logs: Float64Array, weight: Float64Array, start: Float64Array, ridge: float
+) -> Float64Array:
+    """Return the w >= 0 of least loss of the pool + ridge / 2 |w - start|^2.
+
+    Each Newton step is a non-negative least-squares problem, so bounds hold exactly.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (c, k, n)
+    weight : ndarray of shape (k, n)
+        Numbers of repetitions of each class.
+    start : ndarray of shape (c,)
+        Weights that few rows stay close to.
+    ridge : float
+
+    Returns
+    -------
+    ndarray of shape (c,)
+    """
+    w = start.copy()
+    value, gradient, hessian = _derive(w, logs, weight, start, ridge)
+    for _ in range(_MAX_STEPS):
+        step = _newton_step(w, gradient, hessian, ridge)
+        slope = float(gradient @ step)
+        size = 1.0 + abs(value)
+        if -slope < _LAST * size:
+            return np.maximum(w + step, 0.0)
+        scale = 1.0
+        for _ in range(_MAX_HALVINGS):
+            # On the segment between two feasible points; the maximum takes back
+            # rounding only.
+            trial = np.maximum(w + scale * step, 0.0)
+            now = _derive(trial, logs, weight, start, ridge)
+            if -slope < _SURE * size or now[0] <= value + 1e-4 * scale * slope:
+                break
+            scale *= 0.5
+        else:
+            return w
+        w, (value, gradient, hessian) = trial, now
+    return w
+
+
+def _derive(
+    w: Float64Array,
+    logs: Float64Array,
+    weight: Float64Array,
+    start: Float64Array,
+    ridge: float,
+) -> tuple[float, Float64Array, Float64Array]:
+    """Return the objective, its gradient (c,) and Hessian (c, c)."""
+    n_candidates = len(logs)
+    log_p = pool_logs(w, logs)
+    away = w - start
+    value = -float((weight * log_p).sum()) + 0.5 * ridge * float(away @ away)
+    p, mass = np.exp(log_p), weight.sum(axis=0)
+    mean = np.einsum("cki,ki->ci", logs, p)
+    p *= mass
+    flat = logs.reshape(n_candidates, -1)
+    gradient = flat @ (p - weight).ravel() + ridge * away
+    hessian = ridge * np.eye(n_candidates) - (mean * mass) @ mean.T
+    for c, one in enumerate(logs):
+        hessian[c] += flat @ (one * p).ravel()
+    return value, gradient, hessian
+
+
+def _newton_step(
+    w: Float64Array, gradient: Float64Array, hessian: Float64Array, ridge: float
+) -> Float64Array:
+    """Return the d of least g'd + d'Hd / 2 with w + d >= 0.
+
+    With H = R'R it is that of least |R v - R'^-1 (H w - g)| over v = w + d >= 0. No
+    curvature is below the ridge, but by rounding, where log-odds are as large as 1e8.
+    """
+    curvatures, axes = np.linalg.eigh(hessian)
+    roots = np.sqrt(np.maximum(curvatures, ridge))
+    goal = axes.T @ (hessian @ w - gradient) / roots
+    step: Float64Array = nnls(roots[:, None] * axes.T, goal)[0] - w
+    return step
+
 
 # Trials are held on at most this many cells or rows: far finer than any map, and cheap.
 _TRIAL_ROWS = 16_384
@@ -32,6 +139,10 @@ _TRIAL_NUMBERS = 1_700_000
 _RIDGE = 10.0
 # Standard errors behind the best candidate of the first fold that leave no hope.
 _HOPELESS = 2.0
+
+
+# The bar that is shown.
+_bar: ContextVar[Any] = ContextVar("bar", default=None)
 
 
 class Cells(NamedTuple):
@@ -210,33 +321,53 @@ def hold_trials(
     -------
     Trials or None
     """
-    pairs = rows.folds(n_folds, random_state)
+    pairs: list[tuple[Any, Any]] = rows.folds(n_folds, random_state)
     if not pairs:
         return None
     names, given_up = tuple(menu), {}
     logs: dict[str, list[Float64Array]] = {name: [] for name in names}
-    for place, (rest, fold) in enumerate(_count(pairs, verbose)):
-        for name in names:
-            logs[name].append(fold.read(rest.fit(menu[name]), rest.n))
-        if place == 0 and not all_folds:
-            table = np.stack([logs[name][0] for name in names])
-            first = Trials(names, table, fold.weight, {})
-            given_up = _give_up(first)
-            names = tuple(name for name in names if name not in given_up)
+    with counting(len(pairs), verbose, "folds of calibrators"):
+        for place, (rest, fold) in enumerate(pairs):
+            for name in names:
+                logs[name].append(fold.read(rest.fit(menu[name]), rest.n))
+            if place == 0 and not all_folds:
+                table = np.stack([logs[name][0] for name in names])
+                first = Trials(names, table, fold.weight, {})
+                given_up = _give_up(first)
+                names = tuple(name for name in names if name not in given_up)
+            tick()
     joined = [np.concatenate(logs[name], axis=1) for name in names]
     weight = np.concatenate([fold.weight for _, fold in pairs], axis=1)
     return Trials(names, np.stack(joined), weight, given_up)
 
 
-def _count(pairs: list[Any], verbose: int) -> Iterable[Any]:
-    """Return the folds, with a bar on stderr if it is asked for."""
-    if not verbose:
-        return pairs
+@contextmanager
+def counting(total: int, verbose: int, what: str) -> Iterator[None]:
+    """Show a bar on stderr, if it is asked for, that `tick` moves on.
+
+    Trials within it move it as well, and show none of their own.
+    """
+    if not verbose or _bar.get() is not None:
+        yield
+        return
     # Here, not above: only those who want to see a bar wait for the import.
     from tqdm.auto import tqdm
 
-    bar: Iterable[Any] = tqdm(pairs, desc="folds of calibrators")
-    return bar
+    with tqdm(total=total, desc=what) as bar:
+        token = _bar.set(bar)
+        try:
+            yield
+            # Rare classes leave fewer folds than were announced.
+            bar.update(total - bar.n)
+        finally:
+            _bar.reset(token)
+
+
+def tick() -> None:
+    """Move the bar on by a step, if there is one and it is not at its end."""
+    bar = _bar.get()
+    if bar is not None and bar.n < bar.total:
+        bar.update()
 
 
 def _give_up(first: Trials) -> dict[str, tuple[RowLosses, RowLosses]]:
@@ -257,12 +388,10 @@ def check_menu(menu: Mapping[str, object], name: str) -> None:
     wanted = "ScoreCalibrator or MulticlassCalibrator"
     check_mapping(menu, name, f"names to {wanted}")
     if not menu:
-        msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
-        raise ValueError(msg)
+        refuse(name, "hold at least one calibrator", "an empty mapping")
     for key, one in menu.items():
         if not isinstance(one, ScoreCalibrator | MulticlassCalibrator):
-            msg = f"`{name}[{key!r}]` must be a {wanted}, got {one!r}."
-            raise TypeError(msg)
+            refuse(f"{name}[{key!r}]", f"be a {wanted}", f"{one!r}", TypeError)
 
 
 def set_menu(
@@ -281,11 +410,8 @@ def set_menu(
         if several and not isinstance(given, MulticlassCalibrator):
             one = OneVsRestCalibrator(given)
         elif not several and not isinstance(one, ScoreCalibrator):
-            msg = (
-                f"`{name}[{key!r}]` must be a ScoreCalibrator for scores of shape "
-                f"(n,), got {one!r}."
-            )
-            raise TypeError(msg)
+            rule = "be a ScoreCalibrator for scores of shape (n,)"
+            refuse(f"{name}[{key!r}]", rule, f"{one!r}", TypeError)
         found[key] = clone(one).set_params(scale=scale)
         if isinstance(found[key], MulticlassCalibrator):
             found[key].set_params(classes=None)

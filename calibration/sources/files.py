@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
+from calibration._validation import refuse
+
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".csv.zst")
 PARQUET = ".parquet"
 
@@ -32,24 +34,20 @@ def find_files(given: Any) -> list[Path]:
     list of Path
     """
     if not isinstance(given, str | PathLike):
-        msg = f"`parts` must list paths or frames alone, got {type(given).__name__}."
-        raise TypeError(msg)
+        refuse("parts", "list paths or frames alone", type(given).__name__, TypeError)
     path, known = Path(given), (*CSV, PARQUET)
     if path.is_dir():
         # Engines leave marks such as _metadata.parquet.
         found = sorted(path.rglob(f"*{PARQUET}"))
         files = [file for file in found if file.name[0] not in "_."]
         if not files:
-            msg = f"`parts` must be a folder with Parquet files, got {path} with none."
-            raise ValueError(msg)
+            refuse("parts", "be a folder with Parquet files", f"{path} with none")
         return files
     if not path.name.lower().endswith(known):
         listed = ", ".join(known)
-        msg = f"`parts` must be files that end in one of {listed}, got {path}."
-        raise ValueError(msg)
+        refuse("parts", f"be files that end in one of {listed}", path)
     if not path.is_file():
-        msg = f"`parts` must be files that exist, got {path}."
-        raise FileNotFoundError(msg)
+        refuse("parts", "be files that exist", path, FileNotFoundError)
     return [path]
 
 
@@ -86,8 +84,8 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         said = str(error).partition("\n")[0].rstrip(". ")
-        msg = f"`parts` must be whole files, got {name}, which is no such one: {said}."
-        raise ValueError(msg) from error
+        rule = "be whole files"
+        refuse("parts", rule, f"{name}, which is no such one: {said}", cause=error)
 
 
 def _read_csv(

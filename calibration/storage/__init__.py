@@ -4,8 +4,7 @@ Knows no calibrator: classes are found by where they are defined, and written at
 by attribute.
 """
 
-from calibration.storage.archive import FORMAT_VERSION
-from calibration.storage.errors import StorageError
+from calibration.storage.archive import FORMAT_VERSION, StorageError
 from calibration.storage.lightgbm_text import TextTable, check_booster_text, read_trees
 from calibration.storage.model import Saved, load, save
 from calibration.storage.whole_file import replacing_file, writable_file

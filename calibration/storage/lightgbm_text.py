@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.storage.errors import refusing
+from calibration.storage.archive import refusing
 from calibration.typing import Float64Array, Int64Array
 
 _INTEGER = r"-?\d{1,10}"

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from calibration._validation import check_list, check_number, check_path
-from calibration.storage.archive import read_archive, write_archive
-from calibration.storage.codec import Reader, Writer
-from calibration.storage.errors import StorageError, refuse, refusing
-from calibration.storage.names import Names, name_of
+from calibration.storage.archive import (
+    StorageError,
+    read_archive,
+    refuse,
+    refusing,
+    write_archive,
+)
+from calibration.storage.codec import Names, Reader, Writer, name_of
 
 
 class Saved:

@@ -13,7 +13,6 @@ from calibration import (
     corp_decomposition,
     cumulative_calibration_test,
     expected_calibration_error,
-    kernel_calibration_error,
     maximum_calibration_error,
 )
 from tests.calibration.measures.test_contract import MEASURES, SCALARS
@@ -25,7 +24,6 @@ SHARE = 0.1
 # What is no loss, or refuses some rows that losses take.
 FURTHER = {
     "auc": auc_score,
-    "kernel": kernel_calibration_error,
     "cumulative": lambda *args, **kwargs: (
         cumulative_calibration_test(*args, **kwargs).p_value
     ),

@@ -25,7 +25,7 @@ import calibration
 import localexpert
 from calibration import CalibrationWarning, PlattCalibrator
 from calibration.storage import StorageError
-from calibration.storage.names import Names, name_of
+from calibration.storage.codec import Names, name_of
 from localexpert import ExpertCalibration, LocalExpertRegressor
 from localexpert.experts import JointForest, SharedBoosting
 from localexpert.experts.leaf_laws import LeafLaws

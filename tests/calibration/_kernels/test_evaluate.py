@@ -1,9 +1,19 @@
-"""Map evaluation against numpy's search and interpolation."""
+"""Maps at points against numpy, and the hash against its reference."""
 
 import numpy as np
 import pytest
 
 from calibration._kernels.evaluate import count_below, evaluate_map
+from calibration._kernels.hashing import mix64, next_key
+
+
+def test_reproduces_splitmix64():
+    # First outputs of Vigna's reference splitmix64.c for seed 1234567.
+    key, got = np.uint64(1234567), []
+    for _ in range(3):
+        key = np.uint64(next_key(key))
+        got.append(int(mix64(key)))
+    assert got == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
 @pytest.mark.parametrize("shape", ["uniform", "clustered", "one", "outlier"])

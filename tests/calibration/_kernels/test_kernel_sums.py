@@ -20,15 +20,6 @@ def rows(rng):
     return np.sort(rng.normal(size=60)), rng.uniform(0.0, 2.0, 60)
 
 
-def test_binning_keeps_weight_and_first_moment(rows):
-    x, weight = rows
-    nodes, mass = bin_rows(x, weight, 0.13)
-    assert (np.diff(nodes) >= 1.0).all()
-    assert (nodes == np.floor(nodes)).all()
-    assert mass.sum() == pytest.approx(weight.sum(), rel=1e-14)
-    assert 0.13 * nodes @ mass == pytest.approx(x @ weight, rel=1e-12)
-
-
 def test_binning_is_the_hat_function_at_every_node(rows):
     x, weight = rows
     nodes, mass = bin_rows(x, weight, 0.2)
@@ -63,16 +54,6 @@ def test_error_shrinks_with_the_square_of_the_step(rows, rng):
     ratios = np.array(errors[:-1]) / np.array(errors[1:])
     assert (ratios > 3.0).all()
     assert errors[2] < 1.5e-3
-
-
-def test_order_of_the_points_does_not_matter(rows, rng):
-    x, weight = rows
-    points = rng.uniform(-4.0, 4.0, 50)
-    binned = bin_rows(x, weight, 0.1)
-    sums = kernel_sums(points, *binned, table_of(10), 0.1)
-    order = np.argsort(points)
-    again = kernel_sums(points[order], *binned, table_of(10), 0.1)
-    np.testing.assert_array_equal(sums[order], again)
 
 
 def test_far_rows_and_points_are_out_of_reach():

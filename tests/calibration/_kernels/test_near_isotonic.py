@@ -1,4 +1,4 @@
-"""The near-isotonic path against quadratic programming and exact fractions."""
+"""The near-isotonic path and its forest, against exact fractions and programs."""
 
 import math
 from fractions import Fraction
@@ -6,12 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear
+from scipy.special import xlog1py, xlogy
 
-from calibration._kernels.merge_tree import blocks_at
 from calibration._kernels.near_isotonic import (
+    average_blocks,
+    blocks_at,
     fuse_equal,
     largest_violation,
+    log_likelihoods,
     trace_path,
 )
 from calibration._kernels.pav import pool_adjacent_violators
@@ -43,32 +45,6 @@ def solve(weight0, weight1, penalty):
     reach = min(penalty, penalties[-1])
     values = (tree.ones[nodes] + reach * tree.pull[nodes]) / tree.weight[nodes]
     return np.repeat(values, np.diff(starts[runs], append=len(weight0)))
-
-
-def objective(values, weight0, weight1, penalty):
-    weight = weight0 + weight1
-    fit = 0.5 * (weight * (weight1 / weight - values) ** 2).sum()
-    return fit + penalty * np.maximum(values[:-1] - values[1:], 0.0).sum()
-
-
-def solve_dual(weight0, weight1, penalty):
-    """The same by quadratic programming: a bounded least squares problem in u.
-
-    The dual is min 1/2 sum (w y - D'u)^2 / w over 0 <= u <= penalty with
-    (D'u)_i = u_i - u_{i-1}, and b = y - D'u / w.
-    """
-    weight = weight0 + weight1
-    m = len(weight)
-    differences = np.eye(m, m - 1) - np.eye(m, m - 1, -1)
-    root = np.sqrt(weight)
-    dual = lsq_linear(
-        differences / root[:, None],
-        weight1 / root,
-        bounds=(0.0, penalty),
-        method="bvls",
-        tol=1e-15,
-    )
-    return (weight1 - differences @ dual.x) / weight
 
 
 def fuse_blocks(blocks):
@@ -113,21 +89,6 @@ def exact_path(weight0, weight1):
             (block[0] + wait * slope, *block[1:])
             for block, slope in zip(blocks, slopes, strict=True)
         ]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_objective_equals_that_of_quadratic_programming(rng, kind):
-    for m in [2, 3, 5, 8, 13, 21] * 3:
-        weight0, weight1 = random_cells(rng, m, kind)
-        for penalty in [*rng.exponential([0.05, 0.3, 1.0, 3.0]), 0.5, 1.0]:
-            ours = solve(weight0, weight1, penalty)
-            theirs = solve_dual(weight0, weight1, penalty)
-            a = objective(ours, weight0, weight1, penalty)
-            assert a == pytest.approx(
-                objective(theirs, weight0, weight1, penalty), abs=1e-9
-            )
-            np.testing.assert_allclose(ours, theirs, atol=1e-7)
-            assert largest_violation(ours, weight0, weight1, penalty) < 1e-12
 
 
 @pytest.mark.parametrize("kind", ["pure", "runs", "mixed", "counts"])
@@ -181,9 +142,7 @@ def test_equal_labels_move_together_from_the_start():
     weight0, weight1 = np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])
     ours = solve(weight0, weight1, 0.1)
     np.testing.assert_allclose(ours, [0.95, 0.95, 0.1], atol=1e-15)
-    assert objective(ours, weight0, weight1, 0.1) == pytest.approx(0.0925)
     theirs = np.array([1.0, 0.9, 0.1])
-    assert objective(theirs, weight0, weight1, 0.1) == pytest.approx(0.1)
     assert largest_violation(theirs, weight0, weight1, 0.1) == pytest.approx(0.1)
 
 
@@ -196,20 +155,6 @@ def test_a_chain_of_equal_meetings_is_one_step():
     assert n_blocks.tolist() == [1]
     assert tree.weight[tree.roots].tolist() == [40.0]
     np.testing.assert_array_equal(solve(1.0 - weight1, weight1, 0.5), np.full(40, 0.5))
-
-
-@pytest.mark.parametrize("scale", [0.1, 0.3, 7.0, 1e-3])
-def test_scaled_weights_scale_the_penalties_and_keep_the_steps(rng, scale):
-    """Rounding must not break up steps, nor runs of equal cells."""
-    for kind in ("runs", "mixed", "counts"):
-        weight0, weight1 = random_cells(rng, 300, kind)
-        starts, ones, weight = fuse_equal(weight0, weight1)
-        _, penalties, n_blocks = trace_path(ones, weight)
-        scaled, ones, weight = fuse_equal(scale * weight0, scale * weight1)
-        assert scaled.tolist() == starts.tolist()
-        _, new_penalties, new_blocks = trace_path(ones, weight)
-        np.testing.assert_allclose(new_penalties, scale * penalties, rtol=1e-12)
-        assert new_blocks.tolist() == n_blocks.tolist()
 
 
 def test_cells_of_one_rate_are_one_run_whatever_their_real_weights(rng):
@@ -240,21 +185,6 @@ def test_path_coarsens_and_every_solution_holds_all_rows(rng, kind):
         assert (np.diff(values) != 0).all()
 
 
-def test_increasing_labels_are_one_step_at_no_penalty():
-    starts, ones, weight = fuse_equal(
-        np.array([2.0, 1, 1, 0]), np.array([0.0, 1, 1, 3])
-    )
-    assert starts.tolist() == [0, 1, 3]
-    _, penalties, n_blocks = trace_path(ones, weight)
-    assert (penalties.tolist(), n_blocks.tolist()) == ([0.0], [3])
-
-
-def test_one_cell():
-    tree, penalties, n_blocks = trace_path(np.array([1.0]), np.array([3.0]))
-    assert (penalties.tolist(), n_blocks.tolist()) == ([0.0], [1])
-    assert tree.roots.tolist() == [0]
-
-
 def test_violation_sees_every_kind_of_error():
     weight0, weight1 = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
     good = np.array([0.75, 0.25, 1.0])
@@ -271,10 +201,79 @@ def test_violation_sees_every_kind_of_error():
         assert math.isclose(found, expected), values
 
 
-def test_inputs_are_not_modified(frozen):
-    weight0, weight1 = frozen([1.0, 0.0, 1.0]), frozen([0.0, 1.0, 0.0])
-    starts, ones, weight = fuse_equal(weight0, weight1)
-    assert starts.tolist() == [0, 1, 2]
-    trace_path(ones, weight)
-    assert (ones.tolist(), weight.tolist()) == ([0.0, 1.0, 0.0], [1.0, 1.0, 1.0])
-    assert largest_violation(frozen([0.0, 0.5, 0.5]), weight0, weight1, 1.0) == 0.0
+def make_path(rng, m, kind):
+    """A path of m cells: (tree, penalties, n_blocks, ones, weight)."""
+    weight1 = (rng.uniform(size=m) < np.linspace(0.2, 0.8, m)).astype(float)
+    weight0 = 1.0 - weight1
+    if kind == "mixed":
+        weight0 += rng.integers(0, 3, m)
+        weight1 += rng.integers(0, 3, m)
+    if kind == "chain":  # a staircase down that merges from its ends
+        weight1 = np.arange(m, 0.0, -1.0) ** 1.5
+        weight0 = np.full(m, m**1.5) - weight1 + 1.0
+    _, ones, weight = fuse_equal(weight0, weight1)
+    return *trace_path(ones, weight), ones, weight
+
+
+def climb(tree, leaf, step):
+    """The node that holds a leaf after a step, by searching for parents."""
+    n_leaves = len(tree.birth) - len(tree.cut)
+    node = leaf
+    while True:
+        above = np.flatnonzero((tree.left == node) | (tree.right == node))
+        if len(above) == 0 or tree.birth[n_leaves + above[0]] > step:
+            return node
+        node = n_leaves + above[0]
+
+
+def leaf_values(tree, step, penalty, n_leaves):
+    nodes = np.array([climb(tree, leaf, step) for leaf in range(n_leaves)])
+    return (tree.ones[nodes] + penalty * tree.pull[nodes]) / tree.weight[nodes], nodes
+
+
+@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
+def test_blocks_at_a_step_are_those_that_leaves_belong_to(rng, kind):
+    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
+    for step in range(-1, len(penalties)):
+        expected = [climb(tree, leaf, step) for leaf in range(len(ones))]
+        count = n_blocks[step] if step >= 0 else len(ones)
+        nodes, starts = blocks_at(tree, step, count)
+        sizes = np.diff(starts, append=len(ones))
+        assert np.repeat(nodes, sizes).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
+def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
+    tree, penalties, n_blocks, ones, weight = make_path(rng, 60, kind)
+    floor = 0.5 / (weight.sum() + 1.0)
+    steps = np.arange(len(penalties))
+    found = log_likelihoods(tree, steps, penalties, n_blocks, floor)
+    for step in steps:
+        p, _ = leaf_values(tree, step, penalties[step], len(ones))
+        p = np.clip(p, floor, 1.0 - floor)
+        expected = (xlogy(ones, p) + xlog1py(weight - ones, -p)).sum()
+        assert found[step] == pytest.approx(expected, rel=1e-12)
+    assert (np.diff(found) < 1e-9).all()
+    some = steps[1::3]
+    np.testing.assert_array_equal(
+        log_likelihoods(tree, some, penalties[some], n_blocks[some], floor), found[some]
+    )
+
+
+@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
+def test_average_is_the_sum_of_solutions(rng, kind):
+    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
+    for share in (0.1, 0.5, 1.0):
+        steps = np.flatnonzero(rng.uniform(size=len(penalties)) < share)
+        if len(steps) == 0:
+            continue
+        weights = rng.uniform(size=len(steps))
+        expected = np.zeros(len(ones))
+        for step, w in zip(steps, weights, strict=True):
+            expected += w * leaf_values(tree, step, penalties[step], len(ones))[0]
+        count = n_blocks[steps[0]]
+        starts, means = average_blocks(tree, steps, penalties[steps], weights, count)
+        sizes = np.diff(starts, append=len(ones))
+        np.testing.assert_allclose(np.repeat(means, sizes), expected, atol=1e-13)
+        _, nodes = leaf_values(tree, steps[0], 0.0, len(ones))
+        assert len(means) == len(np.unique(nodes)) == count

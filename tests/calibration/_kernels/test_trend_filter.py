@@ -1,15 +1,18 @@
-"""Trend filtering against generic solvers, and its certificate against arithmetic."""
+"""Trend filters and their duals, against generic solvers and linear programs."""
 
 import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import lsq_linear
+from scipy.optimize import linprog, lsq_linear
 
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._kernels.trend_dual import largest_bend
-from calibration._kernels.trend_filter import trend_filter_path
+from calibration._kernels.trend_filter import (
+    largest_bend,
+    price_cells,
+    trend_filter_path,
+)
 
 # Uncompiled kernels get smaller problems.
 MANY = 300 if numba.config.DISABLE_JIT else 4096
@@ -197,3 +200,67 @@ def test_any_runs_and_gaps_are_solved(fall, labels, gaps):
     assert (freedom <= m).all()
     assert values.min() > -2.0
     assert values.max() < 3.0
+
+
+def second_differences(x):
+    """Operator from values to changes of slope, shape (m - 2, m)."""
+    slopes = np.diff(np.eye(len(x)), axis=0) / np.diff(x)[:, None]
+    return np.diff(slopes, axis=0)
+
+
+@pytest.mark.parametrize("m", [3, 4, 30])
+def test_largest_bend_is_the_formula(rng, m):
+    x = np.cumsum(rng.choice([0.01, 0.1], m))
+    weight, target = rng.integers(1, 9, m).astype(float), rng.uniform(size=m)
+    differences = second_differences(x)
+    gram = differences / weight @ differences.T
+    expected = np.abs(np.linalg.solve(gram, differences @ target)).max()
+    assert largest_bend(x, weight, target) == pytest.approx(expected, rel=1e-7)
+
+
+def test_largest_bend_keeps_digits_where_cells_nearly_coincide():
+    """Rows split over cells 1e-9 apart have the penalty of the cells as one."""
+    x = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
+    weight = np.array([3.0, 4.0, 5.0, 2.0, 6.0])
+    target = np.array([0.1, 0.6, 0.2, 0.9, 0.4])
+    split = np.insert(x, 3, 0.5 + 1e-9)
+    weights = np.insert(weight, 3, 3.0)
+    weights[2] = 2.0
+    together = largest_bend(x, weight, target)
+    apart = largest_bend(split, weights, np.insert(target, 3, 0.2))
+    assert apart == pytest.approx(together, rel=1e-7)
+
+
+def test_two_cells_cannot_bend():
+    x = np.array([0.0, 1.0])
+    assert largest_bend(x, np.ones(2), np.array([0.3, 0.7])) == 0.0
+
+
+def price(x, residual, marks, gaps, bend, fall):
+    marks, gaps = marks.copy(), gaps.copy()
+    n_new, worst, slack = price_cells(
+        x, residual, np.ones(len(x)), marks, gaps, bend, fall, 1e-9
+    )
+    return n_new, worst, slack, marks, gaps
+
+
+def test_flat_is_optimal_exactly_where_a_linear_program_finds_a_dual_point(rng):
+    """Constant fits: a program tells whether some v in [0, fall] keeps |u| <= bend."""
+    verdicts = []
+    for _ in range(200):
+        m = int(rng.integers(2, 9))
+        x = np.sort(rng.uniform(size=m))
+        target = np.round(rng.uniform(size=m), 1)
+        residual = target - target.mean()
+        bend, fall = rng.uniform(0.0, 0.2), rng.uniform(0.0, 0.8)
+        n_new, *_ = price(
+            x, residual, np.zeros(m), np.zeros(m - 1, dtype=np.int64), bend, fall
+        )
+        transposed = np.hstack([second_differences(x).T, -np.diff(np.eye(m), axis=0).T])
+        bounds = [(-bend, bend)] * (m - 2) + [(0.0, fall)] * (m - 1)
+        program = linprog(
+            np.zeros(2 * m - 3), A_eq=transposed, b_eq=residual, bounds=bounds
+        )
+        assert (n_new == 0) == (program.status == 0)
+        verdicts.append(n_new == 0)
+    assert 20 < sum(verdicts) < 180

@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibration import ScoreSummary
-from calibration.base.rank_folds import deal_by_rank
+from calibration.base.log_odds import deal_by_rank
 
 
 def make_cells(rng, n=200):

@@ -3,15 +3,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 import sklearn
-from joblib import parallel_config
 from scipy.sparse import csr_array
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 from calibration import (
     AllPairsClassifier,
@@ -19,7 +17,6 @@ from calibration import (
     CalibrationWarning,
     PlattCalibrator,
     couple_pairs,
-    load,
 )
 
 
@@ -90,18 +87,6 @@ def test_weights_are_repetitions_with_folds_that_keep_them(data, rng):
     )
 
 
-def test_weights_reach_calibrators_of_classifiers_without_them(data):
-    X, y = data
-    model = AllPairsClassifier(KNeighborsClassifier(9), PlattCalibrator())
-    with pytest.warns(CalibrationWarning, match="takes no `sample_weight`"):
-        model.fit(X, y, np.where(y == 0, 3.0, 1.0))
-    unweighted = AllPairsClassifier(KNeighborsClassifier(9), PlattCalibrator()).fit(
-        X, y
-    )
-    gain = model.predict_proba(X)[:, 0] - unweighted.predict_proba(X)[:, 0]
-    assert gain.mean() > 0.05
-
-
 @pytest.mark.parametrize(
     "cv", [None, 4, StratifiedKFold(3), "pairs", "masks", "generator"]
 )
@@ -144,18 +129,6 @@ def test_seeds(data):
     assert np.abs(first - other).max() > 0.0
 
 
-def test_no_result_depends_on_the_number_of_jobs(data):
-    X, y = data
-    estimator = RandomForestClassifier(20, random_state=0)
-    # Threads, for processes take long to start.
-    with parallel_config(backend="threading"):
-        one, two = (
-            AllPairsClassifier(estimator, n_jobs=n).fit(X, y).predict_proba(X)
-            for n in (1, 2)
-        )
-    np.testing.assert_array_equal(one, two)
-
-
 def test_a_rare_class_has_fewer_folds_in_its_pairs_only(data):
     X, y = data
     rare = np.flatnonzero(y == 3)[3:]
@@ -181,35 +154,6 @@ def test_sparse_tables_and_routing(data):
         AllPairsClassifier().fit(X, y, sample_weight=w)
         assert "estimator" in routed.get_metadata_routing()._route_mappings
     np.testing.assert_array_equal(routed.predict_proba(X), plain)
-
-
-def test_saves_and_loads(data, tmp_path):
-    X, y = data
-    model = AllPairsClassifier(SVC(), "auto").fit(X, y)
-    model.save(tmp_path / "experts.zip")
-    loaded = load(tmp_path / "experts.zip")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_jobs": 0}, ValueError, "`n_jobs` must not be 0"),
-        ({"cv": []}, ValueError, "`cv` must yield at least one fold, got none"),
-        ({"cv": [([0], [9999])]}, ValueError, "`cv` must yield row numbers or masks"),
-        ({"calibrator": 3}, TypeError, "`calibrator` must be a ScoreCalibrator"),
-        ({"estimator": 3}, TypeError, "`estimator` must be a classifier with `fit`"),
-        (
-            {"cv": [(range(150), range(150, 300)), (range(150), range(299, 300))]},
-            ValueError,
-            "`cv` must put no row in several test parts, got row 299 in 2",
-        ),
-    ],
-)
-def test_bad_parameters_are_named(options, error, message, data):
-    X, y = data
-    with pytest.raises(error, match=message):
-        AllPairsClassifier(**{"estimator": GaussianNB(), **options}).fit(X, y)
 
 
 def test_bad_data_is_named(data):

@@ -294,36 +294,6 @@ def test_training_parts_need_every_class(iris):
         CalibratedClassifier(cv=KFold(3)).fit(X, y)
 
 
-def test_rare_classes(iris):
-    X, y = iris
-    few = np.r_[0:50, 50:53, 100:150]
-    with pytest.warns(CalibrationWarning, match="3 rows of class 'versicolor' only"):
-        model = CalibratedClassifier(GaussianNB(), "temperature").fit(X[few], y[few])
-    assert model.predict_proba(X).shape == (150, 3)
-    with pytest.raises(ValueError, match="rows of the rarest class, got 5 folds for 3"):
-        model.set_params(cv=5).fit(X[few], y[few])
-    with pytest.raises(ValueError, match=r"two rows of each class.*one row of class"):
-        CalibratedClassifier().fit(X[few[:-47]][:51], y[few[:-47]][:51])
-
-
-@pytest.mark.parametrize(
-    ("calibrator", "error", "match"),
-    [
-        ("isotonc", ValueError, "`calibrator` must be one of .*'auto', .*'isotonc'"),
-        (3, TypeError, "`calibrator` must be a ScoreCalibrator, .* got 3"),
-        (IsotonicCalibrator, TypeError, "`calibrator` must be .* got <class"),
-        (LogisticCalibrator(penalty=-1.0), ValueError, "`penalty` must lie in"),
-        (SoftmaxCalibrator("tensor"), ValueError, "`structure` must be one of"),
-    ],
-)
-def test_calibrators_refused_before_any_fit(iris, calibrator, error, match):
-    class Expensive(GaussianNB):
-        fit = pytest.fail
-
-    with pytest.raises(error, match=match):
-        CalibratedClassifier(Expensive(), calibrator).fit(*iris)
-
-
 def test_linear_margins_are_logits(iris):
     X, y = iris
     model = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)

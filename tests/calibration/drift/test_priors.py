@@ -52,12 +52,6 @@ def test_shifted_forecasts_are_bayes_rule(rng):
     np.testing.assert_allclose(back, table, rtol=1e-12)
 
 
-def test_two_columns_are_one(rng):
-    p = np.append(rng.uniform(size=20), [0.0, 1.0])
-    table = shift_prior(np.column_stack([1 - p, p]), [0.3, 0.7], [0.9, 0.1])
-    np.testing.assert_allclose(table[:, 1], shift_prior(p, 0.7, 0.1), rtol=1e-12)
-
-
 @pytest.mark.parametrize("new", [1e-300, 0.5, 1 - 1e-12])
 def test_certainty_stays(new):
     assert shift_prior([0.0, 1.0], 1e-9, new).tolist() == [0.0, 1.0]
@@ -99,16 +93,6 @@ def test_a_class_that_is_not_there_has_a_prior_of_zero(rng):
     assert found.interval[0] == 0.0
 
 
-def test_two_columns_have_the_estimate_of_one(rng):
-    p = expit(rng.normal(size=400))
-    one = estimate_prior(p, 0.3)
-    two = estimate_prior(np.column_stack([1 - p, p]), [0.7, 0.3])
-    np.testing.assert_allclose(two.prior[1], one.prior, atol=1e-7)
-    np.testing.assert_allclose(two.most_likely[1], one.most_likely, atol=1e-7)
-    np.testing.assert_allclose(two.interval[1], one.interval, atol=1e-6)
-    np.testing.assert_allclose(two.interval[0], 1 - one.interval[::-1], atol=1e-6)
-
-
 def test_the_interval_is_where_the_likelihood_is_high(rng):
     scores, _ = draw_scores(rng, 200, 0.2)
     p = expit(1.5 * scores - 1.125)
@@ -142,16 +126,6 @@ def test_the_profile_of_three_classes_is_that_of_a_grid(rng):
     np.testing.assert_allclose(found.interval[:, 1], held.max(axis=0), atol=0.01)
 
 
-def test_scores_that_say_nothing_leave_every_prior():
-    found = estimate_prior(np.full(50, 0.3), 0.3)
-    assert found.most_likely == pytest.approx(0.3)
-    # The mean of expit(z), z normal about logit(.3) with a standard deviation of 2.
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    mean = weights @ expit(logit(0.3) + 2.0 * nodes) / weights.sum()
-    assert found.prior == pytest.approx(mean, abs=1e-6)
-    assert found.interval.tolist() == [0.0, 1.0]
-
-
 @pytest.mark.parametrize("k", [2, 3])
 def test_weights_of_rows_without_labels_are_repetitions(rng, k):
     old = rng.dirichlet(np.full(k, 3.0))
@@ -175,15 +149,6 @@ def test_weights_of_rows_without_labels_are_repetitions(rng, k):
         assert found.n_rows == wanted.n_rows == weight.sum()
 
 
-@pytest.mark.parametrize("new", [0.003, 0.98])
-def test_many_rows_outweigh_the_old_prior(rng, new):
-    scores, _ = draw_scores(rng, 20_000, new, gap=4.0)
-    p = expit(4.0 * (scores - 2.0))
-    found = estimate_prior(p, 0.5)
-    assert found.interval[0] <= found.prior <= found.interval[1]
-    assert found.prior == pytest.approx(found.most_likely, rel=0.05)
-
-
 def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
     scores, _ = draw_scores(rng, 20_000, 0.1)
     p = expit(1.5 * scores - 1.125)
@@ -205,18 +170,6 @@ def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
     width = 2.0 * 1.96 * np.sqrt(variance) / apart
     assert np.ptp(honest.interval) == pytest.approx(width, rel=0.1)
     assert np.ptp(honest.interval) > 2.0 * np.ptp(known.interval)
-
-
-def test_labelled_rows_mend_forecasts_of_the_wrong_shape(rng):
-    """Forecasts that are much too sure of themselves, as those of naive Bayes."""
-    old, y_old = draw_scores(rng, 4000, 0.5)
-    p_old = expit(6.0 * (1.5 * old - 0.6))
-    p = expit(6.0 * (1.5 * draw_scores(rng, 20_000, 0.1)[0] - 0.6))
-    blind = estimate_prior(p, 0.5)
-    told = estimate_prior(p, 0.5, p_old=p_old, y_old=y_old)
-    assert abs(blind.prior - 0.1) > 0.05
-    assert told.interval[0] < 0.1 < told.interval[1]
-    assert np.ptp(told.interval) < 0.1
 
 
 def test_three_classes_are_told_with_labelled_rows(rng):

@@ -9,8 +9,7 @@ from calibration.exceptions import CalibrationWarning
 from calibration.logistic.polynomial import LogisticCalibrator, PlattCalibrator
 from calibration.logistic.trimming import TrimmedCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.identity import IdentityCalibrator
-from calibration.summary import ScoreSummary
+from calibration.multiclass.base import IdentityCalibrator
 
 
 @pytest.fixture
@@ -41,20 +40,6 @@ def test_wrong_labels_do_not_move_the_fit(clean, spoiled):
     assert 60 <= robust.trimmed_weight_ <= 70
 
 
-def test_every_round_lowers_the_truncated_log_loss(spoiled):
-    scores, y = spoiled
-    inner = LogisticCalibrator(0.0)
-    losses = [
-        truncated_loss(
-            inner.set_params(scale="logit").fit(*spoiled).predict(scores), y, 0.9
-        )
-    ]
-    for rounds in range(1, 6):
-        robust = TrimmedCalibrator(inner, 0.9, rounds, scale="logit").fit(*spoiled)
-        losses.append(truncated_loss(robust.predict(scores), y, 0.9))
-    assert (np.diff(losses) < 0).all()
-
-
 def test_ends_at_a_minimum_of_the_truncated_log_loss(spoiled):
     scores, y = spoiled
     inner = LogisticCalibrator(0.0)
@@ -81,26 +66,6 @@ def test_rows_dropped_are_those_of_the_rule(spoiled):
     assert once.n_rounds_ == 1
 
 
-def test_nothing_is_dropped_where_no_error_is_large(rng):
-    scores = rng.uniform(0.3, 0.7, 500)
-    y = rng.uniform(size=500) < scores
-    robust = TrimmedCalibrator(max_error=0.9).fit(scores, y)
-    plain = PlattCalibrator().fit(scores, y)
-    np.testing.assert_array_equal(robust.predict(scores), plain.predict(scores))
-    assert (robust.trimmed_weight_, robust.n_rounds_) == (0.0, 0)
-
-
-def test_weights_are_repetitions(spoiled, rng):
-    scores, y = spoiled
-    weight = rng.integers(0, 4, len(y))
-    weighted = TrimmedCalibrator(scale="logit").fit(scores, y, weight)
-    repeated = TrimmedCalibrator(scale="logit").fit(
-        np.repeat(scores, weight), np.repeat(y, weight)
-    )
-    np.testing.assert_array_equal(weighted.predict(scores), repeated.predict(scores))
-    assert weighted.trimmed_weight_ == repeated.trimmed_weight_
-
-
 def test_a_class_is_never_dropped_altogether(rng):
     scores = rng.uniform(size=2000)
     y = rng.uniform(size=2000) < 0.01
@@ -120,15 +85,3 @@ def test_scale_is_handed_on_and_the_calibrator_left_alone(clean):
     assert not hasattr(inner, "map_")
     with pytest.raises(ValueError, match="needs probabilities or log-odds"):
         TrimmedCalibrator(IdentityCalibrator(), scale="real").fit(*clean)
-
-
-@pytest.mark.parametrize(
-    ("params", "error", "match"),
-    [
-        ({"calibrator": "platt"}, TypeError, "`calibrator` must be a ScoreCalibrator"),
-    ],
-)
-def test_parameters_refused(params, error, match):
-    summary = ScoreSummary.from_scores([0.1, 0.9], [0, 1])
-    with pytest.raises(error, match=match):
-        TrimmedCalibrator(**params).fit_summary(summary)

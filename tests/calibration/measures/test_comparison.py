@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 from scipy.stats import rankdata
 
-from calibration import compare_pair
-from calibration.measures import compare_methods
+from calibration import compare_methods, compare_pair
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets.
 NAMES = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
@@ -99,14 +98,6 @@ def test_ranks_and_statistics_as_printed_against_plain_loops():
         assert tests.z[j] == pytest.approx(z, abs=1e-12)
 
 
-def test_friedman_without_ties_is_scipys(rng):
-    losses = rng.normal(size=(12, 5))
-    theirs = stats.friedmanchisquare(*losses.T)
-    tests = compare_methods(losses)
-    assert tests.friedman_chi2 == pytest.approx(theirs.statistic, rel=1e-12)
-    assert tests.friedman_p == pytest.approx(theirs.pvalue, rel=1e-9)
-
-
 def exact_wilcoxon(difference):
     """Two-sided p-value over all signs of the ranks."""
     ranks = rankdata(np.abs(difference))
@@ -176,13 +167,6 @@ def test_without_a_difference_none_is_found():
     assert not tests.different.any()
 
 
-def test_perfect_agreement_of_all_sets():
-    tests = compare_methods(np.tile([0.1, 0.2, 0.3], (8, 1)), level=0.01)
-    assert tests.iman_davenport_f == np.inf
-    assert tests.iman_davenport_p == 0.0
-    assert tests.different.tolist() == [False, False, True]
-
-
 def test_holm_does_not_speak_where_the_main_test_is_silent(rng):
     # As the thesis: post-hoc only after equality of all has been rejected.
     losses = np.tile(rng.normal(size=(6, 1)), (1, 3))
@@ -206,16 +190,6 @@ def test_data_frame_names_its_methods():
     array = compare_methods(1.0 - AUC, names=NAMES, control="C4.5")
     np.testing.assert_array_equal(tests.z, array.z)
     assert compare_methods(1.0 - AUC).names[0] == "method 1"
-
-
-def test_order_of_sets_and_of_methods_is_no_matter(rng):
-    losses = rng.normal(size=(10, 4))
-    tests = compare_methods(losses, names=list("abcd"), control="c")
-    sets, methods = rng.permutation(10), rng.permutation(4)
-    names = [list("abcd")[j] for j in methods]
-    other = compare_methods(losses[sets][:, methods], names=names, control="c")
-    np.testing.assert_allclose(other.p_holm, tests.p_holm[methods], rtol=1e-12)
-    assert other.friedman_chi2 == pytest.approx(tests.friedman_chi2)
 
 
 def test_table(published):
@@ -273,24 +247,11 @@ def test_all_figures_against_scipy(rng):
     assert found.wilcoxon_p == pytest.approx(wilcoxon)
 
 
-def test_the_interval_covers_the_true_change_as_often_as_it_says(rng):
-    held = []
-    for _ in range(1000):
-        b = rng.uniform(0.5, 2.0, size=12)
-        low, high = compare_pair(b * rng.normal(0.8, 0.1, size=12), b).interval
-        held.append(low <= -0.2 <= high)
-    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
-
-
 def test_equal_losses_are_no_difference():
     found = compare_pair([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
     assert (found.sign_p, found.wilcoxon_p, found.t_p) == (1.0, 1.0, 1.0)
     assert found.interval == (0.0, 0.0)
     assert "equal on 3" in str(found)
-
-
-def test_gaps_that_are_all_alike_leave_no_doubt():
-    assert compare_pair([0.5, 1.0, 1.5], [1.0, 1.5, 2.0]).t_p == 0.0
 
 
 @pytest.mark.parametrize(

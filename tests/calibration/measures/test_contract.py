@@ -5,18 +5,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
 
-from calibration import TemperatureCalibrator
-from calibration.measures import (
+from calibration import (
     auc_score,
     brier_decomposition,
     brier_score,
     corp_decomposition,
-    cross_fitted_decomposition,
     expected_calibration_error,
-    kernel_calibration_error,
-    kernel_calibration_test,
     log_loss,
     maximum_calibration_error,
     proper_score,
@@ -87,41 +82,12 @@ def draw(rng, n=200):
 VIEWS = ("micro", "classwise", "top_label", "confidence")
 
 
-class Halfway(BaseEstimator):
-    """A recalibrator that mixes forecasts with the rates of the classes."""
-
-    def fit(self, scores, y, sample_weight=None):
-        counts = np.bincount(y, sample_weight, scores.shape[1])
-        self.rates_ = counts / counts.sum()
-        return self
-
-    def predict(self, scores):
-        return 0.5 * (scores + self.rates_)
-
-
-def every_fold(y_true, y_prob, **options):
-    """Return the parts of a cross-fitted decomposition as an array."""
-    parts = cross_fitted_decomposition(y_true, y_prob, Halfway(), **options)
-    return np.array([parts.calibration, parts.refinement, parts.score])
-
-
-def every_value(y_true, y_prob, **options):
-    """Return what the kernel test says but for its p-value, which draws labels."""
-    test = kernel_calibration_test(
-        y_true, y_prob, n_resamples=3, random_state=0, **options
-    )
-    return np.array([test.error, test.statistic])
-
-
 CLASS_MEASURES = {
     "brier": brier_score,
     "log": log_loss,
     "log clipped": partial(log_loss, clip=0.1),
     "spherical": spherical_score,
     "auc": auc_score,
-    "skce": kernel_calibration_error,
-    "skce test": every_value,
-    "parts": every_fold,
     **{f"ece {v}": partial(expected_calibration_error, view=v) for v in VIEWS},
     **{f"mce {v}": partial(maximum_calibration_error, view=v) for v in VIEWS},
     "ece width": partial(expected_calibration_error, binning="width", view="classwise"),
@@ -185,17 +151,6 @@ def test_inputs_are_read_only(case, rng, frozen):
     np.testing.assert_array_equal(y_prob, before)
 
 
-def test_unit_weights_are_no_weights(measure, rng):
-    y_true, y_prob = draw(rng)
-    ones = np.ones(len(y_true), dtype=int)
-    np.testing.assert_allclose(
-        measure(y_true, y_prob, sample_weight=ones),
-        measure(y_true, y_prob),
-        rtol=1e-13,
-        atol=1e-15,
-    )
-
-
 def test_kinds_of_input_agree(measure, rng):
     y_true, y_prob = draw(rng, 40)
     expected = measure(y_true, y_prob)
@@ -205,11 +160,6 @@ def test_kinds_of_input_agree(measure, rng):
         (y_true.astype(float), np.repeat(y_prob, 2)[::2]),
     ]:
         np.testing.assert_array_equal(measure(labels, forecasts), expected)
-
-
-def test_integer_forecasts(measure):
-    result = measure([1, 0, 1], [1, 0, 1])
-    np.testing.assert_array_equal(result, measure([1, 0, 1], [1.0, 0.0, 1.0]))
 
 
 @pytest.mark.parametrize("y", [0, 1])
@@ -335,7 +285,6 @@ def test_names_of_two_classes_of_which_the_second_is_forecast(rng):
         log_loss,
         spherical_score,
         auc_score,
-        kernel_calibration_error,
         partial(expected_calibration_error, view="classwise"),
         partial(maximum_calibration_error, view="classwise"),
     ):
@@ -343,10 +292,6 @@ def test_names_of_two_classes_of_which_the_second_is_forecast(rng):
         assert found == measure(y, p)
         assert found == pytest.approx(measure(y, rows), rel=1e-12)
     assert brier_score(y, rows) == pytest.approx(2.0 * brier_score(y, p), rel=1e-12)
-    parts = cross_fitted_decomposition(
-        names[y], p, TemperatureCalibrator(), classes=names
-    )
-    assert parts == cross_fitted_decomposition(y, p, TemperatureCalibrator())
 
 
 def test_float32_forecasts_of_many_classes(rng):

@@ -8,16 +8,9 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from calibration import (
-    AllPairsCalibrator,
-    IdentityCalibrator,
-    IsotonicCalibrator,
-    TemperatureCalibrator,
-)
-from calibration.measures import (
     brier_decomposition,
     brier_score,
     corp_decomposition,
-    cross_fitted_decomposition,
     log_loss,
     proper_score,
     spherical_score,
@@ -65,29 +58,6 @@ def test_brier_parts_add_up(rng, n_bins, weighted):
     assert parts.refinement == pytest.approx(difference, abs=1e-12)
     for part in (parts.calibration, parts.refinement, parts.resolution):
         assert part >= 0.0
-
-
-def test_distinct_forecasts_leave_nothing_within_bins(rng):
-    y, p = draw(rng)
-    assert brier_decomposition(y, p).within_bin == 0.0
-    assert brier_decomposition(y, p, n_bins=10_000).within_bin == 0.0
-
-
-def test_brier_parts_by_hand():
-    # Bins {.25, .5} and {.75, 1.}: mean forecasts .375, .875 and rates .5, 1.
-    parts = brier_decomposition([0, 1, 1, 1], [0.25, 0.5, 0.75, 1.0], n_bins=2)
-    assert parts.calibration == pytest.approx(0.125**2)
-    assert parts.refinement == pytest.approx(0.125)
-    assert parts.resolution == pytest.approx(0.0625)
-    assert parts.uncertainty == pytest.approx(0.1875)
-    assert parts.brier == pytest.approx(0.09375)
-    assert parts.within_bin == pytest.approx(0.09375 - 0.125 - 0.125**2)
-
-
-def test_calibrated_forecasts_have_no_calibration_part():
-    parts = brier_decomposition([0, 1, 0, 0, 0, 1], [0.5] * 2 + [0.25] * 4)
-    assert parts.calibration == 0.0
-    assert parts.refinement == pytest.approx(parts.brier)
 
 
 def test_a_weight_that_vanishes_beside_another_has_a_part():
@@ -196,16 +166,6 @@ def test_an_infinite_score_has_infinite_miscalibration():
     assert parts.discrimination == parts.uncertainty > 0.0
 
 
-def test_corp_by_hand():
-    # PAV pools the last three: rates 0, 2/3.
-    parts = corp_decomposition([0, 0, 1, 1], [0.0, 0.5, 0.5, 0.5])
-    assert parts.score == pytest.approx(3.0 / 16.0)
-    assert parts.uncertainty == pytest.approx(0.25)
-    best = 0.75 * (2.0 / 9.0)
-    assert parts.miscalibration == pytest.approx(3.0 / 16.0 - best)
-    assert parts.discrimination == pytest.approx(0.25 - best)
-
-
 def test_a_score_of_the_users_sees_labels_forecasts_and_weights():
     def absolute(y_true, y_prob, *, sample_weight):
         assert (sample_weight > 0.0).all()
@@ -213,100 +173,3 @@ def test_a_score_of_the_users_sees_labels_forecasts_and_weights():
 
     parts = corp_decomposition([0, 1, 1], [0.2, 0.2, 0.6], score=absolute)
     assert parts.score == pytest.approx((0.2 + 0.8 + 0.4) / 3.0)
-
-
-def draw_forecasts(rng, n=2000, k=3):
-    p = rng.dirichlet(np.ones(k), size=n)
-    y = (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)).sum(axis=1)
-    return y, p, p**3 / (p**3).sum(axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("score", [log_loss, brier_score])
-def test_parts_add_up_and_find_what_was_done(score, rng):
-    y, p, sharp = draw_forecasts(rng)
-    parts = cross_fitted_decomposition(y, sharp, AllPairsCalibrator(), score=score)
-    assert parts.score == pytest.approx(score(y, sharp), rel=1e-12)
-    assert parts.calibration + parts.refinement == pytest.approx(parts.score)
-    # What sharpening has done can be undone, all but the cost of learning it.
-    assert parts.refinement == pytest.approx(score(y, p), rel=0.02)
-    calm = cross_fitted_decomposition(y, p, AllPairsCalibrator(), score=score)
-    assert abs(calm.calibration) < 0.05 * parts.calibration
-
-
-def test_two_classes_beside_corp(rng):
-    y = rng.uniform(size=20_000) < (p := rng.uniform(size=20_000))
-    sharp = p**2 / (p**2 + (1.0 - p) ** 2)
-    parts = cross_fitted_decomposition(
-        y, sharp, IsotonicCalibrator(), score=brier_score
-    )
-    corp = corp_decomposition(y, sharp)
-    # In-sample recalibration flatters: it finds more miscalibration, by little here.
-    assert 0.0 < parts.calibration < corp.miscalibration
-    assert parts.calibration == pytest.approx(corp.miscalibration, rel=0.1)
-
-
-def test_nothing_to_recalibrate_is_exactly_0(rng):
-    y = rng.integers(0, 2, size=100)
-    p = rng.uniform(size=100)
-    parts = cross_fitted_decomposition(y, p, IdentityCalibrator())
-    assert parts.calibration == 0.0
-
-
-def test_each_row_is_recalibrated_by_others(rng):
-    seen = []
-
-    class Spy(IdentityCalibrator):
-        def fit(self, scores, y, sample_weight=None):
-            seen.append([set(scores.tolist()), None])
-            return super().fit(scores, y, sample_weight)
-
-        def predict(self, scores):
-            seen[-1][1] = set(np.asarray(scores).tolist())
-            return super().predict(scores)
-
-    y, p = rng.integers(0, 2, size=103), rng.uniform(size=103)
-    cross_fitted_decomposition(y, p, Spy(), cv=4)
-    assert len(seen) == 4
-    for learned, asked in seen:
-        assert not learned & asked
-        assert len(learned) + len(asked) == 103
-        assert len(asked) in (25, 26)
-
-
-@pytest.mark.parametrize(
-    ("y", "p", "recalibrator", "options", "error", "message"),
-    [
-        ([1], [0.5], IdentityCalibrator(), {}, ValueError, "5 folds for 1 of them"),
-        ([1] * 9, [0.5] * 9, IdentityCalibrator(), {}, ValueError, "5 folds for 1 of"),
-        ([0, 1], [0.5, 0.2], IdentityCalibrator(), {"cv": 1}, ValueError, "`cv` must"),
-        ([0, 1], [0.5, 0.2], IdentityCalibrator, {}, TypeError, "`recalibrator` must"),
-        (
-            [0, 1],
-            [0.5, 0.2],
-            "isotonic",
-            {},
-            TypeError,
-            "`recalibrator` must have `fit`",
-        ),
-        (
-            [0, 1],
-            [0.5, 0.2],
-            None,
-            {"score": 1},
-            TypeError,
-            "`score` must be a function",
-        ),
-    ],
-)
-def test_bad_input_is_named(y, p, recalibrator, options, error, message):
-    with pytest.raises(error, match=message):
-        cross_fitted_decomposition(y, p, recalibrator, **options)
-
-
-def test_defaults_are_log_loss_and_five_folds(rng):
-    y, p = rng.integers(0, 2, size=50), rng.uniform(size=50)
-    found = cross_fitted_decomposition(y, p, TemperatureCalibrator())
-    explicit = cross_fitted_decomposition(
-        y, p, TemperatureCalibrator(), score=log_loss, cv=5
-    )
-    assert found == explicit

@@ -12,7 +12,6 @@ from calibration import (
     LogisticCalibrator,
     PlattCalibrator,
     couple_pairs,
-    log_loss,
 )
 from tests.calibration.multiclass.draws import draw
 
@@ -56,25 +55,6 @@ def test_two_classes_are_the_binary_calibrator(binary, rng):
     np.testing.assert_allclose(found[:, 1], logit, rtol=0, atol=1e-6)
 
 
-@BINARY
-def test_calibrates(binary, rng):
-    p, y = draw(rng, 4000, power=3.0)
-    new, y_new = draw(rng, 4000, power=3.0)
-    found = AllPairsCalibrator(binary).fit(p, y).predict(new)
-    assert log_loss(y_new, found) < log_loss(y_new, new) - 0.3
-    assert not hasattr(binary, "classes_")
-
-
-def test_classes_have_no_order(rng):
-    p, y = draw(rng, 600)
-    order = np.array([2, 0, 3, 1])
-    plain = AllPairsCalibrator("platt").fit(p, y).predict(p)
-    moved = AllPairsCalibrator("platt").fit(p[:, order], np.argsort(order)[y])
-    np.testing.assert_allclose(
-        moved.predict(p[:, order]), plain[:, order], rtol=1e-6, atol=1e-9
-    )
-
-
 def test_classes_without_rows_keep_a_small_probability(rng):
     p, y = draw(rng, 600, 5)
     kept = y < 3
@@ -104,12 +84,6 @@ def test_rows_beyond_one_chunk(rng, monkeypatch):
     whole = calibrator.predict(p)
     monkeypatch.setattr("calibration.multiclass.all_pairs._CHUNK", 100)
     np.testing.assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
-
-
-@pytest.mark.parametrize("binary", [IsotonicCalibrator, AllPairsCalibrator()])
-def test_what_is_no_binary_calibrator_is_refused(binary, rng):
-    with pytest.raises(TypeError, match="`calibrator` must be a ScoreCalibrator"):
-        AllPairsCalibrator(binary).fit(*draw(rng, 20))
 
 
 def consistent_pairs(p):
@@ -183,12 +157,6 @@ def test_pairs_of_0_and_1_rule_nothing_out(k, rng):
     assert couple_pairs(np.triu(np.ones((1, k, k)), 1))[0, 0] > 1.0 - 1e-5
     circle = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
     np.testing.assert_allclose(couple_pairs(circle), 1.0 / 3.0, rtol=1e-9)
-
-
-def test_inputs_are_read_only_and_no_rows_are_none(rng, frozen):
-    pairs = draw_pairs(rng, 3, 3)
-    couple_pairs(frozen(pairs))
-    assert couple_pairs(pairs[:0]).shape == (0, 3)
 
 
 HALF = np.full((1, 3, 3), 0.5)

@@ -78,14 +78,6 @@ def test_predicts_probabilities_on_both_scales(calibrator, rng, frozen):
 
 
 @everyone
-def test_constructor_stores_and_clones(calibrator):
-    copy = clone(calibrator)
-    assert copy.get_params(deep=False).keys() == vars(copy).keys()
-    with pytest.raises(NotFittedError):
-        copy.predict([[0.5, 0.5]])
-
-
-@everyone
 def test_names_of_columns(calibrator, rng):
     p, y = draw(rng)
     names = np.array(["d", "b", "c", "a"])
@@ -250,31 +242,6 @@ def test_scores_of_one_column_are_those_of_two_classes(calibrator, scores):
         return
     with pytest.raises(ValueError, match=r"must have shape \(n, k\), k >= 2, got sh"):
         clone(calibrator).fit(scores, [0, 1])
-
-
-@everyone
-def test_bad_parameters_are_refused_by_name(calibrator, rng):
-    p, y = draw(rng, 20)
-    for classes, complaint in (
-        (
-            ["a", "b"],
-            "`classes` must name each of the 4 columns once",
-        ),
-        (["a", "b", "b", "c"], "`classes` must name each of the 4 columns once"),
-    ):
-        with pytest.raises(ValueError, match=complaint):
-            clone(calibrator).set_params(classes=classes).fit(p, y)
-    with pytest.raises(
-        ValueError, match="`y` must hold labels that `classes` names, got 'x'"
-    ):
-        clone(calibrator).set_params(classes=list("abcd")).fit(p, ["x"] * 20)
-    with pytest.raises(ValueError, match=r"`scale` of .* must be one of"):
-        clone(calibrator).set_params(scale="real").fit(p, y)
-    fitted = clone(calibrator).fit(p, y)
-    with pytest.raises(ValueError, match="`scores` must have the 4 columns of the fit"):
-        fitted.predict([[0.5, 0.5]])
-    with pytest.raises(ValueError, match="`sample_weight` must not be negative"):
-        clone(calibrator).fit(p, y, -np.ones(20))
 
 
 def test_texts_need_names():

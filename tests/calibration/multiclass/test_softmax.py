@@ -1,4 +1,4 @@
-"""`SoftmaxCalibrator` beside a general optimiser, and beside binary calibrators."""
+"""Softmax regressions against their objective and general optimisers."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,16 @@ from calibration import (
     BetaCalibrator,
     CalibrationWarning,
     SoftmaxCalibrator,
+    TemperatureCalibrator,
     log_loss,
 )
 from calibration.multiclass.softmax import PENALTIES
+from calibration.multiclass.softmax_map import (
+    MatrixProblem,
+    VectorProblem,
+    find_inverse_temperature,
+    solve_scaling,
+)
 from tests.calibration.multiclass.draws import draw, temperature_ridge
 
 
@@ -103,8 +110,8 @@ def test_the_gradient_is_nothing_for_few_and_many_classes(k, rng):
 def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
     p, y = draw(rng, 3000, 3)
     whole = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
-    monkeypatch.setattr("calibration.multiclass.scaling._START_ROWS", 300)
-    monkeypatch.setattr("calibration.multiclass.scaling._SAMPLE_ROWS", 100)
+    monkeypatch.setattr("calibration.multiclass.softmax_map._START_ROWS", 300)
+    monkeypatch.setattr("calibration.multiclass.softmax_map._SAMPLE_ROWS", 100)
     monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 1000)
     parts = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
@@ -190,12 +197,119 @@ def test_fewer_rows_than_classes_have_a_temperature(rng):
     assert fitted.penalty_ is None
 
 
-@pytest.mark.parametrize(
-    ("parameters", "complaint"),
-    [
-        ({"penalty": "much"}, "`penalty` must be a number or \"auto\", got 'much'"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, complaint, rng):
-    with pytest.raises(ValueError, match=complaint):
-        SoftmaxCalibrator(**parameters).fit(*draw(rng, 20))
+@pytest.mark.parametrize("size", [1e-3, 0.3, 1.0, 50.0])
+def test_is_the_least_cross_entropy(size, rng):
+    p, y = draw(rng, 200)
+    weight = rng.integers(1, 4, size=200).astype(float)
+    z = size * np.log(p)
+
+    def loss(u):
+        cross = -weight @ log_softmax(np.exp(u) * z, axis=1)[np.arange(200), y]
+        return cross + temperature_ridge(np.exp(u), z, weight)
+
+    truth = minimize_scalar(loss, bounds=(-16.0, 16.0), options={"xatol": 1e-10})
+    found = find_inverse_temperature(z.T.copy(), y, weight)
+    assert np.log(found) == pytest.approx(truth.x, abs=1e-5)
+    # In u the loss is flat to rounding nearby; its slope is not.
+    answer = np.exp(log_softmax(found * z, axis=1))
+    slope = weight @ ((answer * z).sum(axis=1) - z[np.arange(200), y])
+    # The ridge is quadratic: its slope by differences is exact.
+    slope += temperature_ridge(found + 0.5, z, weight) - temperature_ridge(
+        found - 0.5, z, weight
+    )
+    assert abs(slope) < 1e-6 * np.abs(z).max()
+
+
+def test_separable_scores_keep_a_finite_temperature():
+    z = np.log(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]).T)
+    found = find_inverse_temperature(z, np.array([0, 1, 0]), np.ones(3))
+    # The end of the bracket would be 9 million.
+    assert 1.0 < found < 50.0
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 4.0])
+def test_two_classes_are_the_binary_temperature(power, rng):
+    p, y = draw(rng, 500, 2, power)
+    w = rng.integers(0, 4, size=500)
+    many = SoftmaxCalibrator("temperature").fit(p, y, w)
+    two = TemperatureCalibrator().fit(p[:, 1], y, w)
+    np.testing.assert_allclose(many.predict(p)[:, 1], two.predict(p[:, 1]), atol=1e-10)
+    z = np.log(p)
+    two = TemperatureCalibrator(scale="logit").fit(z[:, 1] - z[:, 0], y, w)
+    many = SoftmaxCalibrator("temperature", scale="logit").fit(z, y, w)
+    np.testing.assert_allclose(
+        many.inverse_temperature_, two.inverse_temperature_, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e40])
+def test_logits_of_any_size_have_their_temperature(size, rng):
+    p, y = draw(rng, 500, 3)
+    z = np.log(p).T.copy()
+    found = find_inverse_temperature(size * z, y, np.ones(500))
+    assert found * size == pytest.approx(
+        find_inverse_temperature(z, y, np.ones(500)), rel=1e-2
+    )
+
+
+PROBLEMS = pytest.mark.parametrize("cls", [MatrixProblem, VectorProblem])
+
+
+def make(cls, rng, n=60, k=4):
+    """Return a small problem with weights and a ridge of many sizes."""
+    p, y = draw(rng, n, k)
+    shape = (k, k + 1) if cls is MatrixProblem else (k, 2)
+    weight = rng.integers(1, 4, size=n).astype(float)
+    return cls(np.log(p).T.copy(), y, weight, rng.uniform(0.01, 0.1, size=shape))
+
+
+@PROBLEMS
+def test_gradient_and_curvature_are_differences(cls, rng, monkeypatch):
+    problem = make(cls, rng)
+    # Several blocks, the last one short.
+    monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 25 * 4)
+    theta = 0.2 * rng.normal(size=problem.ridge.shape)
+    point = problem.at(theta)
+    for _ in range(5):
+        direction = rng.normal(size=theta.shape)
+        ends = [problem.at(theta + h * direction) for h in (1e-6, -1e-6)]
+        slope = (ends[0].value - ends[1].value) / 2e-6
+        assert (point.gradient * direction).sum() == pytest.approx(slope, rel=1e-6)
+        bent = (ends[0].gradient - ends[1].gradient) / 2e-6
+        found = problem.curvature(point.p, direction)
+        np.testing.assert_allclose(found, bent, rtol=1e-5, atol=1e-8)
+
+
+@PROBLEMS
+def test_blocks_are_parts_of_the_hessian(cls, rng):
+    problem = make(cls, rng)
+    point = problem.at(0.1 * rng.normal(size=problem.ridge.shape))
+    blocks = problem.class_blocks(point.p, slice(None))
+    k, d = problem.ridge.shape
+    assert blocks.shape == (k, d, d)
+    for c in range(k):
+        for place in range(d):
+            unit = np.zeros((k, d))
+            unit[c, place] = 1.0
+            column = problem.curvature(point.p, unit)[c]
+            np.testing.assert_allclose(blocks[c, :, place], column, atol=1e-12)
+
+
+@PROBLEMS
+def test_the_solver_ends_at_a_gradient_of_nothing(cls, rng):
+    problem = make(cls, rng, 300, 5)
+    from_zero = solve_scaling(problem)
+    from_afar = solve_scaling(problem, 3.0 * rng.normal(size=problem.ridge.shape))
+    assert np.abs(problem.at(from_zero).gradient).max() < 1e-9
+    np.testing.assert_allclose(from_afar, from_zero, atol=1e-6)
+
+
+@PROBLEMS
+def test_separable_rows_without_a_ridge_end(cls):
+    y = np.arange(30) % 3
+    z = np.where(np.eye(3)[y].T == 1.0, -0.1, -3.0)
+    shape = (3, 4) if cls is MatrixProblem else (3, 2)
+    problem = cls(z, y, np.ones(30), np.full(shape, 1e-9))
+    theta = solve_scaling(problem)
+    assert np.isfinite(theta).all()
+    assert problem.at(theta).value < 1e-5

@@ -1,17 +1,12 @@
 """ACP against a loop over the calibration rows, and its conventions."""
 
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
-from calibration.summary import ScoreSummary
+from calibration.neighbours.side_information import ACPCalibrator
 
 
 @pytest.fixture
@@ -53,20 +48,6 @@ def test_weights_are_repetitions_to_the_bit(rows, rng):
     np.testing.assert_array_equal(
         weighted.predict(scores, intervals), repeated.predict(scores, intervals)
     )
-
-
-def test_fit_is_fit_summary_and_pickles(rows, rng):
-    scores, y, weight = rows
-    intervals = around(scores, rng)
-    acp = ACPCalibrator().fit(scores, y, weight)
-    again = ACPCalibrator().fit(1 - scores, y)
-    again.fit_summary(ScoreSummary.from_scores(scores, y, weight))
-    p = acp.predict(scores, intervals)
-    np.testing.assert_array_equal(p, again.predict(scores, intervals))
-    copy = pickle.loads(pickle.dumps(acp))
-    np.testing.assert_array_equal(p, copy.predict(scores, intervals))
-    with pytest.raises(NotFittedError, match="not fitted"):
-        clone(acp).predict(scores, intervals)
 
 
 def test_an_empty_interval_reaches_to_the_nearest_score():

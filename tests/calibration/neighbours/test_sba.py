@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.sba import SBACalibrator
+from calibration.neighbours.side_information import SBACalibrator
 
 
 @pytest.fixture(params=["continuous", "lattice"])
@@ -59,18 +59,6 @@ def test_equals_a_loop_over_all_distances(rows, rng, kind, k):
     expected = by_loop(train[held], y[held], weight[held], points, k, 0.7)
     got = sba.predict(points[:, :-1], points[:, -1])
     np.testing.assert_allclose(got, expected, atol=1e-8)
-
-
-def test_equals_the_loop_in_many_dimensions(rng):
-    """Where scikit-learn leaves its trees for a search of all distances."""
-    train, y = rng.normal(size=(200, 31)), rng.uniform(size=200) < 0.4
-    points = np.concatenate([train[:30], rng.normal(size=(30, 31))])
-    sba = SBACalibrator(12, scale="real").fit(train[:, :-1], train[:, -1], y)
-    np.testing.assert_allclose(
-        sba.predict(points[:, :-1], points[:, -1]),
-        by_loop(train, y, np.ones(200), points, 12),
-        atol=1e-8,
-    )
 
 
 def test_weights_are_repetitions_and_order_does_not_matter(rows, rng):

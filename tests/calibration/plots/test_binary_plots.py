@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from calibration import compare_methods, reliability_curve
 from calibration.binning.histogram import HistogramCalibrator
 from calibration.logistic.polynomial import PlattCalibrator
 from calibration.maps import CalibrationMap
-from calibration.measures import compare_methods, reliability_curve
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
 

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from calibration import log_loss
 from calibration.exceptions import CalibrationWarning
-from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.polynomial import PlattCalibrator, QuadraticCalibrator
-from calibration.measures import log_loss
-from calibration.monotone.bagging import BaggedIsotonicCalibrator
+from calibration.logistic.polynomial import BetaCalibrator, PlattCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.trials import read_log_odds
-from calibration.summary import ScoreSummary
 
 SMALL = ["identity", "temperature", "platt", "quadratic", "elite", "venn_abers"]
 LARGE = [*SMALL[:3], "beta", "quadratic", "piecewise", "elite", "venn_abers"]
@@ -155,16 +152,6 @@ def test_candidates_of_the_user(rng):
     assert real.report_.reference == "PAV"
 
 
-def test_seed_and_folds_are_obeyed(rng):
-    x, y = draw(rng, 300, lambda x: 0.4 * x)
-    first, same, other, ten = (
-        AutoCalibrator(scale="logit", **settings).fit(x, y).report_.proposal
-        for settings in ({}, {}, {"random_state": 1}, {"n_folds": 10})
-    )
-    assert first == same
-    assert len({first.log_loss, other.log_loss, ten.log_loss}) == 3
-
-
 def test_exact_zeros_and_ones_have_a_finite_loss(rng):
     scores = np.round(rng.uniform(size=1000), 1)
     y = rng.uniform(size=1000) < 0.1 + 0.8 * scores
@@ -196,15 +183,6 @@ def test_one_class_has_no_report_even_after_a_refit(rng):
     assert not hasattr(auto, "calibrators_")
 
 
-def test_a_bounded_summary_is_enough(rng):
-    x, y = draw(rng, 20_000, lambda x: 0.5 * x + 0.3 * x**2)
-    exact = AutoCalibrator(scale="logit").fit(x, y)
-    cells = ScoreSummary.from_scores(x, y, max_cells=1024)
-    rough = AutoCalibrator(scale="logit").fit_summary(cells)
-    grid = np.linspace(-3, 3, 50)
-    np.testing.assert_allclose(rough.predict(grid), exact.predict(grid), atol=0.02)
-
-
 def test_report_is_a_table(rng):
     x, y = draw(rng, 400, lambda x: 0.4 * x + 1)
     report = AutoCalibrator("select", scale="logit").fit(x, y).report_
@@ -221,13 +199,7 @@ def test_report_is_a_table(rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "match"),
     [
-        ({"candidates": {}}, ValueError, "must hold at least one calibrator"),
         ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
-        (
-            {"candidates": {"a": PlattCalibrator}},
-            TypeError,
-            r"`candidates\['a'\]` must be a ScoreCalibrator .* got <class",
-        ),
         (
             {"candidates": {"identity": PlattCalibrator()}},
             ValueError,
@@ -238,26 +210,8 @@ def test_report_is_a_table(rng):
             ValueError,
             "the method needs probabilities or log-odds",
         ),
-        (
-            {"candidates": {"b": BaggedIsotonicCalibrator(0)}},
-            ValueError,
-            "`n_bags` must be at least 1, got 0",
-        ),
-        (
-            {"candidates": {"q": QuadraticCalibrator(-1.0)}},
-            ValueError,
-            "`penalty` must lie in",
-        ),
     ],
 )
 def test_bad_arguments_are_named(parameters, error, match):
     with pytest.raises(error, match=match):
         AutoCalibrator(**parameters).fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1])
-
-
-def test_log_odds_as_large_as_can_be_squared_are_stacked():
-    # Rounding leaves their curvatures without the ridge.
-    scores, y = [-4.73203488e8, 0.0, 0.0, 0.0], [1, 0, 0, 0]
-    auto = AutoCalibrator(scale="logit").fit(scores, y, [2.0, 0.0, 0.0, 1.0])
-    p = auto.predict(scores)
-    assert ((p > 0.0) & (p < 1.0)).all()

@@ -6,7 +6,6 @@ import pytest
 from calibration import (
     AutoCalibrator,
     HistogramCalibrator,
-    IdentityCalibrator,
     OneVsRestCalibrator,
     PlattCalibrator,
     SoftmaxCalibrator,
@@ -85,16 +84,6 @@ def test_the_menu_of_tables_has_no_matrix_of_very_many_classes(rng):
     assert list(auto.report_.candidates) == ["identity", *small]
 
 
-def test_integer_weights_are_repetitions(rng):
-    p, y = draw(rng, 250, 3)
-    times = rng.integers(0, 4, size=250)
-    weighted = AutoCalibrator().fit(p, y, times)
-    order = rng.permutation(np.repeat(np.arange(250), times))
-    repeated = AutoCalibrator().fit(p[order], y[order])
-    assert weighted.report_.chosen == repeated.report_.chosen
-    np.testing.assert_allclose(weighted.predict(p), repeated.predict(p), rtol=1e-9)
-
-
 def test_candidates_without_hope_are_given_up(rng):
     fits = []
 
@@ -159,12 +148,3 @@ def test_every_proposal_is_taken_if_harm_may_be(rng):
 def test_bad_parameters_are_refused(parameters, error, complaint, rng):
     with pytest.raises(error, match=complaint):
         AutoCalibrator(**parameters).fit(*draw(rng, 20))
-
-
-def test_doing_nothing_of_logits_is_the_softmax(rng):
-    z = rng.normal(size=(20, 3))
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    nothing = IdentityCalibrator(scale="logit").fit(z, np.zeros(20))
-    np.testing.assert_allclose(nothing.predict(z), p, rtol=1e-12)
-    plain = IdentityCalibrator().fit(p, np.zeros(20))
-    np.testing.assert_array_equal(plain.predict(p), p / p.sum(axis=1, keepdims=True))

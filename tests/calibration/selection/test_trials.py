@@ -1,18 +1,26 @@
-"""Held-out trials: against rows written out one by one, and a general optimiser."""
+"""Held-out trials, harm, and the pool of least loss, against loops and optimisers."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
+from calibration import log_loss
 from calibration.logistic.polynomial import PlattCalibrator
-from calibration.measures import log_loss
 from calibration.monotone.isotonic import IsotonicCalibrator
+from calibration.multiclass.base import IdentityCalibrator
 from calibration.multiclass.held_out import simplest_of_best
-from calibration.multiclass.identity import IdentityCalibrator
-from calibration.selection.trials import Cells, Trials, hold_trials, read_log_odds
+from calibration.selection.trials import (
+    Cells,
+    Trials,
+    hold_trials,
+    learn_weights,
+    pool_logs,
+    read_log_odds,
+)
 from calibration.summary import ScoreSummary
+from tests.calibration.multiclass.draws import draw
 
 
 def both(log_odds):
@@ -234,3 +242,44 @@ def test_log_odds_of_maps_are_clipped_to_what_n_rows_can_know():
     platt = PlattCalibrator(scale="logit").fit([-1, 0, 1, 2], [0, 0, 1, 1])
     far = read_log_odds(platt, np.array([800.0]), 4.0)
     assert far[0] == platt.predict_log_odds([800.0])[0] > 100.0
+
+
+def total(w, logs, y, weight, ridge, prior):
+    """The total loss of a pool as it is written."""
+    z = np.tensordot(w, logs, axes=1)
+    loss = weight @ (logsumexp(z, axis=0) - z[y, np.arange(len(y))])
+    return loss + ridge / 2 * ((w - prior) ** 2).sum()
+
+
+@pytest.mark.parametrize("ridge", [0.1, 10.0])
+def test_weights_are_the_least_of_what_is_written(ridge, rng):
+    p, y = draw(rng, 200, 3)
+    candidates = [p, draw(rng, 200, 3)[0], p**0.3, 1.0 - 0.9 * p]
+    logs = np.stack(
+        [np.log(one / one.sum(axis=1, keepdims=True)).T for one in candidates]
+    )
+    weight = rng.integers(1, 4, size=200).astype(float)
+    prior = np.eye(4)[0]
+    found = learn_weights(logs, np.eye(3)[y].T * weight, prior, ridge)
+    arguments = (logs, y, weight, ridge, prior)
+    truth = minimize(
+        total,
+        prior,
+        arguments,
+        "L-BFGS-B",
+        bounds=[(0.0, None)] * 4,
+        options={"ftol": 1e-15, "gtol": 1e-10},
+    )
+    np.testing.assert_allclose(found, truth.x, atol=1e-4)
+    assert total(found, *arguments) <= truth.fun + 1e-9
+    # One of them is at its bound.
+    assert (found == 0.0).any()
+
+
+def test_two_that_say_the_same_share(rng):
+    p, y = draw(rng, 100, 3)
+    logs = np.stack([np.log(p).T] * 2)
+    weights = learn_weights(logs, np.eye(3)[y].T, np.array([0.5, 0.5]), 1.0)
+    assert weights[0] == pytest.approx(weights[1])
+    pooled = np.exp(pool_logs(weights, logs))
+    np.testing.assert_allclose(pooled.sum(axis=0), 1.0)

@@ -10,7 +10,6 @@ import pytest
 
 from calibration import (
     BetaCalibrator,
-    IsotonicCalibrator,
     PlattCalibrator,
     ScoreSummary,
     summarize,
@@ -129,23 +128,3 @@ def test_blocks_and_settings_are_named(frame):
         summarize(frame, "s", "y", max_cells=1)
     with pytest.raises(ValueError, match="`n_jobs` must not be 0"):
         summarize(frame, "s", "y", n_jobs=0)
-
-
-@pytest.mark.parametrize("cells", [4, 16, 256])
-def test_sums_of_steps_differ_by_a_quarter_of_a_cell_at_most(rng, cells):
-    for n in (30, 400, 5000):
-        s, w = rng.uniform(size=n), rng.integers(1, 4, n).astype(float)
-        y = rng.uniform(size=n) < 0.5 + 0.3 * np.sin(9.0 * s)
-        summary = ScoreSummary.from_scores(s, y, w, max_cells=cells)
-        exact = IsotonicCalibrator().fit(s, y, w).predict(s)
-        held = summary.weight0 + summary.weight1
-        steps = IsotonicCalibrator().fit_summary(summary).predict(summary.scores)
-        # Cells hold runs of the sorted scores, which their weights part.
-        order = np.argsort(s)
-        upto = np.cumsum((w * exact)[order])
-        ends = np.searchsorted(np.cumsum(w[order]), np.cumsum(held) - 0.5)
-        more = np.cumsum(held * steps) - upto[ends]
-        most = (summary.weight0 * summary.weight1 / held).max()
-        assert (more >= -1e-8 * n).all()
-        assert (more <= most + 1e-8 * n).all()
-        assert most <= 0.25 * held.max()

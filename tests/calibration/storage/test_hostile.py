@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 
 from calibration import BBQCalibrator, CalibratedClassifier, PlattCalibrator
 from calibration.storage import StorageError, load
-from calibration.storage.names import name_of
+from calibration.storage.codec import name_of
 from tests.calibration.storage.archives import (
     put_together,
     read_array,

@@ -254,17 +254,6 @@ def test_rows_that_were_learned_from_are_told_of(rng):
         ForecastMonitor().fit(*draw_values(rng, 60), seen=seen)
 
 
-def test_wrong_settings_are_refused(rng):
-    for wrong, said in [
-        ({"n_fit": 0}, "`n_fit` must be at least 1"),
-        ({"thresholds": [np.nan]}, "`thresholds` must be finite"),
-        ({"thresholds": []}, "`thresholds`"),
-        ({"random_state": -1}, "`random_state` must be at least 0"),
-    ]:
-        with pytest.raises(ValueError, match=said):
-            ForecastMonitor(**wrong).fit(*draw_values(rng, 60))
-
-
 def stream_of_labels(rng, shift):
     f, y = rng.normal(size=600), rng.uniform(size=600)
     calibrator = PlattCalibrator(scale="logit").fit(f, y < expit(f))

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import ndtr
 
-from localexpert.monitor.pit import (
+from localexpert.monitor.forecast import (
     EDGES,
     N_BINS,
     BandBets,

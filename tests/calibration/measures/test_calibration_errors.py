@@ -1,10 +1,20 @@
-"""Binned errors beside loops, in each view."""
+"""Calibration errors and the cumulative test, against loops and known laws."""
+
+import math
 
 import numpy as np
 import pytest
 
-from calibration.measures import expected_calibration_error, maximum_calibration_error
-from calibration.measures.binned_errors import bin_starts, summarise_forecasts
+from calibration import (
+    cumulative_calibration_test,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
+from calibration.measures.calibration_errors import (
+    _range_tail,
+    bin_starts,
+    summarise_forecasts,
+)
 
 
 def gaps_by_loop(y, p, w, bin_of):
@@ -64,19 +74,6 @@ def test_decimals_fall_in_the_bin_that_starts_with_them(n_bins):
     np.testing.assert_array_equal(p[first], starts)
 
 
-@pytest.mark.parametrize("k", range(10))
-def test_deciles_one_by_one(k):
-    # A row on the decile and one just inside the same bin: their gaps cancel.
-    p = [k / 10, k / 10 + 0.05]
-    ece = expected_calibration_error([0, 1], p, binning="width")
-    assert ece == pytest.approx(abs(0.5 - (k / 10 + 0.025)), abs=1e-15)
-    # A row just below the decile is in another bin.
-    if k:
-        p = [float(np.nextafter(k / 10, 0.0)), k / 10]
-        ece = expected_calibration_error([0, 1], p, binning="width")
-        assert ece == pytest.approx(0.5)
-
-
 def test_a_forecast_of_one_is_in_the_last_bin():
     # D16: no bin of its own beyond the last.
     p = [0.9, 0.95, 1.0]
@@ -86,24 +83,11 @@ def test_a_forecast_of_one_is_in_the_last_bin():
     assert ece == pytest.approx((2.85 - 2.0) / 3.0)
 
 
-def test_hand_values():
-    # Bins {.1, .2} and {.6, .8}: gaps |.5 - .15| and |.5 - .7|.
-    y, p = [0, 1, 0, 1], [0.1, 0.2, 0.6, 0.8]
-    assert expected_calibration_error(y, p, n_bins=2) == pytest.approx(0.275)
-    assert maximum_calibration_error(y, p, n_bins=2) == pytest.approx(0.35)
-
-
 def test_ties_are_never_split():
     # Split, the tied rows would come out as 0 0 1 1 1 or 1 0 1 0 1, as they stand.
     for y in ([0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 1, 1]):
         p = [0.5] * 5 + [0.9]
         assert maximum_calibration_error(y, p, n_bins=6) == pytest.approx(0.1)
-
-
-def test_calibrated_bins_have_no_error():
-    y, p = [0, 1, 0, 0, 0, 1], [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
-    assert expected_calibration_error(y, p) == 0.0
-    assert maximum_calibration_error(y, p) == 0.0
 
 
 def rank_gaps_by_loop(y, p, n_bins):
@@ -187,48 +171,79 @@ def test_views_are_sets_of_binary_forecasts(measure, binning, weighted, rng):
     assert found("top_label") == pytest.approx(expected)
 
 
-def test_by_hand():
-    y, p = [0, 1], [[0.7, 0.2, 0.1], [0.4, 0.4, 0.2]]
-    # Forecasts .1 .2 .2 .4 .4 .7 with hits 0 0 0 0 1 1, in two bins that hold three and
-    # three: |0 - .5| and |2 - 1.5|, over six.
-    assert expected_calibration_error(y, p, n_bins=2) == pytest.approx(1.0 / 6.0)
-    assert maximum_calibration_error(y, p, n_bins=2) == pytest.approx(0.5 / 3.0)
-    # Columns .7 .4 with 1 0, .2 .4 with 0 1, .1 .2 with 0 0, in one bin each.
-    gaps = [abs(1 - 1.1) / 2, abs(1 - 0.6) / 2, 0.3 / 2]
-    found = expected_calibration_error(y, p, n_bins=1, view="classwise")
-    assert found == pytest.approx(np.mean(gaps))
-    found = maximum_calibration_error(y, p, n_bins=1, view="classwise")
-    assert found == pytest.approx(max(gaps))
-    # Tops .7 (right) and, of equals the first, .4 (wrong); both of label 0.
-    for view in ("confidence", "top_label"):
-        found = expected_calibration_error(y, p, n_bins=1, view=view)
-        assert found == pytest.approx(abs(1 - 1.1) / 2)
-
-
-def test_labels_apart_show_what_confidence_hides():
-    # Label 0 is right more often than it says, label 1 less often.
-    p = np.array([[0.7, 0.3]] * 10 + [[0.3, 0.7]] * 10)
-    y = np.array([0] * 9 + [1] * 1 + [1] * 5 + [0] * 5)
-    assert expected_calibration_error(y, p, view="confidence") == pytest.approx(0.0)
-    assert expected_calibration_error(y, p, view="top_label") == pytest.approx(0.2)
-
-
-def test_calibrated_forecasts_have_small_errors(rng):
-    p = rng.dirichlet(np.ones(4), size=20_000)
-    y = (rng.uniform(size=(20_000, 1)) > p.cumsum(axis=1)).sum(axis=1)
-    for view in ("micro", "classwise", "top_label", "confidence"):
-        assert expected_calibration_error(y, p, view=view) < 0.02
-
-
-@pytest.mark.parametrize("measure", BOTH)
-@pytest.mark.parametrize("view", ["micro", "classwise", "top_label", "confidence"])
-def test_one_row_certain_and_right(measure, view):
-    assert measure([2], [[0.0, 0.0, 1.0]], view=view) == 0.0
-    assert measure([1], [[0.0, 0.0, 1.0]], view=view) > 0.3
-
-
 def test_weights_whose_sum_is_all_that_floats_count(rng):
     y, p = draw(rng, 20)
     heavy = np.full(20, 2.0**48)
     for measure in BOTH:
         assert measure(y, p, sample_weight=heavy) == pytest.approx(measure(y, p))
+
+
+def test_the_error_is_the_worst_interval_of_forecasts(rng):
+    p = rng.uniform(size=40).round(1)
+    y = rng.integers(0, 2, size=40)
+    w = rng.integers(0, 3, size=40)
+    worst = 0.0
+    for low in np.unique(p):
+        for high in np.unique(p):
+            inside = (p >= low) & (p <= high)
+            worst = max(worst, abs((w * (y - p))[inside].sum()) / w.sum())
+    test = cumulative_calibration_test(y, p, sample_weight=w)
+    assert test.error == pytest.approx(worst, rel=1e-12)
+    sigma = math.sqrt((w * p * (1.0 - p)).sum()) / w.sum()
+    assert test.statistic == pytest.approx(worst / sigma, rel=1e-12)
+
+
+def test_cumulative_by_hand():
+    # Steps -1/4, 1/2: the walk 0, -1/8, 1/8 has range 1/4.
+    test = cumulative_calibration_test([0, 1], [0.25, 0.5])
+    assert test.error == 0.25
+    assert test.statistic == pytest.approx(0.5 / math.sqrt(3 / 16 + 1 / 4))
+
+
+@pytest.mark.parametrize("x", [0.2, 0.7, 1.0, 1.9, 2.0, 2.1, 2.5, 4.0])
+def test_the_range_of_brownian_motion(x):
+    squares = ((np.arange(400) + 0.5) * np.pi) ** 2
+    terms = (8.0 / x**2 + 2.0 / squares) * np.exp(-2.0 * squares / x**2)
+    assert _range_tail(x) == pytest.approx(1.0 - terms.sum(), abs=1e-13)
+
+
+def test_the_tail_of_the_range():
+    # Its 95 % point, and a tail far beyond what 1 - P resolves.
+    assert _range_tail(2.4977) == pytest.approx(0.05, abs=1e-5)
+    assert _range_tail(12.0) == pytest.approx(8.0 * 1.776482112077679e-33, rel=1e-9)
+    assert _range_tail(0.0) == _range_tail(1e-200) == _range_tail(0.0501) == 1.0
+
+
+@pytest.mark.parametrize(("n", "least", "most"), [(1000, 0.037, 0.051)])
+def test_the_level_of_the_cumulative_test(n, least, most, rng):
+    p = np.sort(rng.beta(1.0, 2.0, size=n))
+    rejected = [
+        cumulative_calibration_test(rng.uniform(size=n) < p, p).p_value <= 0.05
+        for _ in range(4000)
+    ]
+    assert least < np.mean(rejected) < most
+
+
+@pytest.mark.slow
+def test_the_level_of_the_cumulative_test_of_many_rows(rng):
+    p = np.sort(rng.beta(1.0, 2.0, size=20_000))
+    p_values = np.array(
+        [
+            cumulative_calibration_test(rng.uniform(size=len(p)) < p, p).p_value
+            for _ in range(4000)
+        ]
+    )
+    for level in (0.01, 0.05, 0.1, 0.5):
+        spread = 4.0 * math.sqrt(level * (1.0 - level) / len(p_values))
+        assert abs((p_values <= level).mean() - level) < spread
+
+
+def test_certain_forecasts():
+    test = cumulative_calibration_test([0, 1], [0.0, 1.0])
+    assert (test.error, test.statistic, test.p_value) == (0.0, 0.0, 1.0)
+    test = cumulative_calibration_test([0, 0], [0.0, 1.0])
+    assert (test.error, test.statistic, test.p_value) == (0.5, math.inf, 0.0)
+
+
+def test_one_row_is_not_enough_to_reject():
+    assert cumulative_calibration_test([1], [0.5]).p_value > 0.2

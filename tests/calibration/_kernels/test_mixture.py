@@ -1,19 +1,28 @@
-"""The steps and the bound of the variational mixture, against slow truths."""
+"""The variational mixture against integrals, scikit-learn and scipy's Student laws."""
 
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import betaln, gammaln, logsumexp
+from scipy.special import betaln, gammaln, logsumexp, psi
 from scipy.stats import beta, gamma, norm
+from scipy.stats import t as student
 from sklearn.mixture import BayesianGaussianMixture
 
-from calibration._kernels.normal_mixture import (
+from calibration._kernels.mixture import (
     COUNT,
+    MEAN,
+    RATE,
+    SHAPE,
     _component_divergence,
     _stick_divergence,
+    climb,
+    digamma,
+    grow_mixture,
+    log_student_mixture,
     share_groups,
+    split_component,
     update_components,
 )
 
@@ -131,14 +140,6 @@ def test_divergence_of_a_component_is_the_integral():
     assert value == pytest.approx(expected, abs=2e-4)
 
 
-def test_larger_components_come_first_and_have_the_larger_bound(rng, two_clusters):
-    groups = rows_as_groups(two_clusters)
-    shares = random_shares(rng, 3, 120)
-    parameters = update_components(groups, shares, PRIOR)
-    assert (np.diff(parameters[COUNT]) <= 0.0).all()
-    assert parameters[COUNT].sum() == pytest.approx(120)
-
-
 def test_agrees_with_scikit_learn_on_rows(two_clusters):
     """Its fixed point is ours: one step from its memberships gives its parameters."""
     theirs = BayesianGaussianMixture(
@@ -172,3 +173,67 @@ def test_a_group_counts_as_its_rows_with_common_shares(rng):
     np.testing.assert_allclose(grouped, by_rows, rtol=1e-12)
     bound = share_groups(groups, grouped, PRIOR)[1]
     assert bound <= share_groups(rows_as_groups(x), by_rows, PRIOR)[1]
+
+
+CENTRED = np.array([1.0, 0.0, 0.1, 1.0, 0.1])
+
+
+@pytest.fixture
+def three_clusters(rng):
+    parts = [rng.normal(m, s, n) for m, s, n in ((-4, 0.5, 30), (0, 1, 90), (5, 1, 60))]
+    return np.concatenate(parts)
+
+
+def test_finds_the_clusters_and_no_more(three_clusters):
+    parameters, bounds = grow_mixture(rows_as_groups(three_clusters), 6, CENTRED, 0.01)
+    np.testing.assert_allclose(parameters[COUNT], [90, 60, 30, 0, 0, 0], atol=3)
+    np.testing.assert_allclose(parameters[MEAN, :3], [0, 5, -4], atol=0.3)
+    deviations = np.sqrt(parameters[RATE] / parameters[SHAPE])
+    np.testing.assert_allclose(deviations[:3], [1, 1, 0.5], atol=0.2)
+    assert np.diff(bounds).min() > -1e-9
+
+
+def test_reaches_at_least_what_random_starts_reach(rng, three_clusters):
+    groups = rows_as_groups(three_clusters)
+    grown = grow_mixture(groups, 6, CENTRED, 0.01)[1][-1]
+    for _ in range(8):
+        shares = np.ascontiguousarray(rng.dirichlet(np.full(6, 0.1), 180).T)
+        assert climb(groups, shares, CENTRED, 0.01, 500)[2][-1] < grown + 0.05
+
+
+def test_a_narrow_core_is_split_from_its_tails(rng):
+    x = np.concatenate([rng.normal(0, 0.1, 150), rng.normal(0, 2.0, 150)])
+    parameters, _ = grow_mixture(rows_as_groups(x), 4, CENTRED, 0.01)
+    deviations = np.sort(np.sqrt(parameters[RATE] / parameters[SHAPE])[:2])
+    np.testing.assert_allclose(deviations, [0.1, 2.0], rtol=0.25)
+
+
+def test_split_moves_shares_and_keeps_their_sum(rng):
+    x = rng.normal(size=20)
+    shares = np.zeros((3, 20))
+    shares[0] = 1.0
+    groups = rows_as_groups(x)
+    parameters, shares, _ = climb(groups, shares, CENTRED, 0.01, 50)
+    right = split_component(groups, shares, parameters, 0, 2, False)
+    far = split_component(groups, shares, parameters, 0, 2, True)
+    mean = parameters[MEAN, 0]
+    deviation = np.sqrt(parameters[RATE, 0] / parameters[SHAPE, 0])
+    np.testing.assert_allclose(right.sum(axis=0), 1.0)
+    np.testing.assert_array_equal(right[0] == 0.0, x > mean)
+    np.testing.assert_array_equal(far[0] == 0.0, abs(x - mean) > deviation)
+
+
+def test_is_the_log_of_the_weighted_densities(rng):
+    weights = rng.dirichlet(np.ones(4))
+    means, scales = rng.normal(size=4), rng.uniform(0.1, 3.0, 4)
+    freedoms = rng.uniform(0.5, 50.0, 4)
+    x = np.concatenate([rng.normal(scale=5.0, size=30), [-1e8, 1e8]])
+    density = student.pdf(x[:, None], freedoms, means, scales) @ weights
+    values = log_student_mixture(x, weights, means, scales, freedoms)
+    np.testing.assert_allclose(values, np.log(density), rtol=1e-10)
+
+
+def test_agrees_with_scipy_over_the_range():
+    x = np.concatenate([np.logspace(-6, 12, 300), [1.0, 2.0, 9.999, 10.0, 10.001]])
+    values = np.array([digamma(value) for value in x])
+    np.testing.assert_allclose(values, psi(x), rtol=1e-12, atol=1e-13)

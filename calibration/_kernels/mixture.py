@@ -1,12 +1,35 @@
-"""Variational Dirichlet-process mixture of normals on groups of rows."""
+"""Variational Dirichlet-process mixture of normals on groups of rows.
+
+It grows by splitting components; its predictive density is a mixture of Student t laws.
+"""
 
 import math
 
 import numpy as np
 
 from calibration._kernels._jit import inner, njit
-from calibration._kernels.digamma import digamma
 from calibration.typing import Float64Array
+
+# From here on the asymptotic series below is exact to the last digits.
+_FAR = 10.0
+
+
+@njit
+def digamma(x: float) -> float:
+    """Derivative of log Gamma at x > 0, to about 1e-14.
+
+    psi(x) = psi(x + 1) - 1/x carries x beyond 10; there the series
+    log x - 1/(2x) - sum_k B_2k / (2k x^2k) (Abramowitz & Stegun 6.3.18) is used.
+    """
+    shift = 0.0
+    while x < _FAR:
+        shift += 1.0 / x
+        x += 1.0
+    r = 1.0 / (x * x)
+    # B_2k / 2k for k = 1, ..., 5. At x = 10 the next term is 2e-14.
+    tail = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r / 132))))
+    return math.log(x) - 0.5 / x - tail - shift
+
 
 # Rows of the parameters of a mixture, one column a component.
 COUNT, MEAN, PRECISION, SHAPE, RATE = range(5)
@@ -142,3 +165,139 @@ def _component_divergence(parameters: Float64Array, prior: Float64Array) -> floa
     gamma += math.lgamma(shape0) + shape0 * math.log(rate / rate0)
     gamma += shape * (rate0 / rate - 1.0)
     return float(0.5 * normal + gamma)
+
+
+# Steps after which a split is judged, and the most for a mixture to settle in.
+# Long enough for most of what a split gains, short beside settling.
+_TRIAL_STEPS = 10
+_MAX_STEPS = 500
+
+
+@njit
+def climb(
+    groups: Float64Array,
+    shares: Float64Array,
+    prior: Float64Array,
+    tolerance: float,
+    max_steps: int,
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Alternate the two steps until the bound gains less than `tolerance`.
+
+    Returns the parameters, the shares and the bound after every step.
+    """
+    bounds = np.empty(max_steps)
+    for step in range(max_steps):
+        parameters = update_components(groups, shares, prior)
+        shares, bounds[step] = share_groups(groups, parameters, prior)
+        # Coordinate ascent: the bound cannot fall, so a small gain is the end of it.
+        if step > 0 and bounds[step] - bounds[step - 1] < tolerance:
+            return parameters, shares, bounds[: step + 1].copy()
+    return parameters, shares, bounds
+
+
+@njit
+def split_component(
+    groups: Float64Array,
+    shares: Float64Array,
+    parameters: Float64Array,
+    t: int,
+    empty: int,
+    by_distance: bool,
+) -> Float64Array:
+    """Return shares with part of component t moved to an empty one.
+
+    What moves lies right of its mean or, `by_distance`, further from the mean than
+    one standard deviation.
+    """
+    out = shares.copy()
+    # rate / shape is the inverse of the expected precision.
+    deviation = np.sqrt(parameters[RATE, t] / parameters[SHAPE, t])
+    for g in range(groups.shape[1]):
+        distance = groups[1, g] - parameters[MEAN, t]
+        if (abs(distance) > deviation) if by_distance else (distance > 0.0):
+            out[empty, g] += out[t, g]
+            out[t, g] = 0.0
+    return out
+
+
+@njit
+def grow_mixture(
+    groups: Float64Array, n_components: int, prior: Float64Array, tolerance: float
+) -> tuple[Float64Array, Float64Array]:
+    """Fit a mixture truncated at `n_components`, from one component up.
+
+    All components are there from the start, and those without rows at their prior:
+    the bound is one function throughout. Each component is split in two ways; the
+    best split after a few steps is kept and the mixture settles, until no split
+    raises the bound by `tolerance`.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (3, m)
+        Weight, mean and variance of the rows of each group.
+    n_components : int
+    prior : ndarray of shape (5,)
+        As in `update_components`.
+    tolerance : float
+        Gain of the bound that counts.
+
+    Returns
+    -------
+    parameters : ndarray of shape (5, n_components)
+        As in `update_components`.
+    bounds : ndarray of shape (n_steps,)
+        The bound on the log evidence after each accepted step.
+    """
+    shares = np.zeros((n_components, groups.shape[1]))
+    shares[0] = 1.0
+    parameters, shares, bounds = climb(groups, shares, prior, tolerance, _MAX_STEPS)
+    for used in range(1, n_components):
+        best, start = bounds[-1] + tolerance, shares
+        for t in range(used):
+            # By the side two modes part, by the distance a narrow peak and its wide
+            # surroundings.
+            for by_distance in (False, True):
+                # Component `used` has no rows yet: components come in order of size.
+                split = split_component(
+                    groups, shares, parameters, t, used, by_distance
+                )
+                _, split, trial = climb(groups, split, prior, tolerance, _TRIAL_STEPS)
+                if trial[-1] > best:
+                    best, start = trial[-1], split
+        if best == bounds[-1] + tolerance:
+            break
+        parameters, shares, steps = climb(groups, start, prior, tolerance, _MAX_STEPS)
+        bounds = np.concatenate((bounds, steps))
+    return parameters, bounds
+
+
+@njit
+def log_student_mixture(
+    x: Float64Array,
+    weights: Float64Array,
+    means: Float64Array,
+    scales: Float64Array,
+    freedoms: Float64Array,
+) -> Float64Array:
+    """Return log sum_t weights_t St(x | means_t, scales_t, freedoms_t), shape (n,)."""
+    n_components = len(weights)
+    level, power = np.empty(n_components), np.empty(n_components)
+    for t in range(n_components):
+        half = 0.5 * freedoms[t]
+        power[t] = half + 0.5
+        level[t] = math.lgamma(half + 0.5) - math.lgamma(half) + math.log(weights[t])
+        level[t] -= 0.5 * math.log(math.pi * freedoms[t]) + math.log(scales[t])
+    out, terms = np.empty(len(x)), np.empty(n_components)
+    for i in range(len(x)):
+        # Log-sum-exp: far out all terms underflow, their logarithms do not.
+        peak = -np.inf
+        for t in range(n_components):
+            u = (x[i] - means[t]) / scales[t]
+            # log1p keeps the digits near the mode, where u^2 is small.
+            terms[t] = level[t] - power[t] * math.log1p(u * u / freedoms[t])
+            peak = max(peak, terms[t])
+        total = 0.0
+        for t in range(n_components):
+            total += math.exp(terms[t] - peak)
+        out[i] = peak + math.log(total)
+    return out

@@ -1,0 +1,408 @@
+"""The evidence of bins, and sums over all binnings or over those of equal frequency.
+
+The evidence of a bin is its labels' probability with the event rate integrated out. The
+weight of a binning is the product over its bins of evidence and prior. The prior (eqs.
+3.7 and 3.8) of the bin of cells first..last is exp(opening[first] + closing[last]);
+`evidences` are packed as `all_bin_evidences` leaves them.
+
+Binnings of equal frequency come from running sums over cells: all B bins but the last
+are to hold floor(n / B) rows, as in the program of BBQ's authors. A cell goes where its
+centre in the running weight falls, so that ties are never split; for integer weights no
+comparison is rounded.
+"""
+
+import math
+
+import numpy as np
+
+from calibration._kernels._jit import inner, njit
+from calibration.typing import Float64Array, Int64Array
+
+# A bin's prior mean is the mean of the rates at its two edges, held within these.
+# The prior is worth two rows, so either class has at least .01 of a row in it, and no
+# label is impossible beforehand.
+_LEAST_RATE, _GREATEST_RATE = 0.005, 0.995
+
+
+@njit
+def bin_rate(low: float, high: float) -> float:
+    """Prior mean p_b of the event rate of a bin whose edges have these rates."""
+    return min(max(0.5 * (low + high), _LEAST_RATE), _GREATEST_RATE)
+
+
+@njit
+def log_bin_evidence(n0: float, n1: float, rate: float) -> float:
+    """Log probability of a bin's labels, in one order, under Beta(2 rate, 2 - 2 rate).
+
+    The factor of eq. 3.12's marginal likelihood (003) with N' = 2 B; rate = 1/2 gives
+    n0! n1! / (n + 1)! (K2, eq. 3.6). By reflection the prior's constant
+    1 / (Gamma(2 p) Gamma(2 - 2 p)) is sin(pi u) / (pi u) with u = 1 - 2 p.
+    """
+    prior1 = 2.0 * rate
+    evidence = math.lgamma(n1 + prior1) + math.lgamma(n0 + (2.0 - prior1))
+    evidence -= math.lgamma(n0 + n1 + 2.0)
+    angle = math.pi * (1.0 - prior1)
+    # At rate 1/2 the quotient is 1, and its logarithm 0.
+    if angle != 0.0:
+        evidence += math.log(math.sin(angle) / angle)
+    return evidence
+
+
+@njit
+def all_bin_evidences(
+    sum0: Float64Array, sum1: Float64Array, edge_rates: Float64Array
+) -> Float64Array:
+    """Log evidence of every bin of neighbouring cells, O(m^2).
+
+    Parameters
+    ----------
+    sum0, sum1, edge_rates : ndarrays of shape (m + 1,)
+        Weight of each class below every edge of the m cells, and the rate there.
+
+    Returns
+    -------
+    ndarray of shape (m (m + 1) / 2,)
+        The bin of cells first..last stands at last (last + 1) / 2 + first.
+    """
+    m = len(sum0) - 1
+    evidences = np.empty(m * (m + 1) // 2)
+    # Packed by last cell, since the recursions take all bins that end at one together.
+    place = 0
+    for last in range(m):
+        for first in range(last + 1):
+            # Differences of running sums of real weights may fall short of zero.
+            n0 = max(sum0[last + 1] - sum0[first], 0.0)
+            n1 = max(sum1[last + 1] - sum1[first], 0.0)
+            rate = bin_rate(edge_rates[first], edge_rates[last + 1])
+            evidences[place] = log_bin_evidence(n0, n1, rate)
+            place += 1
+    return evidences
+
+
+# Terms below exp(-50) of the greatest are lost in rounding, 4096 of them together.
+_NEGLIGIBLE = -50.0
+
+
+@njit
+def forward_sums(
+    evidences: Float64Array, opening: Float64Array, closing: Float64Array
+) -> Float64Array:
+    """Log of the summed weight of all binnings of the first k cells, k = 0..m.
+
+    Parameters
+    ----------
+    evidences : ndarray of shape (m (m + 1) / 2,)
+    opening, closing : ndarrays of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (m + 1,)
+        The last one is the log marginal likelihood of the labels.
+    """
+    m = len(opening)
+    forward = np.zeros(m + 1)
+    start = np.empty(m)
+    terms = np.empty(m)
+    place = 0
+    for last in range(m):
+        # forward[k] sums over where the last bin starts: forward[last + 1] = sum over
+        # first of forward[first] * prior * evidence, in logarithms.
+        start[last] = forward[last] + opening[last]
+        greatest = -np.inf
+        for first in range(last + 1):
+            terms[first] = start[first] + evidences[place + first]
+            greatest = max(greatest, terms[first])
+        total = 0.0
+        for first in range(last + 1):
+            # exp is what costs here; most bins that end at a cell are far too long or
+            # too short to matter.
+            if terms[first] - greatest > _NEGLIGIBLE:
+                total += math.exp(terms[first] - greatest)
+        forward[last + 1] = greatest + math.log(total) + closing[last]
+        place += last + 1
+    return forward
+
+
+@njit
+def posterior_sums(
+    evidences: Float64Array,
+    opening: Float64Array,
+    closing: Float64Array,
+    forward: Float64Array,
+    sum0: Float64Array,
+    sum1: Float64Array,
+    edge_rates: Float64Array,
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Posterior moments of every cell's event rate, and where binnings are cut.
+
+    Backwards from the last cell: given a cut after `last`, the bin that ends there
+    starts at `first` with probability exp(forward[first] + prior + evidence -
+    forward[last + 1]), and that is where the cut before it lies. A bin's moments
+    are added to the cells that it covers through their differences.
+
+    Parameters
+    ----------
+    evidences : ndarray of shape (m (m + 1) / 2,)
+    opening, closing : ndarrays of shape (m,)
+    forward : ndarray of shape (m + 1,)
+        What `forward_sums` returned.
+    sum0, sum1, edge_rates : ndarrays of shape (m + 1,)
+        As in `all_bin_evidences`.
+
+    Returns
+    -------
+    mean, square : ndarrays of shape (m,)
+        Posterior means of the rate and of its square.
+    cut : ndarray of shape (m + 1,)
+        Posterior probability of a cut at every edge.
+    """
+    m = len(opening)
+    mean = np.zeros(m + 1)
+    square = np.zeros(m + 1)
+    cut = np.zeros(m + 1)
+    # The end of the last bin is no choice.
+    cut[m] = 1.0
+    for last in range(m - 1, -1, -1):
+        place = last * (last + 1) // 2
+        log_rest = closing[last] - forward[last + 1]
+        for first in range(last + 1):
+            log_share = (
+                forward[first] + opening[first] + evidences[place + first] + log_rest
+            )
+            if log_share < _NEGLIGIBLE or cut[last + 1] == 0.0:
+                continue
+            share = cut[last + 1] * math.exp(log_share)
+            cut[first] += share
+            n0 = max(sum0[last + 1] - sum0[first], 0.0)
+            n1 = max(sum1[last + 1] - sum1[first], 0.0)
+            # First and second moment of the bin's posterior Beta law, whose prior is
+            # worth two rows.
+            ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[last + 1])
+            size = n0 + n1 + 2.0
+            bin_mean = share * (ones / size)
+            bin_square = bin_mean * ((ones + 1.0) / (size + 1.0))
+            # Difference coding: O(1) a bin however many cells it covers.
+            mean[first] += bin_mean
+            mean[last + 1] -= bin_mean
+            square[first] += bin_square
+            square[last + 1] -= bin_square
+    return np.cumsum(mean)[:m], np.cumsum(square)[:m], cut
+
+
+@njit
+def best_binning(
+    evidences: Float64Array, opening: Float64Array, closing: Float64Array
+) -> Int64Array:
+    """First cell of every bin of the binning of greatest weight (algorithm 1).
+
+    Parameters
+    ----------
+    evidences : ndarray of shape (m (m + 1) / 2,)
+    opening, closing : ndarrays of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (n_bins,)
+    """
+    m = len(opening)
+    best = np.zeros(m + 1)
+    came_from = np.zeros(m + 1, dtype=np.int64)
+    place = 0
+    for last in range(m):
+        greatest = -np.inf
+        for first in range(last + 1):
+            # The recursion of `forward_sums` with the greatest in place of the sum.
+            value = best[first] + opening[first] + evidences[place + first]
+            # `>`: of equal binnings the one whose last bin is longest is kept.
+            if value > greatest:
+                greatest = value
+                came_from[last + 1] = first
+        best[last + 1] = greatest + closing[last]
+        place += last + 1
+    starts = np.empty(m, dtype=np.int64)
+    # Walked from the last bin to the first, and turned round at the end.
+    count, end = 0, m
+    while end > 0:
+        end = came_from[end]
+        starts[count] = end
+        count += 1
+    return starts[:count][::-1].copy()
+
+
+# Cells that are scored for all binnings before the next: their sums stay in cache.
+_BLOCK = 16384
+
+
+@njit
+def running_sums(
+    weight0: Float64Array, weight1: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Weight of each class below every edge of m cells, each of shape (m + 1,)."""
+    return np.append(0.0, np.cumsum(weight0)), np.append(0.0, np.cumsum(weight1))
+
+
+@njit
+def _twice_centre(sum0: Float64Array, sum1: Float64Array, cell: int) -> float:
+    """Twice the weight below the centre of a cell: an integer if weights are."""
+    below = sum0[cell] + sum1[cell]
+    # With integer weights a centre may lie at a half; twice that is exact.
+    return float(below + (sum0[cell + 1] + sum1[cell + 1]))
+
+
+@njit
+def _find_cell(sum0: Float64Array, sum1: Float64Array, rows: float, guess: int) -> int:
+    """First cell whose centre lies above `rows` or on it; m if there is none.
+
+    The search gallops away from `guess`, which costs nothing where that is right.
+    """
+    m, goal = len(sum0) - 1, 2.0 * rows
+    low = high = min(guess, m)
+    step = 1
+    # Now all cells before `low` are too far left and `high` is the guess; the step
+    # doubles until the goal is passed.
+    while high < m and _twice_centre(sum0, sum1, high) < goal:
+        low, high = high + 1, min(high + step, m)
+        step *= 2
+    while low > 0 and _twice_centre(sum0, sum1, low - 1) >= goal:
+        low, high = max(low - step, 0), low - 1
+        step *= 2
+    while low < high:
+        middle = (low + high) >> 1
+        if _twice_centre(sum0, sum1, middle) >= goal:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inner
+def _bin_rows(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> float:
+    """Rows that all bins but the last are to hold."""
+    return float(np.floor((sum0[-1] + sum1[-1]) / n_bins))
+
+
+@njit
+def quantile_starts(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> Int64Array:
+    """First cell of each of the at most `n_bins` bins that hold any cell."""
+    rows = _bin_rows(sum0, sum1, n_bins)
+    starts = np.zeros(n_bins, dtype=np.int64)
+    count, end, width = 1, 0, 0
+    for number in range(1, n_bins):
+        start = _find_cell(sum0, sum1, number * rows, end + width)
+        # Bins have about equal numbers of cells: the next one is guessed to be as wide.
+        width, end = start - end, start
+        # A bin without cells is left out, and so is one that would start at the end.
+        if starts[count - 1] < start < len(sum0) - 1:
+            starts[count] = start
+            count += 1
+    return starts[:count].copy()
+
+
+@njit
+def score_quantile_bins(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    edge_rates: Float64Array,
+    numbers: Int64Array,
+) -> Float64Array:
+    """Log evidence of the binnings with these numbers of bins, O(sum of numbers).
+
+    Parameters
+    ----------
+    sum0, sum1, edge_rates : ndarrays of shape (m + 1,)
+        Weight of each class below every edge of the m cells, and the rate there.
+    numbers : ndarray of shape (k,)
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    m = len(sum0) - 1
+    scores = np.zeros(len(numbers))
+    low = np.zeros(len(numbers), dtype=np.int64)
+    high = np.zeros(len(numbers), dtype=np.int64)
+    # Bin `number` is that of cells low..high - 1; bin 0 is the empty one before all.
+    number = np.zeros(len(numbers), dtype=np.int64)
+    # Blocks outside, binnings within: the running sums of a block are read from memory
+    # once for all binnings, and each goes on where it stopped.
+    for block in range(0, m, _BLOCK):
+        stop = min(block + _BLOCK, m)
+        for k in range(len(numbers)):
+            first, end = low[k], high[k]
+            while end <= stop and number[k] <= numbers[k]:
+                if end > first:
+                    n0 = max(sum0[end] - sum0[first], 0.0)
+                    n1 = max(sum1[end] - sum1[first], 0.0)
+                    rate = bin_rate(edge_rates[first], edge_rates[end])
+                    scores[k] += log_bin_evidence(n0, n1, rate)
+                number[k] += 1
+                guess = end + (end - first)
+                first, end = end, m
+                if number[k] < numbers[k]:
+                    rows = _bin_rows(sum0, sum1, numbers[k])
+                    end = _find_cell(sum0, sum1, number[k] * rows, guess)
+            low[k], high[k] = first, end
+    return scores
+
+
+@njit
+def average_quantile_bins(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    edge_rates: Float64Array,
+    numbers: Int64Array,
+    shares: Float64Array,
+) -> tuple[Int64Array, Float64Array, Float64Array]:
+    """Weighted mean of the binnings with these numbers of bins, as one step function.
+
+    Parameters
+    ----------
+    sum0, sum1, edge_rates, numbers
+        As in `score_quantile_bins`.
+    shares : ndarray of shape (k,)
+        Weights of the binnings, which add up to one.
+
+    Returns
+    -------
+    starts : ndarray of shape (n_steps,)
+        First cell of every step.
+    mean, square : ndarrays of shape (n_steps,)
+        Means over binnings of the posterior mean of the event rate and its square.
+    """
+    m = len(sum0) - 1
+    jumps = np.empty((numbers.sum(), 2))
+    cells = np.empty(len(jumps), dtype=np.int64)
+    count = 0
+    for k in range(len(numbers)):
+        starts = quantile_starts(sum0, sum1, numbers[k])
+        mean_before, square_before = 0.0, 0.0
+        for b in range(len(starts)):
+            first = starts[b]
+            end = starts[b + 1] if b + 1 < len(starts) else m
+            n0 = max(sum0[end] - sum0[first], 0.0)
+            n1 = max(sum1[end] - sum1[first], 0.0)
+            ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[end])
+            size = n0 + n1 + 2.0
+            # Moments of the Beta posterior of the bin, whose prior is worth two rows.
+            mean = shares[k] * (ones / size)
+            square = mean * ((ones + 1.0) / (size + 1.0))
+            # A step function is kept as its jumps: the sum of all binnings is a sum of
+            # jumps.
+            cells[count] = first
+            jumps[count, 0] = mean - mean_before
+            jumps[count, 1] = square - square_before
+            mean_before, square_before = mean, square
+            count += 1
+    return _sum_jumps(cells[:count], jumps[:count])
+
+
+@inner
+def _sum_jumps(
+    cells: Int64Array, jumps: Float64Array
+) -> tuple[Int64Array, Float64Array, Float64Array]:
+    """Add up jumps (k, 2) at cells into two step functions."""
+    order = np.argsort(cells, kind="mergesort")
+    starts, ranked = cells[order], jumps[order]
+    last = np.append(np.flatnonzero(np.diff(starts)), len(starts) - 1)
+    levels0, levels1 = np.cumsum(ranked[:, 0]), np.cumsum(ranked[:, 1])
+    return starts[last], levels0[last], levels1[last]

@@ -1,0 +1,236 @@
+"""Evidence of bins and sums over binnings, against integrals and enumeration."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta
+
+from calibration._kernels.binnings import (
+    _find_cell,
+    _twice_centre,
+    all_bin_evidences,
+    average_quantile_bins,
+    best_binning,
+    bin_rate,
+    forward_sums,
+    log_bin_evidence,
+    posterior_sums,
+    quantile_starts,
+    running_sums,
+    score_quantile_bins,
+)
+
+
+@pytest.mark.parametrize("rate", [0.005, 0.2, 0.5, 0.77, 0.995])
+@pytest.mark.parametrize(("n0", "n1"), [(0, 0), (3, 0), (0, 4), (2.5, 1.25), (7, 5)])
+def test_evidence_is_the_prior_mean_of_the_likelihood(rate, n0, n1):
+    prior = beta(2 * rate, 2 - 2 * rate)
+
+    # Halves apart: the prior may have a pole at either end.
+    def integrand(theta):
+        return theta**n1 * (1 - theta) ** n0 * prior.pdf(theta)
+
+    halves = [quad(integrand, *ends, limit=200)[0] for ends in ((0, 0.5), (0.5, 1))]
+    assert log_bin_evidence(n0, n1, rate) == pytest.approx(
+        math.log(sum(halves)), abs=1e-5
+    )
+
+
+def test_a_uniform_prior_gives_k2():
+    """Eq. 3.6 of the thesis: n0! n1! / (n + 1)!."""
+    factorial = math.factorial
+    for n0, n1 in [(0, 1), (4, 2), (10, 9)]:
+        expected = factorial(n0) * factorial(n1) / factorial(n0 + n1 + 1)
+        assert math.exp(log_bin_evidence(n0, n1, 0.5)) == pytest.approx(expected)
+
+
+def test_an_empty_bin_says_nothing():
+    for rate in (0.005, 0.4, 0.5, 0.995):
+        assert abs(log_bin_evidence(0.0, 0.0, rate)) < 1e-12
+
+
+def test_rate_is_the_middle_of_a_bin_held_off_the_ends():
+    assert bin_rate(0.2, 0.6) == pytest.approx(0.4)
+    assert bin_rate(0.0, 0.001) == 0.005
+    assert bin_rate(0.999, 1.0) == 0.995
+
+
+def test_all_bins_stand_in_their_places(rng):
+    m = 9
+    sum0, sum1 = np.zeros(m + 1), np.zeros(m + 1)
+    sum0[1:], sum1[1:] = np.cumsum(rng.integers(0, 4, (2, m)), axis=1)
+    edges = np.sort(rng.uniform(size=m + 1))
+    evidences = all_bin_evidences(sum0, sum1, edges)
+    assert len(evidences) == m * (m + 1) // 2
+    for last in range(m):
+        for first in range(last + 1):
+            expected = log_bin_evidence(
+                sum0[last + 1] - sum0[first],
+                sum1[last + 1] - sum1[first],
+                bin_rate(edges[first], edges[last + 1]),
+            )
+            assert evidences[last * (last + 1) // 2 + first] == expected
+
+
+def list_binnings(m):
+    """All tuples of first cells of bins."""
+    for k in range(m):
+        for cuts in combinations(range(1, m), k):
+            yield (0, *cuts)
+
+
+def log_weight(starts, m, evidences, opening, closing):
+    total = 0.0
+    for first, end in zip(starts, (*starts[1:], m), strict=True):
+        last = end - 1
+        total += opening[first] + closing[last]
+        total += evidences[last * (last + 1) // 2 + first]
+    return total
+
+
+def random_sums(rng, m):
+    """Arbitrary evidences and priors: the sums must not depend on their origin."""
+    evidences = rng.normal(0, 3, m * (m + 1) // 2)
+    return evidences, rng.normal(size=m), rng.normal(size=m)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 9])
+def test_forward_sums_and_best_binning_equal_enumeration(rng, m):
+    for _ in range(5):
+        sums = random_sums(rng, m)
+        forward = forward_sums(*sums)
+        weights = {s: log_weight(s, m, *sums) for s in list_binnings(m)}
+        total = np.logaddexp.reduce(list(weights.values()))
+        assert forward[-1] == pytest.approx(total, abs=1e-12)
+        assert tuple(best_binning(*sums)) == max(weights, key=weights.get)
+
+
+@pytest.mark.parametrize("m", [1, 2, 8])
+def test_posterior_sums_equal_enumeration(rng, m):
+    sums = random_sums(rng, m)
+    sum0, sum1 = np.zeros(m + 1), np.zeros(m + 1)
+    sum0[1:], sum1[1:] = np.cumsum(rng.uniform(0, 3, (2, m)), axis=1)
+    edges = np.sort(rng.uniform(size=m + 1))
+    mean, square, cut = np.zeros(m), np.zeros(m), np.zeros(m + 1)
+    total = forward_sums(*sums)[-1]
+    for starts in list_binnings(m):
+        share = np.exp(log_weight(starts, m, *sums) - total)
+        cut[m] += share
+        for first, end in zip(starts, (*starts[1:], m), strict=True):
+            n0, n1 = sum0[end] - sum0[first], sum1[end] - sum1[first]
+            ones = n1 + 2 * bin_rate(edges[first], edges[end])
+            rate = ones / (n0 + n1 + 2)
+            mean[first:end] += share * rate
+            square[first:end] += share * rate * (ones + 1) / (n0 + n1 + 3)
+            cut[first] += share
+    got = posterior_sums(*sums, forward_sums(*sums), sum0, sum1, edges)
+    for found, expected in zip(got, (mean, square, cut), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_negligible_terms_leave_the_sums_finite():
+    """Binnings that differ by thousands of nats, and cuts that cannot be."""
+    m = 30
+    evidences = -1000.0 * np.arange(m * (m + 1) // 2, dtype=float)
+    opening, closing = np.full(m, -500.0), np.zeros(m)
+    opening[3] = -np.inf
+    opening[0] = 0.0
+    forward = forward_sums(evidences, opening, closing)
+    assert np.isfinite(forward).all()
+    starts = best_binning(evidences, opening, closing)
+    assert 3 not in starts
+    best = log_weight(tuple(starts), m, evidences, opening, closing)
+    assert forward[-1] == pytest.approx(best, rel=1e-12)
+    sums = np.arange(m + 1.0)
+    mean, _, cut = posterior_sums(
+        evidences, opening, closing, forward, sums, sums, np.full(m + 1, 0.5)
+    )
+    np.testing.assert_allclose(mean, 0.5)
+    assert set(np.flatnonzero(cut > 0.5)) == {*starts, m}
+
+
+def slow_starts(weight, n_bins):
+    """Bins of floor(n / B) rows and a last one; a cell goes where its centre is."""
+    weight = [Fraction(w) for w in weight.tolist()]
+    rows = sum(weight) // n_bins
+    centres = [sum(weight[:i]) + weight[i] / 2 for i in range(len(weight))]
+    bins = [min(centre // rows, n_bins - 1) for centre in centres]
+    return [i for i in range(len(bins)) if i == 0 or bins[i] != bins[i - 1]]
+
+
+def random_cells(rng, kind, m=40):
+    if kind == "rows":
+        ones = rng.integers(0, 2, m)
+        return 1.0 - ones, ones + 0.0
+    if kind == "ties":
+        return rng.integers(1, 30, m) ** 2 + 0.0, rng.integers(0, 5, m) + 0.0
+    return rng.uniform(0.3, 3.0, m), rng.uniform(0.0, 2.0, m)
+
+
+@pytest.mark.parametrize("kind", ["rows", "ties", "real"])
+def test_starts_are_those_of_bins_of_equal_weight(rng, kind):
+    weight0, weight1 = random_cells(rng, kind)
+    weight = weight0 + weight1
+    sums = running_sums(weight0, weight1)
+    for n_bins in [n for n in (1, 2, 3, 5, 8, 13, 39, 40, 200) if n <= weight.sum()]:
+        starts = quantile_starts(*sums, n_bins)
+        assert starts.tolist() == slow_starts(weight, n_bins)
+
+
+@pytest.mark.parametrize("guess", [0, 1, 20, 39, 40, 70])
+def test_the_search_is_right_from_any_guess(rng, guess):
+    sums = running_sums(*random_cells(rng, "ties"))
+    centres = np.array([_twice_centre(*sums, i) for i in range(40)]) / 2
+    for rows in [0.0, *centres, *(centres + 0.25), centres[-1] + 9]:
+        expected = np.searchsorted(centres, rows)
+        assert _find_cell(*sums, rows, guess) == expected
+
+
+@pytest.mark.parametrize("kind", ["rows", "ties", "real"])
+def test_scores_and_averages_are_sums_over_bins(rng, kind):
+    weight0, weight1 = random_cells(rng, kind)
+    edges = np.sort(rng.uniform(size=41))
+    numbers = np.array([1, 3, 6, 17, 25, 40])
+    shares = np.array([0.1, 0.3, 0.2, 0.2, 0.15, 0.05])
+    scores, mean, square = np.zeros(6), np.zeros(40), np.zeros(40)
+    for k, n_bins in enumerate(numbers):
+        starts = slow_starts(weight0 + weight1, n_bins)
+        for first, end in zip(starts, [*starts[1:], 40], strict=True):
+            n0, n1 = weight0[first:end].sum(), weight1[first:end].sum()
+            rate = bin_rate(edges[first], edges[end])
+            scores[k] += log_bin_evidence(n0, n1, rate)
+            p = (n1 + 2 * rate) / (n0 + n1 + 2)
+            mean[first:end] += shares[k] * p
+            square[first:end] += shares[k] * p * (n1 + 2 * rate + 1) / (n0 + n1 + 3)
+    args = (*running_sums(weight0, weight1), edges, numbers)
+    np.testing.assert_allclose(score_quantile_bins(*args), scores, rtol=1e-12)
+    starts, *steps = average_quantile_bins(*args, shares)
+    sizes = np.diff(starts, append=40)
+    for found, expected in zip(steps, (mean, square), strict=True):
+        np.testing.assert_allclose(np.repeat(found, sizes), expected, atol=1e-13)
+
+
+def test_blocks_of_cells_do_not_matter(rng):
+    """More cells than a block holds."""
+    weight0 = rng.integers(0, 2, 40_000) + 0.0
+    sums = running_sums(weight0, 1.0 - weight0)
+    edges = np.linspace(0, 1, 40_001)
+    numbers = np.array([1, 2, 7, 30])
+    scores = score_quantile_bins(*sums, edges, numbers)
+    for n_bins, score in zip(numbers, scores, strict=True):
+        starts = quantile_starts(*sums, n_bins)
+        assert len(starts) == n_bins
+        ends = np.append(starts[1:], 40_000)
+        expected = [
+            log_bin_evidence(
+                sums[0][e] - sums[0][s],
+                sums[1][e] - sums[1][s],
+                bin_rate(edges[s], edges[e]),
+            )
+            for s, e in zip(starts, ends, strict=True)
+        ]
+        assert score == pytest.approx(sum(expected), rel=1e-12)
