@@ -208,7 +208,7 @@ $(VENV)/.warm: $(VENV)/.installed-test $(wildcard $(addsuffix /*.py,$(KERNELS)))
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated *.png
+	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated docs/gallery *.png
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find calibration localexpert tests examples benchmarks docs \
 	    -name __pycache__ -prune -exec rm -rf {} +
