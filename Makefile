@@ -99,7 +99,8 @@ ready-ray: $(VENV)/.installed-test,ray
 ready-oldest ready-newest: $(VENV)/.warm
 
 leg-skpro: ready-skpro
-	$(PYTEST) $(WORKERS) tests/localexpert/skpro tests/test_guide.py
+	$(PYTEST) $(WORKERS) tests/localexpert/skpro \
+	    "tests/test_guide.py::test_code_of_a_page_runs_in_order[pipelines]"
 
 # The names of these tests say that they need xgboost.
 leg-xgboost: ready-xgboost
