@@ -99,7 +99,8 @@ ready-ray: $(VENV)/.installed-test,ray
 ready-oldest ready-newest: $(VENV)/.warm
 
 leg-skpro: ready-skpro
-	$(PYTEST) $(WORKERS) tests/localexpert/skpro tests/test_guide.py
+	$(PYTEST) $(WORKERS) tests/localexpert/skpro \
+	    "tests/test_guide.py::test_code_of_a_page_runs_in_order[pipelines]"
 
 # The names of these tests say that they need xgboost.
 leg-xgboost: ready-xgboost
@@ -208,7 +209,7 @@ $(VENV)/.warm: $(VENV)/.installed-test $(wildcard $(addsuffix /*.py,$(KERNELS)))
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated *.png
+	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated docs/gallery *.png
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find calibration localexpert tests examples benchmarks docs \
 	    -name __pycache__ -prune -exec rm -rf {} +

@@ -1,10 +1,10 @@
-"""Figures of the guide, of the page on the method and of that on benchmarks.
+"""Figures of the first pages, of the method and of the benchmarks.
 
     python docs/figures.py docs/images
 
-Writes guide_plots.png, method_frames.png, method_row.png, method_tails.png,
-method_calibration.png, log_odds.png and, where Chromium is on the path, notebook.png.
-`make pictures` runs it after the examples.
+Writes shape_and_spread.png, guide_plots.png, method_frames.png, method_row.png,
+method_tails.png, method_calibration.png, log_odds.png and, where Chromium is on the
+path, notebook.png. `make pictures` runs it after the examples.
 """
 
 import shutil
@@ -196,8 +196,43 @@ def draw_calibration(path: Path) -> None:
     save(panels[0].figure, path)
 
 
+def draw_shape_and_spread(path: Path) -> None:
+    """Draw data whose spread and shape change, intervals, and three whole forecasts."""
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0.0, 10.0, size=3000)
+    skewed = (1.0 + 0.7 * x) * (rng.gamma(2.0, size=len(x)) - 2.0)
+    parted = rng.choice([-11.0, 11.0], size=len(x)) + 3.0 * rng.normal(size=len(x))
+    second = rng.uniform(size=len(x)) < 1.0 / (1.0 + np.exp(7.0 - x) ** 2)
+    y = 20.0 + 2.0 * x + np.where(second, parted, skewed)
+    model = LocalExpertRegressor(strategy="shared", smoothing=0.6, random_state=0)
+    model.fit(x[:, None], y)
+    fine = np.linspace(0.05, 9.95, 199)
+    fan = model.predict_dist(fine[:, None])
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(9.8, 3.8), layout="constrained", width_ratios=[1.25, 1.0]
+    )
+    left.scatter(x, y, color="0.55", s=5, alpha=0.5, lw=0)
+    for level in (0.5, 0.9):
+        low, high = fan.interval(level).T
+        name = f"{level:.0%} interval"
+        left.fill_between(fine, low, high, color="C0", alpha=0.25, lw=0, label=name)
+    left.set(xlabel="x", ylabel="y", title="Every row has its own spread")
+    values = np.linspace(12.0, 65.0, 500)
+    for k, place in enumerate((1.0, 5.0, 9.5)):
+        one = model.predict_dist(np.array([[place]]))
+        density = one.pdf(values)
+        left.axvline(place, color=f"C{k + 1}", ls="--", lw=1)
+        label = f"x = {place:g}"
+        right.plot(values, density, color=f"C{k + 1}", label=label)
+        right.fill_between(values, density, color=f"C{k + 1}", alpha=0.15, lw=0)
+    right.set(xlabel="y", ylabel="density", title="and its own shape", ylim=(0.0, None))
+    left.legend(frameon=False, loc="upper left")
+    right.legend(frameon=False)
+    save(figure, path)
+
+
 def draw_plots(path: Path) -> None:
-    """Draw four of the pictures that the guide names, of the guide's first model."""
+    """Draw four of the pictures that the start page names, of its model."""
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X_fit, X_new, y_fit, y_new = train_test_split(X, y, random_state=0)
     dist = LocalExpertRegressor(random_state=0).fit(X_fit, y_fit).predict_dist(X_new)
@@ -214,7 +249,7 @@ def draw_plots(path: Path) -> None:
 
 
 def show_notebook(path: Path) -> None:
-    """Take a picture of what notebooks show of the guide's model and forecasts."""
+    """Take a picture of what notebooks show of the start page's model and forecasts."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         print(f"No Chromium on the path: {path.name} stays as it is")
@@ -308,6 +343,7 @@ def save(figure: Any, path: Path) -> None:
 def main() -> None:
     """Draw all figures into the folder that is named."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    draw_shape_and_spread(folder / "shape_and_spread.png")
     draw_plots(folder / "guide_plots.png")
     draw_frames(folder / "method_frames.png")
     draw_row(folder / "method_row.png")

@@ -1,11 +1,18 @@
-"""Make the probabilities of a classifier honest.
+"""
+Calibrating a classifier
+========================
 
 Is a handwritten digit 5 or more? Naive Bayes adds up the evidence of 64 pixels as if
-they were independent, though neighbours say the same thing twice: it is far too sure of
-itself. Its *ranking* of the images is good, though, and that is what calibration needs:
-we learn the map from its scores to probabilities on images that it was not trained on,
-and judge on a third set of images.
+they were independent. But neighbours say the same thing twice, so it is far too sure.
+Its *ranking* of the images is good, and that is all that calibration needs. Four
+calibrators learn the map from scores to probabilities on images that naive Bayes was
+not trained on. A third set of images judges them. ``make demo`` runs this script.
+
+.. image:: /images/reliability.png
+   :alt: Reliability of naive Bayes before and after calibration
 """
+
+# sphinx_gallery_thumbnail_path = "images/reliability.png"
 
 from collections.abc import Callable
 

@@ -1,19 +1,33 @@
-"""Causal arrows between variables, with probabilities that are right.
+"""
+Causal arrows with probabilities that are right
+===============================================
 
-A structure learner says that an arrow is there, or not. Learned again on bootstrap
-replicates, the share of graphs with the arrow looks like a probability, but is none: a
-greedy search gets stuck, and a replicate repeats rows. Here the four shares of each
-pair of variables (no edge, ->, <-, undirected) are calibrated from a few pairs whose
-truth is known, as Naeini (2016, section 6.2) does with what biologists have published.
+A structure learner says that an arrow is there, or not. It can be run on many bootstrap
+samples. The share of graphs with the arrow looks like a probability, but it is none: a
+greedy search gets stuck, and a bootstrap sample repeats rows. Each pair of variables
+has four shares (no edge, ->, <-, undirected). Here they are calibrated from 37 pairs
+whose truth is known, as Naeini (2016, section 6.2) does with published results of
+biologists.
 
-Such pairs are not drawn at random, for nearly all pairs have no edge: a quarter of
-them is drawn from each class, spread over its shares, and counts by the inverse of its
-chance of being drawn.
+Such pairs are not drawn at random, since nearly all pairs have no edge. A quarter of
+them is drawn from each class, spread over its shares. Each counts by the inverse of its
+chance of being drawn. On all other pairs:
+
+.. code-block:: text
+
+                 log loss     MCE  F1 of ->  F1 of --
+   shares          0.0488   0.145      0.83      0.75
+   calibrated      0.0230   0.032      0.81      0.71
+
+.. image:: /images/causal_edges.png
+   :alt: Reliability of the four shares of a pair before and after calibration
 
 The learner may be any function of a table (n, v) of small whole numbers that returns a
 graph: a boolean matrix (v, v), row -> column, with both entries of an undirected edge.
 This one is pyAgrum's (``pip install pyagrum``, in the extra ``bench``).
 """
+
+# sphinx_gallery_thumbnail_path = "images/causal_edges.png"
 
 from __future__ import annotations
 

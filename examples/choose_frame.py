@@ -1,11 +1,18 @@
-"""Which frame? Where the thresholds lie decides what the experts have to learn.
-
-A shop sells more every month and on warm days, and busy days vary more than quiet ones.
-Thresholds on sales themselves spend their experts on telling months apart. Centred on
-what a regressor expects (`frame="center"`) they ask about the surprise, and scaled by
-its usual size (`"standardize"`) they ask the same of busy and quiet days. `"auto"`
-compares the frames on days held out, before any expert is fitted.
 """
+Which frame: where thresholds lie decides what experts learn
+============================================================
+
+A shop sells more every month and on warm days. Busy days vary more than quiet days.
+Thresholds on sales themselves use their experts to tell months apart. Thresholds around
+an expected value (``frame="center"``) ask about the surprise. Scaled by its usual size
+(``"standardize"``) they ask the same of busy and quiet days. ``"auto"`` compares the
+frames on days held out, before it fits any expert.
+
+.. image:: /images/frames.png
+   :alt: Thresholds on sales, and on what is left after the mean
+"""
+
+# sphinx_gallery_thumbnail_path = "images/frames.png"
 
 from typing import Literal
 

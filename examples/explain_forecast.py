@@ -1,12 +1,18 @@
-"""Why this patient's risk is high.
-
-How far diabetes progresses within a year can be forecast as a whole distribution. Here
-we ask what such a forecast rests on. First for all patients: which measurements are
-needed for the middle of the distribution, and which for its ends? Then for one patient:
-what lifts the chance of a progression above 200 over that of other patients? The
-answers are measured on what the model finally says, in the units in which it says it,
-and they add up.
 """
+Explaining a forecast: why this patient's risk is high
+======================================================
+
+How far diabetes progresses within a year is forecast as a distribution. What is that
+forecast based on? First for all patients: which measurements matter for the middle of
+the distribution, and which for its ends? Then for one patient: what raises the chance
+of a progression above 200? The answers are measured on the final forecast, in its own
+units, and they add up.
+
+.. image:: /images/explanation.png
+   :alt: Importance by quantile, and contributions to one patient's risk
+"""
+
+# sphinx_gallery_thumbnail_path = "images/explanation.png"
 
 import matplotlib.pyplot as plt
 import numpy as np

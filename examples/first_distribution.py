@@ -1,12 +1,35 @@
-"""A whole distribution for every day.
-
-How much will it rain tomorrow? Four days in ten stay dry; on the others rain is skewed,
-and its spread depends on the season: drizzle in winter, storms in summer. A single
-number says nothing of that, and a number with one margin for all days is wrong nearly
-everywhere. The weather is simulated, from a law that is written below, so that we know
-how good a forecast could be at best. We fit distributions, score them on other days
-beside what one would take instead, and ask them for chances.
 """
+A whole distribution for every day
+==================================
+
+How much will it rain tomorrow? Four days in ten stay dry. On the others the amount of
+rain is skewed, and its spread depends on the season. One number says nothing of that.
+One number with the same margin for all days is wrong nearly everywhere.
+
+.. image:: /images/forecasts.png
+   :alt: The chance of more rain than any amount on three days; intervals over humidity
+
+The weather is simulated, so the law that made it is known, and so is the best possible
+score. The script fits distributions, scores them on 4000 other days beside simpler
+forecasts, and asks for chances. ``make demo`` runs it, and prints this beside seconds:
+
+.. code-block:: text
+
+                                      CRPS  gained  in 90 %  width  below 0
+   local experts                     1.977     83%    95.2%   10.9       0%
+   quantile boosting, small trees    1.996     79%    93.9%    9.4      24%
+   quantile boosting, as it comes    2.051     69%    82.5%    7.8      39%
+   the same law for all days         2.406      0%    95.0%   13.1       0%
+   linear regression, normal errors  2.516    -21%    95.2%   16.1      98%
+   the law that made the weather     1.889    100%    94.7%   10.6       0%
+
+"Gained" is the share of the CRPS between one law for all days and the true law. Dry
+days lie in most 90 % intervals, so the true law holds more than 90 % too. Nineteen
+LightGBM models of quantiles come close once their trees are small, and they are faster.
+But they say nothing between their levels, such as the chance of more than 20 mm.
+"""
+
+# sphinx_gallery_thumbnail_path = "images/forecasts.png"
 
 import time
 from collections.abc import Callable

@@ -1,13 +1,19 @@
-"""What a house may fetch, and what follows for its seller and its buyer.
-
-Two houses with the same expected price are not the same risk: a new flat in town
-fetches what its neighbours did, an old farm what somebody falls in love with. We
-simulate such a market (skewed prices, wider for old and for remote houses), learn
-whole distributions from the sales, and ask them three things. How likely is it that a
-sale does not cover the mortgage? What should a dealer offer who loses three times as
-much by a pound too many as by a pound too few? And does it pay to know the risk of
-each house rather than one margin for all?
 """
+House prices: the risk of a sale, and what to offer
+===================================================
+
+Two houses with the same expected price are not the same risk. A new flat in town brings
+what its neighbours brought. The price of an old farm depends on who falls in love with
+it. We simulate such a market and learn distributions from the sales. Then we ask: how
+likely is it that a sale does not cover the mortgage? What should a dealer offer who
+loses three times as much by a pound too many as by a pound too few? And does it pay to
+know the risk of each house, rather than one margin for all?
+
+.. image:: /images/house_price_risk.png
+   :alt: Chances that three houses fetch a price, and expected costs of offers
+"""
+
+# sphinx_gallery_thumbnail_path = "images/house_price_risk.png"
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,11 +1,23 @@
-"""Rents that only fall with the distance: forecasts in order, as wholes.
-
-Of two flats that differ in nothing but their way to the centre nobody expects the one
-farther out to cost more. A model of few flats does, here and there: by chance some out
-there were dear. With `monotone={"area": 1, "distance": -1}` no quantile of the rent
-rises with the distance, and none falls with the area. Where that is true, forecasts of
-new flats are no worse for it, and of few rows they are better.
 """
+Rents that only fall with the distance
+======================================
+
+Two flats differ only in their way to the centre. Nobody expects the one farther out to
+cost more. A model of few flats sometimes says so, because some flats out there were
+dear by chance. With ``monotone={"area": 1, "distance": -1}`` no quantile of the rent
+rises with the distance, and no quantile falls with the area:
+
+.. code-block:: text
+
+                   CRPS    quantiles that rise with a kilometre more
+   free          198.98               25.7%
+   monotone      198.13                0.0%
+
+.. image:: /images/monotone.png
+   :alt: Quantiles of the rent over the distance: some rise without, none with monotone
+"""
+
+# sphinx_gallery_thumbnail_path = "images/monotone.png"
 
 import matplotlib.pyplot as plt
 import numpy as np

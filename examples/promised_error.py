@@ -1,11 +1,19 @@
-"""How good forecasts are of rows whose outcomes nobody knows yet.
-
-A calibrated forecast says how far off it will be: its CRPS and its absolute error are
-expectations that need no outcome. The script fits bicycle hire by weather, says what
-the error of the next weeks will be, and then looks. In weeks like those of training the
-promise is kept. After a new road draws more riders the forecasts are wrong, and the
-promise is broken by far more than chance explains.
 """
+How good forecasts are, before outcomes are known
+=================================================
+
+A calibrated forecast says how large its error will be: its CRPS and its absolute error
+are expectations, and need no outcome. The script forecasts the hire of bicycles, says
+what the error of the next weeks will be, and then looks.
+
+.. image:: /images/promised_error.png
+   :alt: Expected CRPS by week with intervals, and the CRPS that came
+
+In weeks like those of training the promise is kept. Then a new road brings more riders,
+and nobody tells the model. The promise is broken by far more than chance explains.
+"""
+
+# sphinx_gallery_thumbnail_path = "images/promised_error.png"
 
 import matplotlib.pyplot as plt
 import numpy as np

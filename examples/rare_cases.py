@@ -1,12 +1,21 @@
-"""A classifier trained on balanced data, used where 2 % of the rows are positive.
-
-Fraud is rare, so a sample for training is made with as many frauds as honest payments.
-A classifier calibrated on it tells how likely fraud is among *such* payments. In use it
-cries wolf: its mean forecast is several times the share of frauds. What a score says
-for or against fraud, its likelihood ratio, knows nothing of how rare fraud is; only the
-prior has to be changed, and how rare fraud has become is found from payments that
-nobody has looked into.
 """
+Rare cases: trained on balanced data, used where 2 % are positive
+=================================================================
+
+Fraud is rare, so a training sample has as many frauds as honest payments. A classifier
+calibrated on it tells how likely fraud is among *such* payments. In use it cries wolf:
+its mean forecast is several times the share of frauds. The likelihood ratio of a score
+does not depend on how rare fraud is. Only the prior has to be changed. Payments without
+labels are enough to find it.
+
+.. image:: /images/rare_cases.png
+   :alt: Reliability where frauds are rare, as trained and moved to the prior found
+
+The log loss afterwards is that of a calibrator fitted to 10 000 labelled payments of
+the new kind.
+"""
+
+# sphinx_gallery_thumbnail_path = "images/rare_cases.png"
 
 import matplotlib.pyplot as plt
 import numpy as np

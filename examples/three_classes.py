@@ -1,10 +1,23 @@
-"""Calibrate a forest of three classes, and see what changes.
-
-A forest averages its trees, and an average of many is seldom near 0 or 1, even where
-the classes are clear: the forest is too timid. The chances of three classes are a point
-in a triangle, and a calibrator is a map of the triangle into itself. Here it is learned
-out of fold, from scores of trees that did not see the row, and judged on new rows.
 """
+Calibrating three classes
+=========================
+
+A forest averages its trees. An average of many is seldom near 0 or 1, even where the
+classes are clear: the forest is too timid. The chances of three classes are a point in
+a triangle, and a calibrator is a map of the triangle into itself. A matrix scaling
+learns that map from scores out of fold. On new rows the log loss falls from 0.41 to
+0.37.
+
+.. image:: /images/three_classes.png
+   :alt: Arrows from scores of a forest to calibrated probabilities, and the map
+
+The reliability of each class, before and after:
+
+.. image:: /images/three_classes_reliability.png
+   :alt: Reliability of each of three classes before and after calibration
+"""
+
+# sphinx_gallery_thumbnail_path = "images/three_classes.png"
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,8 +1,10 @@
 """Examples run from start to end and leave a picture; templates do what they say."""
 
+import ast
 import doctest
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,12 +42,35 @@ def run(path: Path, folder: Path) -> str:
 NEEDS = {"causal_edges": "pyagrum"}
 
 
+NUMBER = re.compile(r"-?\d+\.?\d*")
+
+
+def promised_lines(path: Path) -> list[str]:
+    """Return what the page of an example shows as printed, without its heads."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    blocks = re.findall(r"^\.\. code-block:: text\n\n((?:(?: .*)?\n)+)", text, re.M)
+    return [line.strip() for block in blocks for line in block.splitlines()[1:] if line]
+
+
+def says(line: str, promised: str) -> bool:
+    """Say whether a line has these words, and numbers that are much like these."""
+    words, numbers = NUMBER.sub("", promised).split(), NUMBER.findall(promised)
+    came = NUMBER.findall(line)
+    if NUMBER.sub("", line).split()[: len(words)] != words or len(came) < len(numbers):
+        return False
+    pairs = zip(map(float, numbers), map(float, came), strict=False)
+    return all(abs(one - other) <= 0.15 * max(abs(one), 0.1) for one, other in pairs)
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path: Path, tmp_path: Path) -> None:
     need = NEEDS.get(path.stem, "numpy")
     if importlib.util.find_spec(need) is None:
         pytest.skip(f"{need} is not installed")
-    assert run(path, tmp_path), "an example says what it found"
+    printed = run(path, tmp_path)
+    assert printed, "an example says what it found"
+    for line in promised_lines(path):
+        assert any(says(one, line) for one in printed.splitlines()), line
     pictures = list(tmp_path.glob("*.png"))
     assert pictures, "an example leaves a picture"
     assert all(picture.stat().st_size > 1000 for picture in pictures)

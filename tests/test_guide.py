@@ -1,4 +1,4 @@
-"""The code in docs/guide.rst runs as printed; docs/api.rst lists every name once."""
+"""The manual: its code runs as printed, words find their page, every name is listed."""
 
 import importlib
 import importlib.util
@@ -13,22 +13,35 @@ BLOCK = re.compile(
     r"(?P<code>(?:(?:   .*)?\n)+)",
     re.MULTILINE,
 )
+HEADING = re.compile(r"^(\S.*)\n(?:=+|-+|~+)$", re.MULTILINE)
 NAMESPACES = ("calibration", "localexpert", "localexpert.risk", "localexpert.skpro")
+# Blocks of other engines are run by tests/localexpert/large/test_engines.py.
+WITH_RECIPES = {"large"}
+
+
+def text_of(page: str) -> str:
+    """Return the source of a page."""
+    return (DOCS / f"{page}.rst").read_text(encoding="utf-8")
+
+
+PAGES = [
+    path.stem for path in sorted(DOCS.glob("*.rst")) if BLOCK.search(text_of(path.stem))
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "least"), [("guide", 21), ("monitoring", 4)])
-def test_guide_runs_in_order(
-    page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", PAGES)
+def test_code_of_a_page_runs_in_order(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (DOCS / f"{page}.rst").read_text(encoding="utf-8")
-    blocks = list(BLOCK.finditer(text))
-    assert len(blocks) >= least
-    namespace: dict[str, object] = {"__name__": "guide"}
-    for block in blocks:
-        needs_skpro = "needs-skpro" in block["options"]
-        if needs_skpro and importlib.util.find_spec("skpro") is None:
+    text = text_of(page)
+    namespace: dict[str, object] = {"__name__": page}
+    for block in BLOCK.finditer(text):
+        options = block["options"]
+        if "needs-skpro" in options and importlib.util.find_spec("skpro") is None:
+            continue
+        if page in WITH_RECIPES and ":class: runs" not in options:
             continue
         # Lines keep their numbers, so that an error points into the page.
         padding = "\n" * text.count("\n", 0, block.start("code"))
@@ -36,9 +49,32 @@ def test_guide_runs_in_order(
         exec(compile(padding + code, f"docs/{page}.rst", "exec"), namespace)
 
 
+def test_no_code_of_the_manual_is_left_out() -> None:
+    assert len(PAGES) >= 15
+    python = re.compile(r"::\n\n +(?:from|import) ")
+    assert not [
+        path.stem for path in DOCS.glob("*.rst") if python.search(path.read_text())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("limits", "limits"),
+        ("leak", "limits"),
+        ("drift", "limits"),
+        ("gpu", "limits"),
+        ("time", "time"),
+        ("csv", "risk"),
+        ("stacking", "competition"),
+    ],
+)
+def test_a_word_that_people_search_for_is_in_a_heading(word: str, page: str) -> None:
+    assert any(word in heading.lower() for heading in HEADING.findall(text_of(page)))
+
+
 def test_reference_lists_every_public_name_once() -> None:
-    text = (DOCS / "api.rst").read_text(encoding="utf-8")
-    listed = re.findall(r"^\.\. auto\w+:: (\S+)$", text, flags=re.MULTILINE)
+    listed = re.findall(r"^   ~(\S+)$", text_of("api"), flags=re.MULTILINE)
     rooms = {name.rsplit(".")[-1] for name in NAMESPACES}
     public = [
         f"{home}.{name}"

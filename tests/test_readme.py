@@ -29,3 +29,29 @@ def test_links_and_pictures_exist() -> None:
     assert local
     missing = [target for target in local if not (README.parent / target).exists()]
     assert not missing
+
+
+def test_peers_are_those_of_the_benchmark() -> None:
+    text = README.read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ") and "---" not in line
+    ]
+    page = README.parent.joinpath("docs", "benchmarks.rst").read_text(encoding="utf-8")
+    rule = next(line for line in page.splitlines() if "=  =" in line)
+    places = [found.span() for found in re.finditer("=+", rule)]
+    head, body, _ = page[page.index(rule) :].split("\n" + rule + "\n", 2)
+    lines = [head.splitlines()[-1], *body.splitlines()]
+    cells = [[line[low:high].strip() for low, high in places] for line in lines]
+    taken = [cells[0].index(name) for name in rows[0]]
+    assert rows == [[row[k] for k in taken] for row in cells]
+    assert len(rows) == 10
+
+
+def test_examples_are_counted() -> None:
+    number = len(list((README.parent / "examples").glob("*.py")))
+    assert number == 15
+    assert "[fifteen examples](examples)" in README.read_text(encoding="utf-8")
+    head = README.parent.joinpath("examples", "GALLERY_HEADER.rst")
+    assert "Fifteen short scripts" in head.read_text(encoding="utf-8")
