@@ -48,10 +48,10 @@ class OneVsRestCalibrator(MulticlassCalibrator):
         \operatorname*{argmin}_{q \ge 0,\, \sum_i q_i = 1} \sum_i (q_i - g_i(p_i))^2,
 
     :math:`g_j` learned from all rows with the label 1 where y = j. The nearest point is
-    :math:`q_i = \max(g_i - \tau, 0)`, and a 0 counts as the least float. Logits enter by the
-    log-odds of the class against the others. Maps of steps and lines may say 0 and 1,
-    which n rows cannot know: they are clipped to [1/(2n+2), 1 - 1/(2n+2)], so that no
-    class is ruled out.
+    :math:`q_i = \max(g_i - \tau, 0)`, and a 0 counts as the least float. Logits enter
+    by the log-odds of the class against the others. Maps of steps and lines may say 0
+    and 1, which n rows cannot know: they are clipped to [1/(2n+2), 1 - 1/(2n+2)], so
+    that no class is ruled out.
 
     References
     ----------
