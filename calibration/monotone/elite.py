@@ -83,10 +83,10 @@ class ELiTECalibrator(MapCalibrator):
     that gives the weighted affine fit (where falls cost nothing). Values are clipped
     to [0, 1]. The weights are proportional to :math:`\exp(-AICc / 2)`, or to another
     criterion's, with Bernoulli likelihoods of probabilities clipped to
-    :math:`[1/(2n+2), 1 - 1/(2n+2)]` and kinks + 2 degrees of freedom, less one for every
-    piece that the isotonic penalty holds flat. Maps with n <= degrees of freedom + 1 have
-    no AICc and no weight; if none has one (n <= 3 rows), the map of lambda_max stands
-    alone.
+    :math:`[1/(2n+2), 1 - 1/(2n+2)]` and kinks + 2 degrees of freedom, less one for
+    every piece that the isotonic penalty holds flat. Maps with n <= degrees of freedom
+    + 1 have no AICc and no weight; if none has one (n <= 3 rows), the map of lambda_max
+    stands alone.
 
     Scores closer than 1e-5 of their range are joined before the fit.
 
