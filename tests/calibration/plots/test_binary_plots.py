@@ -207,7 +207,9 @@ class TestROC:
         on_hull = np.interp(x, *hull.T)
         np.testing.assert_allclose(on_hull[1:], height[1:], atol=1e-12)
         areas = [roc_auc_score(y, s, sample_weight=weight) for s in (scores, pooled)]
-        names = [f"{n}, area {a:.3f}" for n, a in zip(("ROC", "hull"), areas, strict=True)]
+        names = [
+            f"{n}, area {a:.3f}" for n, a in zip(("ROC", "hull"), areas, strict=True)
+        ]
         assert legend(ax) == ["chance", *names]
 
     def test_several_without_hulls_and_one_class(self, ax, forecasts):
