@@ -15,8 +15,8 @@ Five classifiers, the margins of a linear support vector machine taken through t
 sigmoid as the thesis does; their scores of the training rows are out of fold (five
 folds), and calibrators and thresholds are learned from these. "nothing" decides by the
 scores as they are, at the threshold of Bayes; "tuned" at the threshold that would have
-been best in training; all others are calibrators at the threshold of Bayes. "by gift" is
-a calibrator whose rows count as the gifts expected of them.
+been best in training; all others are calibrators at the threshold of Bayes. "by gift"
+is a calibrator whose rows count as the gifts expected of them.
 
 Intervals (95 %) are of the gain over doing nothing, pair by pair: of independent draws
 Student's, of splits of one table with the variance of Nadeau & Bengio (2003), which
