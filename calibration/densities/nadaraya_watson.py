@@ -138,7 +138,8 @@ class NadarayaWatsonCalibrator(MapCalibrator):
             )
             events = ones + self.smoothing * summary.base_rate
             values.append(np.clip(events / (zeros + ones + self.smoothing), 0.0, 1.0))
-        self.map_ = CalibrationMap(knots, *values, "step")
+        left, at, right = values
+        self.map_ = CalibrationMap(knots, left, at, right, "step")
 
 
 class _Windows(NamedTuple):

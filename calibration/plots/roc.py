@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 from calibration._validation import check_flag, plain_label
 from calibration.plots import canvas
 from calibration.summary import ScoreSummary
-from calibration.typing import Float64Array
+from calibration.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def plot_roc(
     return ax
 
 
-def _roc(cells: ScoreSummary, starts: ArrayLike) -> tuple[Float64Array, Float64Array]:
+def _roc(cells: ScoreSummary, starts: Int64Array) -> tuple[Float64Array, Float64Array]:
     """Return rates of false and true positives at cuts below some of the cells."""
     rates = []
     for weight in (cells.weight0, cells.weight1):
@@ -100,15 +100,13 @@ def _roc(cells: ScoreSummary, starts: ArrayLike) -> tuple[Float64Array, Float64A
     return rates[0], rates[1]
 
 
-def _block_starts(cells: ScoreSummary) -> Float64Array:
+def _block_starts(cells: ScoreSummary) -> Int64Array:
     """Return the first cell of every block that isotonic regression pools."""
     rate = isotonic_regression(cells.weight1 / cells.weight, sample_weight=cells.weight)
     return np.flatnonzero(np.diff(rate, prepend=-1.0) > 0.0)
 
 
-def _draw(
-    ax: Axes, x: Float64Array, y: Float64Array, name: str, **looks: object
-) -> None:
+def _draw(ax: Axes, x: Float64Array, y: Float64Array, name: str, **looks: Any) -> None:
     """Draw a curve of increasing rates, and say the area below it."""
     area = float(np.diff(x) @ (0.5 * (y[1:] + y[:-1])))
     shown = canvas.thin(0.5 * (x + y))
