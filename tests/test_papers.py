@@ -4,6 +4,7 @@ import importlib
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import make_multilabel_classification
@@ -51,3 +52,23 @@ def test_several_labels_are_calibrated_one_by_one():
         alone.fit(X, y[:, label], sample_weight=weight)
         np.testing.assert_array_equal(table, alone.predict_proba(X))
     assert several.predict(X).shape == y.shape
+
+
+def test_the_page_of_the_talk_runs_and_its_law_follows_its_curve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "talk.rst").read_text(encoding="utf-8")
+    blocks = re.findall(
+        r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", page, re.MULTILINE
+    )
+    code = "\n".join(re.sub("^   ", "", block, flags=re.MULTILINE) for block in blocks)
+    seen = {}
+    exec(compile(code, "docs/talk.rst", "exec"), seen)
+    assert (tmp_path / "talk.png").stat().st_size > 10_000
+    grid, law = seen["grid"], seen["law"]
+    rising = np.clip(np.maximum.accumulate(seen["curve"](grid)[0]), 0.0, 1.0)
+    # Clipped at 1 in 620 and made increasing by projection, not by its running maximum.
+    assert np.abs(law.cdf_at(grid)[0] - rising).max() < 0.04
+    assert (seen["raw"] != seen["p"]).any()
+    assert (np.diff(seen["v"]) > 0.0).all()
+    assert (np.diff(seen["rising"]) >= 0.0).all()
+    plt.close("all")
