@@ -11,8 +11,13 @@ class. Measured on all other pairs. The learner is that of `hill_climbing.py`;
 that are not installed are left out). Raw shares that are 0 count as half a replicate in
 the log loss; "best zero" is the raw log loss had one known what they should count as.
 Raw classes are the likeliest ones. "automatic" chooses between doing nothing, a
-temperature and the matrix by held-out trials; "degrees" are nets that see, beside the
-shares, how many edges the two variables have, and how many arrows into them.
+temperature and the matrix by held-out trials; "nets" are `ShallowNetCalibrator`, and
+"nets, thesis" the same trained as the thesis trains them; "degrees" are nets that see,
+beside the shares, how many edges the two variables have, and how many arrows into them.
+
+Calibrated classes are those of `decide`; "argmax" rows are the likeliest classes of the
+same probabilities, as the thesis has it. A star is a difference from the raw shares by
+Wilcoxon's signed-rank test over the graphs, two-sided at .05.
 
 A graph is one JSON line, and so is what is learned from it: a broken run goes on.
 """
@@ -29,9 +34,11 @@ import numpy as np
 import pandas as pd
 from hill_climbing import learn_parents
 from records import Records
+from scipy.stats import wilcoxon
 
 import calibration as cal
 from examples.causal_edges import (
+    BIN,
     CLASSES,
     MIRRORED,
     KnownPairs,
@@ -51,9 +58,12 @@ from examples.causal_edges import (
 V, ROWS, REPLICATES = 200, 1000, 200
 EDGES, KNOWN = (200, 400, 600), (40, 80, 120)
 ZEROS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
+LEVEL = 0.05
 # Ridge of the nets with degrees, of 3 and 0.3 the better on networks of 100 variables.
 NET_PENALTY = 3.0
-METHODS = ("raw", "matrix", "automatic", "degrees")
+METHODS = ("raw", "matrix", "automatic", "nets", "nets, thesis", "degrees")
+# Columns of the shares that are one kind of edge.
+KINDS = {"none": [0], "directed": [1, 2], "undirected": [3]}
 # Beside doing nothing.
 MENU = {
     "temperature": cal.SoftmaxCalibrator("temperature"),
@@ -62,6 +72,9 @@ MENU = {
 SHOWN = (
     "log_loss",
     "mce",
+    "mce_none",
+    "mce_directed",
+    "mce_undirected",
     "directed_precision",
     "directed_recall",
     "directed_f1",
@@ -112,7 +125,7 @@ def judge_graph(shares: np.ndarray, n_edges: int, graph: int, n_pairs: int) -> A
     rest[known.rows] = False
     y, raw = classes[rest], shares[rest]
     # Calibration errors of the shares are those of the shares as they are.
-    found = {"raw": judge(y, raw, raw.argmax(axis=1))}
+    found = {"raw": judge(y, raw, raw.argmax(axis=1)) | kind_errors(y, raw)}
     losses = [
         cal.log_loss(y, fill_zeros(raw, REPLICATES, zero), clip=1e-15) for zero in ZEROS
     ]
@@ -121,11 +134,29 @@ def judge_graph(shares: np.ndarray, n_edges: int, graph: int, n_pairs: int) -> A
     forecasts = {
         "matrix": calibrate(shares, classes, known),
         "automatic": calibrate(shares, classes, known, automatic),
+        "nets": calibrate(shares, classes, known, cal.ShallowNetCalibrator()),
+        "nets, thesis": calibrate(
+            shares, classes, known, cal.ShallowNetCalibrator(solver="adagrad")
+        ),
         "degrees": calibrate_by_degrees(shares, classes, known),
     }
     for name, p in forecasts.items():
-        found[name] = judge(y, p[rest], decide(p[rest]))
+        found[name] = judge(y, p[rest], decide(p[rest])) | kind_errors(y, p[rest])
+        found[f"{name}/argmax"] = judge(y, p[rest], p[rest].argmax(axis=1))
     return {f"{name}/{one}": v for name, row in found.items() for one, v in row.items()}
+
+
+def kind_errors(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
+    """Return the maximum calibration error of each kind of edge, in bins of 100."""
+    return {
+        f"mce_{kind}": cal.maximum_calibration_error(
+            np.concatenate([y == one for one in columns]),
+            np.concatenate([p[:, one] for one in columns]),
+            n_bins=len(columns) * len(p) // BIN,
+            binning="rank",
+        )
+        for kind, columns in KINDS.items()
+    }
 
 
 def calibrate_by_degrees(
@@ -184,20 +215,27 @@ def time_learners() -> None:
 def print_table(rows: list[dict[str, Any]], resample: str) -> None:
     """Print means over the graphs, by number of edges, known pairs and method."""
     frame = pd.DataFrame(rows)
-    print(f"means over the graphs, {resample}; log loss times 1000")
-    head = "".join(
-        f"{one.replace('directed', 'd').replace('_', ' '):>15}" for one in SHOWN
-    )
-    print(f"{'E':>4}{'known':>6}{'graphs':>7} {'method':11}{head}{'best zero':>15}")
+    print(f"means over the graphs, {resample}; log loss times 1000; *: other than raw")
+    heads = [one.replace("directed", "d").replace("_", " ") for one in SHOWN]
+    width = "".join(f"{head:>14}" for head in heads)
+    print(f"{'E':>4}{'known':>6}{'graphs':>7} {'method':20}{width}{'best zero':>14}")
     for (n_edges, n_pairs), some in frame.groupby(["edges", "known"]):
-        for name in METHODS:
-            means = [some[f"{name}/{one}"].mean() for one in SHOWN]
-            means[0] *= 1000.0
-            line = "".join(f"{mean:15.3f}" for mean in means)
-            best = (
-                f"{1000 * some['raw/best_zero'].mean():15.3f}" if name == "raw" else ""
-            )
-            print(f"{n_edges:4}{n_pairs:6}{len(some):7} {name:11}{line}{best}")
+        for name in (*METHODS, *(f"{one}/argmax" for one in METHODS[1:])):
+            cells = [show_cell(some, name, one) for one in SHOWN]
+            best = 1000.0 * some["raw/best_zero"].mean()
+            last = f"{best:13.3f}" if name == "raw" else ""
+            line = "".join(f"{cell:>14}" for cell in cells)
+            print(f"{n_edges:4}{n_pairs:6}{len(some):7} {name:20}{line}{last}")
+
+
+def show_cell(some: pd.DataFrame, name: str, measure: str) -> str:
+    """Return a mean over graphs, with a star if it is not that of the raw shares."""
+    if f"{name}/{measure}" not in some:
+        return ""
+    values, raw = some[f"{name}/{measure}"], some[f"raw/{measure}"]
+    differ = len(some) > 5 and (values != raw).any()
+    star = "*" if differ and wilcoxon(values, raw).pvalue < LEVEL else " "
+    return f"{(1000.0 if measure == 'log_loss' else 1.0) * values.mean():.3f}{star}"
 
 
 def main() -> None:

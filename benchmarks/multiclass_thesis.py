@@ -26,7 +26,6 @@ from records import Records
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from thesis_designs import GAINS, RAW
-from thesis_nets import ShallowNets
 from thesis_tables import change, print_table, rank_cells, short
 
 import calibration as cal
@@ -86,7 +85,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "Platt": lambda: cal.OneVsRestCalibrator("platt"),
     "Softmax": SoftmaxRegression,
     "SMS": lambda: cal.SoftmaxCalibrator("matrix", 1.0),
-    NETS: ShallowNets,
+    NETS: lambda: cal.ShallowNetCalibrator(solver="adagrad"),
 }
 
 

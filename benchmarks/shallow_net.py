@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 from multiclass import MOST_ROWS, make_case, score
 from multiclass_sets import load, predict
-from thesis_nets import ShallowNets
 
 import calibration as cal
 
@@ -41,7 +40,7 @@ CLASSIFIERS = ("naive Bayes", "forest")
 Answer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def by(make: Callable[[], cal.MulticlassCalibrator | ShallowNets]) -> Answer:
+def by(make: Callable[[], cal.MulticlassCalibrator]) -> Answer:
     """Return what a calibrator answers."""
     return lambda p, y, test: make().fit(p, y).predict(test)
 
@@ -51,8 +50,10 @@ METHODS: dict[str, Answer] = {
     "temperature": by(lambda: cal.SoftmaxCalibrator("temperature")),
     "SMS, penalty 1": by(lambda: cal.SoftmaxCalibrator("matrix", 1.0)),
     "SMS, auto": by(cal.SoftmaxCalibrator),
-    "to the letter, 200 batches": by(lambda: ShallowNets(200)),
-    "to the letter, 20 passes": by(ShallowNets),
+    "to the letter, 200 batches": by(
+        lambda: cal.ShallowNetCalibrator(solver="adagrad", n_batches=200)
+    ),
+    "to the letter, 20 passes": by(lambda: cal.ShallowNetCalibrator(solver="adagrad")),
     "ShallowNetCalibrator": by(cal.ShallowNetCalibrator),
 }
 

@@ -36,12 +36,9 @@ import pandas as pd
 from lightgbm import LGBMClassifier, LGBMRegressor
 from records import Records
 from regression import load, rows_of_split
-from scipy.interpolate import CubicSpline
-from scipy.optimize import brentq
 from sklearn.model_selection import KFold, cross_val_predict
 
-from localexpert import LocalExpertRegressor, PredictiveDistribution
-from localexpert.curves.spline import curvature_matrix
+from localexpert import LocalExpertRegressor, PredictiveDistribution, RawSpline
 
 SETS = ("ames", "kc_house")
 BOOSTER: dict[str, Any] = {
@@ -129,25 +126,11 @@ def make_model(method: str, jobs: int) -> LocalExpertRegressor:
 
 
 def talk_means(p: np.ndarray, cuts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the means of the talk's curves through probabilities `p` at `cuts`.
-
-    With K = U D U' the curvature of natural splines on the cuts, the smoothing spline
-    of weight s is U (1 + s D)^-1 U'p, and s is such that the trace is `DEGREES`.
-    """
-    unit = (cuts - cuts[0]) / (cuts[-1] - cuts[0])
-    values, vectors = np.linalg.eigh(curvature_matrix(unit))
-    values = np.maximum(values, 0.0)
-    weight = np.exp(
-        brentq(
-            lambda log: (1.0 / (1.0 + np.exp(log) * values)).sum() - DEGREES, -60, 60
-        )
-    )
-    smooth = ((p @ vectors) / (1.0 + weight * values)) @ vectors.T
-    places = np.linspace(0.0, 1.0, POINTS)
-    curve = CubicSpline(unit, smooth, axis=1, bc_type="natural")(places)
+    """Return the means of the talk's curves through probabilities `p` at `cuts`."""
+    places = np.linspace(cuts[0], cuts[-1], POINTS)
+    curve = RawSpline("smoothing_spline", DEGREES).curve(p, cuts)(places)
     mass = np.maximum(np.diff(np.minimum(curve, 1.0), axis=1), 0.0)
-    middles = cuts[0] + (cuts[-1] - cuts[0]) * 0.5 * (places[1:] + places[:-1])
-    total = mass @ middles
+    total = mass @ (0.5 * (places[1:] + places[:-1]))
     return {"talk": total / mass.sum(axis=1), "code": total}
 
 

@@ -106,6 +106,7 @@ from calibration.plots import plot_class_reliability as plot_class_reliability
 from calibration.plots import plot_monitor as plot_monitor
 from calibration.plots import plot_ranks as plot_ranks
 from calibration.plots import plot_reliability as plot_reliability
+from calibration.plots import plot_roc as plot_roc
 from calibration.plots import plot_simplex as plot_simplex
 from calibration.plots import plot_simplex_field as plot_simplex_field
 from calibration.selection.auto import AutoCalibrator as AutoCalibrator

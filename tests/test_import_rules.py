@@ -109,10 +109,10 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.storage": "calibration.storage",
     "localexpert.regressor": (
-        f"sklearn calibration {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.learn localexpert.law "
-        "localexpert.metrics localexpert.progress localexpert.recalibration "
-        "localexpert.stacking localexpert.storage"
+        f"sklearn calibration {_GROUND} localexpert.curves localexpert.data "
+        "localexpert.distribution localexpert.experts localexpert.learn "
+        "localexpert.law localexpert.metrics localexpert.progress "
+        "localexpert.recalibration localexpert.stacking localexpert.storage"
     ),
     "localexpert.ensemble": (
         f"sklearn {_GROUND} localexpert.data localexpert.distribution "

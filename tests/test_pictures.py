@@ -81,6 +81,7 @@ PICTURES = {
             calibration.PlattCalibrator().fit(data()["p"], data()["y"])
         )
     },
+    "plot_roc": lambda: {"scores": named(data()["p"]), "y": data()["y"]},
     "plot_ranks": lambda: {
         "comparison": calibration.compare_methods(
             np.arange(5) + data()["three"].reshape(-1, 5), names=NAMES[:5]

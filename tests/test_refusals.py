@@ -143,6 +143,8 @@ def special(name):
         return {"y_true": t.ones}
     if name == "logistic_intervals":
         return {"model": LogisticRegression().fit(t.X, t.ones)}
+    if name == "plot_roc":
+        return {"y": t.ones}
     if name == "plot_class_reliability":
         return {"y_true": t.ones, "y_prob": np.c_[1.0 - t.scores, t.scores]}
     if name in ("plot_simplex", "plot_simplex_field"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from calibration._kernels.binnings import (
     average_quantile_bins,
@@ -15,6 +17,7 @@ from calibration._kernels.binnings import (
 )
 from calibration._validation import check_choice, check_number
 from calibration.base.calibrators import Scale
+from calibration.base.information import criterion_logs
 from calibration.binning.beta_prior import (
     BIN_SCORES,
     AveragedBinsCalibrator,
@@ -44,7 +47,11 @@ class BBQCalibrator(AveragedBinsCalibrator):
         C: numbers of bins from n^(1/3) / C to C n^(1/3) are tried, but at least 1
         and at most n / 5 and 5000, rounded outwards.
     elbow : float
-        The alpha of the elbow rule that drops improbable binnings.
+        The alpha of the elbow rule that drops improbable binnings; inf keeps the best
+        alone.
+    criterion : {"evidence", "bic", "aicc"}
+        What weighs the binnings: the marginal likelihood, or :math:`e^{-BIC/2}` or
+        :math:`e^{-AICc/2}` at the bins' event rates, a parameter per bin.
     scale : {"probability", "logit", "real"}
         What a score is.
 
@@ -98,18 +105,21 @@ class BBQCalibrator(AveragedBinsCalibrator):
         *,
         spread: float = 10.0,
         elbow: float = 0.001,
+        criterion: Literal["evidence", "bic", "aicc"] = "evidence",
         scale: Scale = "probability",
     ):
         self.score = score
         self.spread = spread
         self.elbow = elbow
+        self.criterion = criterion
         self.scale = scale
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.score, "score", BIN_SCORES)
         check_number(self.spread, "spread", 1.0)
-        check_number(self.elbow, "elbow", 0.0)
+        check_number(self.elbow, "elbow", 0.0, open_high=False)
+        check_choice(self.criterion, "criterion", ("evidence", "bic", "aicc"))
 
     def _fit(self, summary: ScoreSummary) -> None:
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
@@ -118,7 +128,13 @@ class BBQCalibrator(AveragedBinsCalibrator):
         sums = running_sums(summary.weight0, summary.weight1)
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers = self._numbers(n)
-        log_scores = score_quantile_bins(*sums, rates, numbers)
+        if self.criterion == "evidence":
+            log_scores = score_quantile_bins(*sums, rates, numbers)
+        else:
+            fits = np.array([_fit_bins(sums, number) for number in numbers])
+            log_scores = criterion_logs(
+                self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
+            )
         distinct = _distinct(sums, numbers, log_scores)
         numbers, log_scores = numbers[distinct], log_scores[distinct]
         # The greatest is 1, as the elbow rule has it, and none overflows.
@@ -143,6 +159,17 @@ class BBQCalibrator(AveragedBinsCalibrator):
         return np.arange(least, most + 1)
 
 
+def _fit_bins(
+    sums: tuple[Float64Array, Float64Array], n_bins: int
+) -> tuple[float, int]:
+    """Return the log-likelihood at the event rates of a binning, and its bins."""
+    starts = quantile_starts(*sums, n_bins)
+    edges = np.append(starts, len(sums[0]) - 1)
+    n0, n1 = (np.maximum(np.diff(total[edges]), 0.0) for total in sums)
+    rate = n1 / (n0 + n1)
+    return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
+
+
 def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
     """Return the places of the best scores, up to the first small drop.
 
@@ -163,7 +190,8 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
     drops = -np.diff(scores[order])
     ties = int((scores == scores[order[0]]).sum())
     # From the last tie on: a drop of 0 among the best is no elbow.
-    small = np.flatnonzero(drops[ties - 1 :] <= elbow * np.var(scores))
+    most = elbow * np.var(scores) if elbow < np.inf else np.inf
+    small = np.flatnonzero(drops[ties - 1 :] <= most)
     n_kept = ties + int(small[0]) if len(small) else len(scores)
     return order[:n_kept]
 

@@ -1,13 +1,13 @@
-"""Nadaraya and Watson's estimator: the event rate of the scores within a bandwidth."""
+"""Boxcar densities and Bayes' rule: the event rate of the scores within a bandwidth."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._validation import check_choice, check_number
+from calibration._validation import check_choice, check_flag, check_number
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
@@ -17,17 +17,21 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 class NadarayaWatsonCalibrator(MapCalibrator):
-    r"""Boxcar kernel regression: the event rate of all scores within a bandwidth.
+    r"""Boxcar densities of the two classes and Bayes' rule, to the letter.
 
-    The kernel calibrator of Naeini's thesis to the letter. `KDECalibrator` is built on
-    the same idea and smoother: other kernels, reflection at the ends of the unit
-    interval, a bandwidth that is cross-validated, and never 0 or 1.
+    The kernel calibrator of Naeini's thesis: with one bandwidth for both classes the
+    event rate of all scores within it. `KDECalibrator` is built on the same idea and
+    smoother: other kernels, reflection at the ends of the unit interval, a bandwidth
+    that is cross-validated, and never 0 or 1.
 
     Parameters
     ----------
-    bandwidth : "normal" or float
+    bandwidth : "normal", float or pair of float
         "normal" is the rule for normal densities, see Notes; a number is the
-        bandwidth itself, on the scale of the scores, above 0.
+        bandwidth itself, on the scale of the scores, above 0; two numbers are those
+        of class 0 and of class 1.
+    shared_bandwidth : bool
+        Whether "normal" gives both classes that of all rows, or each its own.
     smoothing : float
         Rows at the base rate that are added to every window. 0 gives plain event
         rates, which may be 0 or 1.
@@ -36,22 +40,26 @@ class NadarayaWatsonCalibrator(MapCalibrator):
 
     Attributes
     ----------
-    bandwidth_ : float
-        The bandwidth h in use.
+    bandwidths_ : ndarray of shape (2,)
+        The bandwidths :math:`h_0, h_1` in use.
     map_ : CalibrationMap
-        The steps, two a distinct score: where a window takes it in and lets it go.
+        The steps: where a window takes a score in and lets it go.
 
     Notes
     -----
-    With :math:`K(u) = \frac12 I(|u| \le 1)` and one bandwidth for both classes,
+    With :math:`K(u) = \frac12 I(|u| \le 1)`, class densities :math:`f_k(s) =
+    \frac{1}{n_k h_k} \sum_{y_i = k} w_i K((s - s_i) / h_k)` and priors
+    :math:`n_k / n`, Bayes' rule (eq. 3.1) is
 
-    .. math:: P(y=1|s) = \frac{\sum_i w_i K((s - s_i) / h)\, y_i}
-        {\sum_i w_i K((s - s_i) / h)}, \qquad h = 1.06\, \hat\sigma\, n^{-1/5},
+    .. math:: P(y=1|s) = \frac{n_1 f_1(s)}{n_0 f_0(s) + n_1 f_1(s)}, \qquad
+        h_k = 1.06\, \hat\sigma_k\, n_k^{-1/5},
 
-    :math:`\hat\sigma^2` being the unbiased variance of all scores. Where no score is
-    within h, which leaves the formula 0 / 0, the answer is that of the score nearest.
-    That is the estimator which the thesis says it uses, and its eq. 3.2 where the
-    classes are of one size: as printed, that equation drops their prior odds.
+    :math:`\hat\sigma_k^2` being the unbiased variance of the scores of the class, or
+    of all scores where the bandwidth is shared: then the rule is the estimator of
+    Nadaraya and Watson. A class of one distinct score has the bandwidth of all rows
+    over :math:`\sqrt{n_k + 1}`. Where no score is within its bandwidth, which leaves
+    the formula 0 / 0, the answer is that of the score nearest. Eq. 3.2 of the thesis
+    is this where the classes are of one size: as printed it drops their prior odds.
 
     References
     ----------
@@ -68,16 +76,18 @@ class NadarayaWatsonCalibrator(MapCalibrator):
     array([0.  , 0.33, 1.  , 1.  ])
     """
 
-    bandwidth_: float
+    bandwidths_: Float64Array
 
     def __init__(
         self,
-        bandwidth: Literal["normal"] | float = "normal",
+        bandwidth: Literal["normal"] | float | tuple[float, float] = "normal",
         *,
+        shared_bandwidth: bool = True,
         smoothing: float = 0.0,
         scale: Scale = "probability",
     ):
         self.bandwidth = bandwidth
+        self.shared_bandwidth = shared_bandwidth
         self.smoothing = smoothing
         self.scale = scale
 
@@ -86,56 +96,83 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, "bandwidth", ("normal",))
         else:
-            check_number(self.bandwidth, "bandwidth", 0.0, _LARGEST, open_low=True)
+            self._given_bandwidths()
+        check_flag(self.shared_bandwidth, "shared_bandwidth", "a bool")
         check_number(self.smoothing, "smoothing", 0.0)
 
+    def _given_bandwidths(self) -> Float64Array:
+        """Return the numbers given as two."""
+        given = self.bandwidth
+        pair = given if isinstance(given, tuple | list) else (given, given)
+        if len(pair) != 2:
+            msg = f"`bandwidth` must be one number or two, got {given!r}."
+            raise ValueError(msg)
+        return np.array(
+            [check_number(h, "bandwidth", 0.0, _LARGEST, open_low=True) for h in pair]
+        )
+
     def _fit(self, summary: ScoreSummary) -> None:
-        rule = isinstance(self.bandwidth, str)
-        self.bandwidth_ = _normal_rule(summary) if rule else float(self.bandwidth)
-        scores, h = summary.scores, self.bandwidth_
-        with np.errstate(over="ignore"):
-            opens = np.maximum(scores - h, -_LARGEST)
-            closes = np.minimum(scores + h, _LARGEST)
+        if self.bandwidth == "normal":
+            self.bandwidths_ = _normal_bandwidths(summary, self.shared_bandwidth)
+        else:
+            self.bandwidths_ = self._given_bandwidths()
+        scores, h = summary.scores, self.bandwidths_
+        # Rows per bandwidth, in units in which one bandwidth for both counts rows.
+        units = np.sqrt(h[::-1]) / np.sqrt(h)
+        masses = units[0] * summary.weight0, units[1] * summary.weight1
+        windows = [_Windows.around(scores, *one) for one in zip(masses, h, strict=True)]
         # Halfway between two scores that no window joins, the nearest one changes.
         middles = scores[:-1] + 0.5 * np.diff(scores)
-        gap = middles[closes[:-1] < opens[1:]]
-        knots = np.unique(np.concatenate([opens, closes, gap]))
-        # A score is in the windows from `opens` to `closes`, both included.
-        before, upto = (np.searchsorted(closes, knots, s) for s in ("left", "right"))
-        until, beyond = (np.searchsorted(opens, knots, s) for s in ("left", "right"))
-        turned = np.append(np.append(-_LARGEST, middles), _LARGEST)
-        left, at, right = (
-            self._rates(summary, first, last, late)
-            for first, last, late in (
-                (before, until, knots > turned[until]),
-                (before, beyond, knots >= turned[beyond]),
-                (upto, beyond, knots >= turned[beyond]),
+        alone = ~np.any([one.span(middles, "at")[1] > 0 for one in windows], axis=0)
+        edges = [edge for one in windows for edge in (one.opens, one.closes)]
+        knots = np.unique(np.concatenate([*edges, middles[alone]]))
+        values = []
+        for side in ("left", "at", "right"):
+            spans = [one.span(knots, side) for one in windows]
+            empty = (spans[0][1] == 0) & (spans[1][1] == 0)
+            late: Literal["left", "right"] = "left" if side == "left" else "right"
+            nearest = np.searchsorted(middles, knots, late)
+            zeros, ones = (
+                np.where(empty, mass[nearest], _window_sums(one.mass, *span))
+                for mass, one, span in zip(masses, windows, spans, strict=True)
             )
-        )
+            events = ones + self.smoothing * summary.base_rate
+            values.append(np.clip(events / (zeros + ones + self.smoothing), 0.0, 1.0))
+        left, at, right = values
         self.map_ = CalibrationMap(knots, left, at, right, "step")
 
-    def _rates(
-        self,
-        summary: ScoreSummary,
-        first: NDArray[np.intp],
-        beyond: NDArray[np.intp],
-        late: NDArray[np.bool_],
-    ) -> Float64Array:
-        """Event rates of cells first to beyond - 1, or of the nearest if none is.
 
-        Nearest to a place between cells beyond - 1 and beyond is the second if `late`.
+class _Windows(NamedTuple):
+    """Where each score of a class is within the bandwidth, and its weight."""
+
+    opens: Float64Array
+    closes: Float64Array
+    mass: Float64Array
+
+    @classmethod
+    def around(cls, scores: Float64Array, mass: Float64Array, h: float) -> _Windows:
+        """Return the windows of the scores that have mass."""
+        held = mass > 0.0
+        with np.errstate(over="ignore"):
+            opens = np.maximum(scores[held] - h, -_LARGEST)
+            closes = np.minimum(scores[held] + h, _LARGEST)
+        return cls(opens, closes, mass[held])
+
+    def span(
+        self, places: Float64Array, side: str
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the first window that holds a place, and how many do.
+
+        Of the limit from the left or the right, or "at" the place: a window holds
+        both its ends.
         """
-        alone = np.clip(np.where(late, beyond, beyond - 1), 0, summary.n_cells - 1)
-        empty = first >= beyond
-        first = np.where(empty, alone, first)
-        beyond = np.where(empty, alone + 1, beyond)
-        length = beyond - first
-        ones, rows = (
-            _window_sums(weight, first, length)
-            for weight in (summary.weight1, summary.weight)
+        ended = np.searchsorted(
+            self.closes, places, "right" if side == "right" else "left"
         )
-        events = ones + self.smoothing * summary.base_rate
-        return np.asarray(np.clip(events / (rows + self.smoothing), 0.0, 1.0))
+        begun = np.searchsorted(
+            self.opens, places, "left" if side == "left" else "right"
+        )
+        return ended, begun - ended
 
 
 def _window_sums(
@@ -158,12 +195,24 @@ def _window_sums(
         width *= 2
 
 
-def _normal_rule(summary: ScoreSummary) -> float:
-    """Return 1.06 sd n^(-1/5), sd^2 the unbiased variance of the scores."""
+def _normal_bandwidths(summary: ScoreSummary, shared: bool) -> Float64Array:
+    """Return 1.06 sd n^(-1/5) of all rows, or of those of each class, shape (2,)."""
+    pooled = _normal_rule(summary.scores, summary.weight)
+    if shared:
+        return np.full(2, pooled)
+    own = [_normal_rule(summary.scores, w) for w in (summary.weight0, summary.weight1)]
+    total = np.array([summary.n0, summary.n1])
+    return np.where(own, own, pooled / np.sqrt(total + 1.0))
+
+
+def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:
+    """Return 1.06 sd n^(-1/5), sd^2 the unbiased variance; 0 of one distinct score."""
+    scores, weight = scores[weight > 0.0], weight[weight > 0.0]
+    if len(scores) == 1:
+        return 0.0
     # In units of the largest score, whose square may overflow.
-    unit = float(np.abs(summary.scores).max())
-    x, weight = summary.scores / unit, summary.weight
-    n = summary.n
+    unit = float(np.abs(scores).max())
+    x, n = scores / unit, weight.sum()
     squares = float(weight @ (x - weight @ x / n) ** 2)
     # Weights below two rows in all, which have no unbiased variance, count as two.
     sd = np.sqrt(squares / n * max(n, 2.0) / (max(n, 2.0) - 1.0))

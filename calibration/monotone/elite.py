@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from calibration._kernels.cells import join_close_cells
 from calibration._kernels.trend_filter import largest_bend, trend_filter_path
-from calibration._validation import check_integer, check_number, check_span
+from calibration._validation import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_span,
+)
 from calibration.base.calibrators import MapCalibrator, Scale
+from calibration.base.information import Criterion, criterion_logs
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
@@ -33,6 +39,8 @@ class ELiTECalibrator(MapCalibrator):
     isotonic_penalty : float
         Cost, per row, of letting a map fall by one in total. 0: none; inf: the maps
         increase; in between, falls with little support from the data are levelled.
+    criterion : {"aicc", "aic", "bic"}
+        By what the maps are weighed. AIC follows the training rows too closely.
     max_cells : int
         Most cells to work on; beyond them neighbours are merged, equal in weight.
     scale : {"probability", "logit", "real"}
@@ -72,11 +80,12 @@ class ELiTECalibrator(MapCalibrator):
 
     :math:`\lambda_{max} = \|(D W^{-1} D')^{-1} D z\|_\infty` is the least penalty
     that gives the weighted affine fit (where falls cost nothing). Values are clipped
-    to [0, 1]. The weights are proportional to :math:`\exp(-AICc / 2)`, with Bernoulli
-    likelihoods of probabilities clipped to :math:`[1/(2n+2), 1 - 1/(2n+2)]` and
-    kinks + 2 degrees of freedom, less one for every piece that the isotonic penalty
-    holds flat. Maps with n <= degrees of freedom + 1 have no AICc and no weight; if
-    none has one (n <= 3 rows), the map of lambda_max stands alone.
+    to [0, 1]. The weights are proportional to :math:`\exp(-AICc / 2)`, or to another
+    criterion's, with Bernoulli likelihoods of probabilities clipped to
+    :math:`[1/(2n+2), 1 - 1/(2n+2)]` and kinks + 2 degrees of freedom, less one for
+    every piece that the isotonic penalty holds flat. Maps with n <= degrees of freedom
+    + 1 have no AICc and no weight; if none has one (n <= 3 rows), the map of lambda_max
+    stands alone.
 
     Scores closer than 1e-5 of their range are joined before the fit.
 
@@ -111,12 +120,14 @@ class ELiTECalibrator(MapCalibrator):
         lambda_ratio: float = 1e-4,
         *,
         isotonic_penalty: float = 0.0,
+        criterion: Criterion = "aicc",
         max_cells: int = 4096,
         scale: Scale = "probability",
     ):
         self.n_lambdas = n_lambdas
         self.lambda_ratio = lambda_ratio
         self.isotonic_penalty = isotonic_penalty
+        self.criterion = criterion
         self.max_cells = max_cells
         self.scale = scale
 
@@ -126,6 +137,7 @@ class ELiTECalibrator(MapCalibrator):
         check_number(self.lambda_ratio, "lambda_ratio", 0.0, 1.0, open_low=True)
         price = self.isotonic_penalty
         check_number(price, "isotonic_penalty", 0.0, open_high=False)
+        check_choice(self.criterion, "criterion", ("aicc", "aic", "bic"))
         check_integer(self.max_cells, "max_cells", 2)
 
     def _fit(self, summary: ScoreSummary) -> None:
@@ -148,7 +160,7 @@ class ELiTECalibrator(MapCalibrator):
         self.lambdas_ = bends * cells.length
         self.degrees_of_freedom_ = freedom
         self.duality_gaps_ = gaps
-        self.weights_ = _aicc_weights(paths, cells, freedom)
+        self.weights_ = _model_weights(self.criterion, paths, cells, freedom)
         self.map_ = _average(cells.scores, paths, marks, self.weights_)
 
 
@@ -184,25 +196,18 @@ def _thin(summary: ScoreSummary, max_cells: int) -> _Cells:
     )
 
 
-def _aicc_weights(
-    paths: Float64Array, cells: _Cells, freedom: Int64Array
+def _model_weights(
+    criterion: Criterion, paths: Float64Array, cells: _Cells, freedom: Int64Array
 ) -> Float64Array:
-    """Softmax of -AICc / 2, shape (n_lambdas,), of maps of shape (n_lambdas, m)."""
+    """Weights, shape (n_lambdas,), of maps of shape (n_lambdas, m)."""
     n = float(cells.weight0.sum() + cells.weight1.sum())
     # A map may say 0 or 1, whose likelihood would be 0 after one surprise.
     edge = 1.0 / (2.0 * n + 2.0)
     p = np.clip(paths, edge, 1.0 - edge)
     log_likelihood = np.log(p) @ cells.weight1 + np.log1p(-p) @ cells.weight0
-    room = n - freedom - 1.0
-    if not (room > 0.0).any():
-        return np.eye(1, len(paths)).ravel()
-    cost = np.full(len(paths), np.inf)
-    known = room > 0.0
-    # -AICc / 2 = log L - df - df (df + 1) / (n - df - 1).
-    df = freedom[known]
-    cost[known] = df + df * (df + 1.0) / room[known] - log_likelihood[known]
+    logs = criterion_logs(criterion, log_likelihood, freedom, n)
     # Akaike weights (Burnham & Anderson 2002), less the best so that none overflows.
-    weights = np.exp(cost.min() - cost)
+    weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
 

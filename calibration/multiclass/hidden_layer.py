@@ -19,11 +19,16 @@ _TOLERANCE = 1e-7
 # Nets of more rows are trained on some of them first, and then for fewer steps.
 _START_ROWS = 8_192
 _MORE_STEPS = 20
+# AdaGrad as chapter 6.1 of the thesis has it, and what it leaves open: TensorFlow's
+# first sums of squares, and how long to train.
+_RATE, _BATCH = 0.1, 10
+_FIRST_SQUARES = 0.1
+_PASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
 class HiddenLayer:
-    """V tanh(W x + c) + b, a correction of k log-probabilities.
+    """V u(W x + c) + b, a correction of k log-probabilities.
 
     Parameters
     ----------
@@ -35,12 +40,15 @@ class HiddenLayer:
         V.
     intercept : ndarray of shape (k,)
         b.
+    rectified : bool
+        Whether u is max(., 0), and not tanh.
     """
 
     slopes: Float64Array
     shifts: Float64Array
     heights: Float64Array
     intercept: Float64Array
+    rectified: bool = False
 
     @classmethod
     def draw(cls, rng: np.random.Generator, h: int, d: int, k: int) -> HiddenLayer:
@@ -48,10 +56,25 @@ class HiddenLayer:
         slopes = rng.standard_normal((h, d)) / np.sqrt(d)
         return cls(slopes, rng.standard_normal(h), np.zeros((k, h)), np.zeros(k))
 
+    @classmethod
+    def draw_rectified(
+        cls, rng: np.random.Generator, h: int, d: int, k: int
+    ) -> HiddenLayer:
+        """Draw rectified units, and their heights, by Glorot's uniform law."""
+        far, near = np.sqrt(6.0 / (d + h)), np.sqrt(6.0 / (h + k))
+        slopes = rng.uniform(-far, far, size=(d, h)).T
+        heights = rng.uniform(-near, near, size=(h, k)).T
+        return cls(slopes, np.zeros(h), heights, np.zeros(k), rectified=True)
+
+    def units(self, inputs: Float64Array) -> Float64Array:
+        """Return the values (h, n) of the units for inputs (d, n)."""
+        raw = self.slopes @ inputs + self.shifts[:, None]
+        return np.maximum(raw, 0.0) if self.rectified else np.tanh(raw)
+
     def correct(self, z: Float64Array, inputs: Float64Array) -> Float64Array:
         """Return log-probabilities z (k, n), corrected by inputs (d, n)."""
-        units = np.tanh(self.slopes @ inputs + self.shifts[:, None])
-        return log_softmax(z + (self.heights @ units + self.intercept[:, None]))
+        corrections = self.heights @ self.units(inputs) + self.intercept[:, None]
+        return log_softmax(z + corrections)
 
     def flatten(self) -> Float64Array:
         """Return all parameters in one vector."""
@@ -64,7 +87,11 @@ class HiddenLayer:
         ends = np.cumsum([self.slopes.size, h, k * h])
         slopes, shifts, heights, intercept = np.split(theta, ends)
         return HiddenLayer(
-            slopes.reshape(self.slopes.shape), shifts, heights.reshape(k, h), intercept
+            slopes.reshape(self.slopes.shape),
+            shifts,
+            heights.reshape(k, h),
+            intercept,
+            self.rectified,
         )
 
 
@@ -113,6 +140,37 @@ class NetProblem:
         start = self._thinned(every)._descend(start, drawn, _MAX_STEPS)
         return drawn.filled(self._descend(start, drawn, _MORE_STEPS))
 
+    def train_by_batches(
+        self, drawn: HiddenLayer, rng: np.random.Generator, n_batches: int | None
+    ) -> HiddenLayer:
+        """Return the layer to which AdaGrad leads, ten rows a step; without the ridge.
+
+        Parameters
+        ----------
+        drawn : HiddenLayer
+        rng : Generator
+            Source of the order of the rows, a new one for each pass.
+        n_batches : int or None
+            Steps to take; None stands for 20 passes over the rows.
+
+        Returns
+        -------
+        HiddenLayer
+        """
+        n = len(self.labels)
+        n_rows = _PASSES * n if n_batches is None else _BATCH * n_batches
+        passes = [rng.permutation(n) for _ in range(-(-n_rows // n))]
+        order = np.concatenate(passes)[:n_rows]
+        theta = drawn.flatten()
+        squares = np.full(len(theta), _FIRST_SQUARES)
+        for start in range(0, n_rows, _BATCH):
+            rows = order[start : start + _BATCH]
+            share = self.weight[rows] / self.weight[rows].sum()
+            slope = self._block(drawn.filled(theta), rows, share)[1]
+            squares += slope * slope
+            theta -= _RATE * slope / np.sqrt(squares)
+        return drawn.filled(theta)
+
     def value_and_gradient(
         self, theta: Float64Array, shape: HiddenLayer, anchor: Float64Array
     ) -> tuple[float, Float64Array]:
@@ -143,12 +201,12 @@ class NetProblem:
         return value, gradient
 
     def _block(
-        self, layer: HiddenLayer, some: slice, share: Float64Array
+        self, layer: HiddenLayer, some: slice | Int64Array, share: Float64Array
     ) -> tuple[float, Float64Array]:
         """Return the cross-entropy of some rows, and its gradient."""
         x, labels = self.inputs[:, some], self.labels[some]
         places = np.arange(len(labels))
-        units = np.tanh(layer.slopes @ x + layer.shifts[:, None])
+        units = layer.units(x)
         logs = layer.heights @ units + layer.intercept[:, None]
         logs += self.z[:, some]
         log_softmax(logs)
@@ -157,7 +215,7 @@ class NetProblem:
         residual[labels, places] -= 1.0
         residual *= share
         inner = layer.heights.T @ residual
-        inner *= 1.0 - units**2
+        inner *= (units > 0.0) if layer.rectified else 1.0 - units**2
         parts = inner @ x.T, inner.sum(axis=1), residual @ units.T, residual.sum(axis=1)
         return loss, np.concatenate([part.ravel() for part in parts])
 

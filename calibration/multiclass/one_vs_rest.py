@@ -1,13 +1,14 @@
-"""One binary calibrator a class, and normalisation."""
+"""One binary calibrator a class, and what makes their answers sum to one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import clone
 
+from calibration._validation import check_choice
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
@@ -19,13 +20,17 @@ from calibration.typing import Float64Array
 
 
 class OneVsRestCalibrator(MulticlassCalibrator):
-    r"""A binary calibrator for each class against the others, then normalisation.
+    r"""A binary calibrator for each class against the others, made to sum to one.
 
     Parameters
     ----------
     calibrator : str or ScoreCalibrator
         Cloned for each class, its `scale` set to `scale`; or the name of a family,
         such as "isotonic".
+    coupling : {"normalize", "least_squares"}
+        How the k answers become probabilities that sum to one. "normalize" divides by
+        their sum; "least_squares" takes the nearest point of the simplex, which may
+        give a class next to nothing.
     classes : sequence of k names, optional
         Of the columns; default their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
@@ -39,17 +44,20 @@ class OneVsRestCalibrator(MulticlassCalibrator):
 
     Notes
     -----
-    .. math:: P(y = j | p) = \frac{g_j(p_j)}{\sum_i g_i(p_i)},
+    .. math:: P(y = j | p) = \frac{g_j(p_j)}{\sum_i g_i(p_i)} \quad\text{or}\quad
+        \operatorname*{argmin}_{q \ge 0,\, \sum_i q_i = 1} \sum_i (q_i - g_i(p_i))^2,
 
-    :math:`g_j` learned from all rows with the label 1 where y = j. Logits enter by the
-    log-odds of the class against the others. Maps of steps and lines may say 0 and 1,
-    which n rows cannot know: they are clipped to [1/(2n+2), 1 - 1/(2n+2)], so that no
-    class is ruled out.
+    :math:`g_j` learned from all rows with the label 1 where y = j. The nearest point is
+    :math:`q_i = \max(g_i - \tau, 0)`, and a 0 counts as the least float. Logits enter
+    by the log-odds of the class against the others. Maps of steps and lines may say 0
+    and 1, which n rows cannot know: they are clipped to [1/(2n+2), 1 - 1/(2n+2)], so
+    that no class is ruled out.
 
     References
     ----------
     Zadrozny & Elkan (2002), Transforming classifier scores into accurate multiclass
-    probability estimates.
+    probability estimates. Duchi, Shalev-Shwartz, Singer & Chandra (2008), Efficient
+    projections onto the l1-ball, figure 1.
 
     Examples
     --------
@@ -65,16 +73,19 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     def __init__(
         self,
         calibrator: str | ScoreCalibrator = "quadratic",
+        coupling: Literal["normalize", "least_squares"] = "normalize",
         *,
         classes: Sequence[Any] | None = None,
         scale: ClassScale = "probability",
     ):
         self.calibrator = calibrator
+        self.coupling = coupling
         self.classes = classes
         self.scale = scale
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_choice(self.coupling, "coupling", ("normalize", "least_squares"))
         self._make()._check_parameters()
 
     def _make(self) -> ScoreCalibrator:
@@ -113,10 +124,23 @@ class OneVsRestCalibrator(MulticlassCalibrator):
                 # Half a row in n + 1, as in other averages of maps.
                 edge = 0.5 / (one.n_fit_ + 1.0)
                 np.clip(p[:, j], edge, 1.0 - edge, out=p[:, j])
+        if self.coupling == "least_squares":
+            p = _nearest_on_simplex(p)
         # A formula may say 0 of all classes, by rounding.
         np.maximum(p, LEAST, out=p)
         p /= p.sum(axis=1, keepdims=True)
         return p
+
+
+def _nearest_on_simplex(table: Float64Array) -> Float64Array:
+    """Return max(v - tau, 0) of each row v, tau such that the row sums to one."""
+    largest = -np.sort(-table, axis=1)
+    numbers = np.arange(1.0, table.shape[1] + 1.0)
+    # tau if only so many of the largest stay positive, and whether they all do.
+    shifts = (np.cumsum(largest, axis=1) - 1.0) / numbers
+    count = (largest > shifts).sum(axis=1, keepdims=True)
+    tau = np.take_along_axis(shifts, count - 1, axis=1)
+    return np.asarray(np.maximum(table - tau, 0.0))
 
 
 def _against_rest(table: Float64Array, scale: str) -> Iterator[Float64Array]:

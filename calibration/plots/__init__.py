@@ -4,6 +4,7 @@ from calibration.plots.calibration_map import plot_calibration_map
 from calibration.plots.monitor import plot_monitor
 from calibration.plots.ranks import plot_ranks
 from calibration.plots.reliability import plot_class_reliability, plot_reliability
+from calibration.plots.roc import plot_roc
 from calibration.plots.simplex import plot_simplex, plot_simplex_field
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "plot_monitor",
     "plot_ranks",
     "plot_reliability",
+    "plot_roc",
     "plot_simplex",
     "plot_simplex_field",
 ]

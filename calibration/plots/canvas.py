@@ -34,6 +34,8 @@ GREY = "0.5"
 LONGEST_NAME = 24
 # Single outcomes that a cloud shows; more of them are a blot, and slow.
 _MOST_DOTS, _FEW_DOTS = 3000, 200
+# Points of a curve that a picture can tell apart.
+_MOST_POINTS = 2000
 # In a legend, in heights of its letters: the room between columns, and all of a column
 # but its label.
 _BETWEEN = 1.4
@@ -205,6 +207,15 @@ def sample_rows(n: int, most: int) -> NDArray[np.intp]:
     # A stream that no data was drawn from.
     chosen = np.random.default_rng([0, 54_881]).choice(n, most, replace=False)
     return np.sort(chosen)
+
+
+def thin(places: Float64Array) -> NDArray[np.intp]:
+    """Return which of increasing places in [0, 1] to draw: one in every pixel."""
+    if len(places) <= _MOST_POINTS:
+        return np.arange(len(places))
+    pixels = np.floor(places * (_MOST_POINTS - 1))
+    first = np.flatnonzero(np.diff(pixels, prepend=-1.0))
+    return np.unique(np.append(first, len(places) - 1))
 
 
 def shades(ax: Axes, color: str, strengths: Iterable[float]) -> list[tuple[float, ...]]:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibration._validation import check_list, check_rows, plain_label
 from calibration.measures.reliability import ReliabilityCurve, reliability_curve
 from calibration.plots import canvas
-from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 # Height of the strip of each curve's forecasts below the reliability diagram.
 _STRIP = 0.08
 _STRIP_BINS = 50
-# Points of a curve that a picture can tell apart.
-_MOST_POINTS = 2000
 # More diagrams than that are too many for one figure.
 _MOST_PANELS = 20
 _FORECAST, _OBSERVED = "Forecast probability", "Observed event rate"
@@ -196,7 +193,7 @@ def _draw_curve(
     bins = "isotonic" if isotonic else f"{len(curve.weight)} bins"
     label = name or unnamed or bins
     # Vector formats would keep millions of points that no one sees.
-    shown = _thin(curve.mean_prob)
+    shown = canvas.thin(curve.mean_prob)
     x = curve.mean_prob[shown]
     if curve.lower is not None and curve.upper is not None:
         band = f"{100.0 * curve.level:.3g}% {curve.bands} band"
@@ -216,15 +213,6 @@ def _draw_curve(
         ms=4.5,
         label=label,
     )
-
-
-def _thin(forecasts: Float64Array) -> NDArray[np.intp]:
-    """Positions of the forecasts to draw: of very many, the first in every pixel."""
-    if len(forecasts) <= _MOST_POINTS:
-        return np.arange(len(forecasts))
-    pixels = np.floor(forecasts * (_MOST_POINTS - 1))
-    first = np.flatnonzero(np.diff(pixels, prepend=-1.0))
-    return np.unique(np.append(first, len(forecasts) - 1))
 
 
 def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> None:

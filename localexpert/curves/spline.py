@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline, PchipInterpolator
+from scipy.interpolate import BSpline, CubicSpline, PchipInterpolator, PPoly
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from calibration.typing import Float64Array
 from localexpert._kernels.monotone import increase_rows
+from localexpert._validation import check_choice, check_number
+from localexpert.law.basis import harmonic_slopes
 from localexpert.law.level_map import LevelMap
 
 # Knots reach so far out in probits, and beyond the outer thresholds by so much.
@@ -152,6 +156,8 @@ LOOSEST_CLIP = 1e-3
 LEAST_SLOPE = 0.05
 # Weights of the curvature that are compared at a time.
 _GCV_POINTS = 25
+# Points between two thresholds at which a raw curve is read, and the step of its tails.
+_FINE, _TAIL_STEP = 8, 0.2
 _TIED = 1.0 + 1e-9
 
 
@@ -226,29 +232,69 @@ class ProbitSpline:
 
 @dataclass(frozen=True)
 class RawSpline:
-    """Interpolate or smooth the probabilities themselves (the talk's method).
+    """A spline through the probabilities themselves, against y: the talk's method.
 
     Parameters
     ----------
     method : {"pchip", "smoothing_spline"}
-        "pchip": monotone cubic interpolation. "smoothing_spline": a cubic smoothing
-        spline of p against t with the smoothing chosen by generalised cross-validation
-        per row, then made increasing.
-    points_per_piece : int
-        The curve is tabulated at this many points between thresholds.
+        "pchip": monotone cubic interpolation. "smoothing_spline": the natural cubic
+        smoothing spline.
+    df : float, optional
+        Degrees of freedom of the smoothing spline, at least 2, which is a line; from
+        the number of thresholds on it interpolates. Default: the smoothing of each row
+        is chosen by generalised cross-validation. The talk's package has 10.
+
+    Notes
+    -----
+    `curve` is the spline as it is: it may fall, or leave [0, 1]. A law is made of it in
+    `build`: it is clipped and made increasing on a fine grid, and continued beyond the
+    outer thresholds with the marginal's shape. Where the curve is flat, which forbids
+    what lies there, the law rises a little.
+
+    References
+    ----------
+    Normandin (2017), Local expert regression and calibration for probabilistic
+    classification (talk). Green & Silverman (1994), Nonparametric regression and
+    generalized linear models, chapter 2.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from scipy.special import ndtr, ndtri
-    >>> from localexpert.curves.spline import RawSpline
-    >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
-    >>> RawSpline("pchip").build(ndtr(t)[None, :], t, 10_000).values.shape
-    (1, 33)
+    >>> from localexpert import RawSpline
+    >>> places, p = np.array([1.0, 2.0, 4.0, 5.0]), np.array([[0.1, 0.3, 0.8, 0.9]])
+    >>> RawSpline("pchip").curve(p, places)([2.0, 3.0]).round(2)
+    array([[0.3 , 0.57]])
+    >>> RawSpline("smoothing_spline", df=2).curve(p, places)([2.0, 3.0]).round(3)
+    array([[0.315, 0.525]])
     """
 
     method: Literal["pchip", "smoothing_spline"] = "pchip"
-    points_per_piece: int = 4
+    df: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.method, "method", ("pchip", "smoothing_spline"))
+        if self.df is not None:
+            check_number(self.df, "df", 2.0)
+
+    def curve(self, probabilities: Float64Array, places: Float64Array) -> PPoly:
+        """Return the spline of each row, before it becomes a law.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_thresholds)
+        places : ndarray of shape (n_thresholds,)
+            Thresholds in units of y, strictly increasing; two at least.
+
+        Returns
+        -------
+        scipy.interpolate.PPoly
+            Called with k values of y it gives (n_rows, k); `derivative` is the density.
+        """
+        # A natural spline with a curvature to weigh needs three points at least.
+        if self.method == "smoothing_spline" and len(places) > 2:
+            smooth = smooth_rows(places, probabilities, self.df)
+            return CubicSpline(places, smooth, axis=1, bc_type="natural")
+        return PchipInterpolator(places, probabilities, axis=1)
 
     def build(
         self,
@@ -256,6 +302,7 @@ class RawSpline:
         t: Float64Array,
         n: float,
         least_slopes: tuple[float, float] = (0.0, 0.0),
+        inverse: Callable[[Float64Array], Float64Array] = np.asarray,
     ) -> LevelMap:
         """Return how a row's levels follow from the marginal's: one curve per row.
 
@@ -268,26 +315,29 @@ class RawSpline:
             Number of training rows.
         least_slopes : (float, float)
             Least slopes beyond the lower and the upper end.
+        inverse : function
+            Gives the y of marginal probits; default: they are their own.
 
         Returns
         -------
         LevelMap
         """
-        dense = increase_probabilities(probabilities, n)
-        fine = t
+        dense, fine = increase_probabilities(probabilities, n), t
         if len(t) > 1:
-            share = np.arange(self.points_per_piece) / self.points_per_piece
+            share = np.arange(_FINE) / _FINE
             inner = t[:-1, None] + np.diff(t)[:, None] * share
             fine = np.append(inner.ravel(), t[-1])
-            # A natural spline with a curvature to weigh needs three points at least.
-            if self.method == "smoothing_spline" and len(t) > 2:
-                smooth = smooth_rows(t, dense)
-                dense = CubicSpline(t, smooth, axis=1, bc_type="natural")(fine)
-            else:
-                dense = PchipInterpolator(t, dense, axis=1)(fine)
+            dense = self.curve(dense, inverse(t))(inverse(fine))
             dense = increase_probabilities(dense, n)
         z = increase_rows(ndtri(dense), np.ones(len(fine)), LEAST_SLOPE * np.diff(fine))
-        return ordered_spline(z, fine, 0.0, least_slopes)
+        grid = _place_knots(t, _TAIL_STEP)
+        below, above = grid[grid < t[0] - _BEYOND], grid[grid > t[-1] + _BEYOND]
+        values, knots = extend_tails(z, fine, below, above)
+        chords = np.diff(values) / np.diff(knots)
+        slopes = np.empty(values.shape)
+        slopes[:, 1:-1] = harmonic_slopes(np.diff(knots), chords)
+        slopes[:, 0], slopes[:, -1] = (max(_END_SLOPE, least) for least in least_slopes)
+        return LevelMap(knots, values, slopes)
 
 
 # Turns probabilities (n, N) at thresholds t (N,) into curves.
@@ -316,24 +366,68 @@ def _probit_precision(t: Float64Array) -> Float64Array:
     return np.asarray(weights / weights.mean(), dtype=np.float64)
 
 
-def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
-    """Return each row's smoothing spline at t, by generalised cross-validation.
+def smooth_rows(
+    places: Float64Array, p: Float64Array, df: float | None = None
+) -> Float64Array:
+    """Return each row's natural smoothing spline at its own places.
 
-    With K = U D U' and c = U'p the spline of weight s is U c / (1 + s D) and, with
-    f = s D / (1 + s D), GCV(s) = |f c|^2 / (sum f)^2 (Craven & Wahba 1979). For all
-    rows at once s is looked for on a grid, and then between the neighbours of the
-    best by two finer ones.
+    With K = U D U' the curvature and c = U'p, that of weight s is U c / (1 + s D).
+
+    Parameters
+    ----------
+    places : ndarray of shape (N,)
+    p : ndarray of shape (n_rows, N)
+    df : float, optional
+        Trace of the smoother, the same s for all rows; default: each row's own s by
+        generalised cross-validation.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, N)
     """
-    values, vectors = np.linalg.eigh(curvature_matrix(t))
+    unit = (places - places[0]) / (places[-1] - places[0])
+    values, vectors = np.linalg.eigh(curvature_matrix(unit))
+    # Lines have none.
     values = np.maximum(values, 0.0)
+    values[:2] = 0.0
     # Not products of matrices: in these a row's last bits depend on how many there are,
     # and what is the best smoothing of a row may turn on them.
     c = np.einsum("ik,kj->ij", p, vectors)
-    squares = c * c
+    if df is None:
+        weights = _cross_validate(values, c)
+    else:
+        weights = np.full(len(p), _weight_of(values, df))
+    shrunk = c / (1.0 + weights[:, None] * values)
+    return np.asarray(np.einsum("ik,jk->ij", shrunk, vectors))
+
+
+def _weight_of(values: Float64Array, df: float) -> float:
+    """Return the weight of the curvature that leaves so many degrees of freedom."""
+    curved = values[2:]
+    if df >= len(values):
+        return 0.0
+
+    def excess(log: float) -> float:
+        return float(2.0 + (1.0 / (1.0 + np.exp(log) * curved)).sum() - df)
+
+    # From the least to the greatest smoothing that a float can tell from none and all.
+    low, high = np.log([1e-13 / curved[-1], 1e13 / curved[0]])
+    if excess(high) >= 0.0:
+        return float(np.exp(high))
+    return float(np.exp(brentq(excess, low, high, xtol=1e-12)))
+
+
+def _cross_validate(values: Float64Array, c: Float64Array) -> Float64Array:
+    """Return each row's weight of the curvature by generalised cross-validation.
+
+    With f = s D / (1 + s D), GCV(s) = |f c|^2 / (sum f)^2 (Craven & Wahba 1979). For
+    all rows at once s is looked for on a grid, and then between the neighbours of the
+    best by two finer ones.
+    """
     # From next to no smoothing of anything to next to a straight line.
-    curved = values[values > 1e-9 * values[-1]]
+    curved, squares = values[2:], c * c
     span = np.log([1e-3 / curved[-1], 1e3 / curved[0]])
-    low, high = np.full(len(p), span[0]), np.full(len(p), span[1])
+    low, high = np.full(len(c), span[0]), np.full(len(c), span[1])
     for _ in range(3):
         share = np.linspace(0.0, 1.0, _GCV_POINTS)
         logs = low[:, None] + (high - low)[:, None] * share
@@ -344,11 +438,10 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
             out[:] = (f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2
         # The first of equals: of three points all weights are, but for rounding.
         best = (scores <= _TIED * scores.min(axis=1, keepdims=True)).argmax(axis=1)
-        rows = np.arange(len(p))
+        rows = np.arange(len(c))
         low = logs[rows, np.maximum(best - 1, 0)]
         high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]
-    shrunk = c / (1.0 + np.exp(logs[rows, best])[:, None] * values)
-    return np.asarray(np.einsum("ik,jk->ij", shrunk, vectors))
+    return np.asarray(np.exp(logs[rows, best]))
 
 
 def curvature_matrix(t: Float64Array) -> Float64Array:

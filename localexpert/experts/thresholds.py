@@ -22,8 +22,8 @@ from localexpert.data.target_values import count_values, range_without_outliers
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
 
-# Shares of the weight beyond which a value is an outlier to evenly spaced thresholds.
-_BUFFER = np.array([0.01, 0.99])
+# Shares of the weight up to the first and the last of evenly spaced thresholds.
+_ENDS = np.array([0.02, 0.98])
 # Values that are far out count as this share of the others' range beyond it.
 _MARGIN = 0.05
 # A value repeated by accident of rounding is no atom: least weight that makes one.
@@ -64,9 +64,10 @@ def place_thresholds(
         Number of thresholds wished for; ties may leave fewer. Not used with numbers.
     method : {"quantile", "uniform"} or array-like of shape (N,)
         "quantile": equally probable, at the levels k / (n_thresholds + 1).
-        "uniform": equally spaced between the 1 % and the 99 % quantile, so that an
-        outlier moves none of them far. Numbers: strictly increasing, inside the range
-        of `r`; of several that cut the rows alike the first stays, with a warning.
+        "uniform": equally spaced from the 2 % to the 98 % quantile, both included (a
+        single threshold lies in the middle): an outlier moves none of them far.
+        Numbers: strictly increasing, inside the range of `r`; of several that cut the
+        rows alike the first stays, with a warning.
     sample_weight : array-like of shape (n,), optional
         Non-negative weights; a row of weight zero is absent.
 
@@ -105,9 +106,10 @@ def place_thresholds(
     n_thresholds = check_integer(n_thresholds, "n_thresholds", 1)
     if method == "uniform":
         # The least values with at least these shares of the weight up to them.
-        place = np.searchsorted(values.cumulative, _BUFFER * (1.0 - 1e-12))
+        place = np.searchsorted(values.cumulative, _ENDS * (1.0 - 1e-12))
         low, high = values.distinct[np.minimum(place, len(values.distinct) - 1)]
-        spaced = np.linspace(low, high, n_thresholds + 2)[1:-1]
+        share = np.linspace(0.0, 1.0, n_thresholds) if n_thresholds > 1 else 0.5
+        spaced = np.atleast_1d(low * (1.0 - share) + high * share)
         kept: Float64Array = spaced[_first_of_each_cut(spaced, values)]
         return kept
     levels = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)

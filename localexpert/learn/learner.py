@@ -477,11 +477,13 @@ def _out_of_fold(experts: Experts) -> Experts:
 
 
 def _make_builders(
-    smoothing: float | str, steps: tuple[float, ...]
+    smoothing: float | str | RawSpline, steps: tuple[float, ...]
 ) -> list[CurveBuilder]:
     """Return the splines to choose from."""
     if smoothing == "auto":
         return [ProbitSpline(step) for step in steps]
+    if isinstance(smoothing, RawSpline):
+        return [smoothing]
     if isinstance(smoothing, str):
         return [RawSpline(smoothing)]  # type: ignore[arg-type]
     return [ProbitSpline(float(smoothing))]

@@ -12,6 +12,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert._validation import check_bounds, check_choice, check_n_jobs, show
 from localexpert.coordinate.families import predicts_numbers
+from localexpert.curves.spline import RawSpline
 from localexpert.data.directions import Directions, check_directions
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.learn.roads import FrameRoad, Road, check_thresholds, refuse_order
@@ -99,7 +100,7 @@ class Settings:
     expert: Any
     center: Any
     calibrator: Any
-    smoothing: float | str
+    smoothing: float | str | RawSpline
     limits: Limits
     out_of_bag: bool
     n_jobs: int | None
@@ -202,7 +203,7 @@ def _check_order(model: Any) -> None:
     """Refuse parameters of a regressor with `monotone` that cannot keep the order."""
     ExpertCalibration(model.calibrator, increasing=True).kinds()
     smoothing, given = model.smoothing, model.recalibrate
-    row_by_row = isinstance(smoothing, str) and smoothing in _ROW_BY_ROW
+    row_by_row = smoothing in _ROW_BY_ROW or isinstance(smoothing, RawSpline)
     ours = str | PitRecalibration | ConformalRecalibration | None
     rules = {
         "expert": (model.expert is None, "None, for its answers have no order"),
@@ -263,14 +264,14 @@ def _suspect(y: Float64Array) -> Bounds:
 
 
 def _check_smoothing(smoothing: Any) -> None:
-    if isinstance(smoothing, str):
-        known = smoothing in ("auto", *_ROW_BY_ROW)
+    if isinstance(smoothing, str | RawSpline):
+        known = isinstance(smoothing, RawSpline) or smoothing in ("auto", *_ROW_BY_ROW)
     else:
         known = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
         known = known and float(smoothing) >= 0.0
     if not known:
         msg = (
-            '`smoothing` must be "auto", "pchip", "smoothing_spline" or a number of '
-            f"at least 0, got {smoothing!r}."
+            '`smoothing` must be "auto", "pchip", "smoothing_spline", a RawSpline or a '
+            f"number of at least 0, got {smoothing!r}."
         )
         raise ValueError(msg)

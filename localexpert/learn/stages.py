@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
-from localexpert.curves.spline import CurveBuilder
+from localexpert.curves.spline import CurveBuilder, RawSpline
 from localexpert.data.blend import blend_weights
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -291,8 +291,10 @@ class Curves:
         """
         t = self.base_.t(self.thresholds_)
         places = _distinct_places(t)
-        slopes = self.base_.least_slopes()
-        return builder.build(p[:, places], t[places], self.n_, slopes)
+        given = p[:, places], t[places], self.n_, self.base_.least_slopes()
+        if isinstance(builder, RawSpline):
+            return builder.build(*given, self.base_.inverse)
+        return builder.build(*given)
 
     def _law(self, center: Float64Array, scale: Float64Array, curves: LevelMap) -> Law:
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)

@@ -19,6 +19,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
+from localexpert.curves.spline import RawSpline
 from localexpert.data.directions import (
     Directions,
     describe_directions,
@@ -81,9 +82,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         one of `calibration.calibrator_names()`, as "auto" or "isotonic".
     cv : "auto", int, splitter or iterable
         Folds of everything that is out of fold; rows in no test part only train.
-    smoothing : "auto", float, "pchip" or "smoothing_spline"
+    smoothing : "auto", float, "pchip", "smoothing_spline" or RawSpline
         Step between the knots of the spline in probit space, up to 1, or the best of a
-        short list out of fold; the two names work on raw probabilities.
+        short list out of fold; the others are splines of the raw probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         Correction of whole forecasts by PIT values out of fold, without a guarantee, or
         of a fifth of the rows set aside, with that of `ConformalRecalibration`.
@@ -195,7 +196,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         strategy: Any = "auto",
         calibrator: Any = "auto",
         cv: Any = "auto",
-        smoothing: float | Literal["auto", "pchip", "smoothing_spline"] = "auto",
+        smoothing: float
+        | RawSpline
+        | Literal["auto", "pchip", "smoothing_spline"] = "auto",
         recalibrate: Any = None,
         roads: Any = "auto",
         bounds: tuple[float, float] | Literal["auto"] | None = "auto",

@@ -115,6 +115,46 @@ def test_equals_a_plain_rewrite(rng, score, kind, n):
     assert set(fitted.map_.knots[1:]) <= set(slow.edges)
 
 
+class SlowBBQByCriterion(SlowBBQ):
+    """Binnings weighed by the likelihood at the rates of their bins, and a charge."""
+
+    criterion = "bic"
+
+    def log_score(self, starts):
+        rows = [(n1, n0) for n1, n0, *_ in self.laws(starts)]
+        fit = sum(k * np.log(k / sum(one)) for one in rows for k in one if k > 0)
+        bins, n = len(rows), self.n
+        if self.criterion == "bic":
+            return fit - bins * np.log(n) / 2
+        return fit - bins - bins * (bins + 1) / (n - bins - 1)
+
+
+@pytest.mark.parametrize("criterion", ["bic", "aicc"])
+@pytest.mark.parametrize("kind", ["ties", "real"])
+def test_criteria_weigh_as_a_plain_rewrite_does(rng, criterion, kind):
+    rows = random_rows(rng, 400, kind)
+    summary = ScoreSummary.from_scores(*rows)
+    slow_class = type("Slow", (SlowBBQByCriterion,), {"criterion": criterion})
+    slow = slow_class(summary, "bdeu")
+    fitted = BBQCalibrator(criterion=criterion).fit(*rows)
+    kept = slow.kept()
+    shares = slow.relative[kept] / slow.relative[kept].sum()
+    np.testing.assert_allclose(fitted.weights_, shares, rtol=1e-9)
+    mean, _ = slow.moments()
+    np.testing.assert_allclose(fitted.predict(summary.scores), mean, atol=1e-12)
+
+
+def test_no_elbow_is_large_enough_for_two(rng):
+    rows = random_rows(rng, 400, "rows")
+    every = BBQCalibrator(elbow=0.0).fit(*rows)
+    best = BBQCalibrator(elbow=np.inf).fit(*rows)
+    assert len(every.n_bins_) > 1
+    assert best.n_bins_.tolist() == [every.n_bins_[0]]
+    assert len(best.map_) == best.n_bins_[0]
+    tiny = BBQCalibrator(criterion="aicc").fit([0.2, 0.7], [0, 1])
+    assert tiny.n_bins_.tolist() == [1]
+
+
 @SCORES
 @pytest.mark.parametrize("scale", ["logit", "real"])
 def test_other_scales_change_the_prior_as_documented(rng, score, scale):

@@ -7,12 +7,17 @@ from calibration import KDECalibrator, NadarayaWatsonCalibrator
 
 
 def formula(scores, y, weight, new, h):
-    """Section 3.1 of the thesis with the boxcar kernel and one bandwidth; nan: 0/0."""
+    """Eq. 3.1 of the thesis with boxcar densities of the classes; nan: 0/0."""
     out = np.full(len(new), np.nan)
     for place, s in enumerate(new):
-        kernel = weight * 0.5 * (np.abs(s - scores) <= h)
-        if kernel.sum() > 0.0:
-            out[place] = kernel @ y / kernel.sum()
+        likelihood, prior = np.zeros(2), np.zeros(2)
+        for k in (0, 1):
+            own = y == k
+            prior[k] = weight[own].sum() / weight.sum()
+            kernel = 0.5 * (np.abs(s - scores[own]) <= h[k])
+            likelihood[k] = weight[own] @ kernel / (weight[own].sum() * h[k])
+        if likelihood.sum() > 0.0:
+            out[place] = prior[1] * likelihood[1] / (prior @ likelihood)
     return out
 
 
@@ -31,12 +36,35 @@ def test_equals_the_formula(rng, n, digits):
     y[:2] = 0, 1
     weight = rng.integers(1, 4, n).astype(float)
     fitted = NadarayaWatsonCalibrator().fit(scores, y, weight)
-    h = normal_rule(scores, weight)
-    assert fitted.bandwidth_ == pytest.approx(h, rel=1e-12)
+    np.testing.assert_allclose(
+        fitted.bandwidths_, normal_rule(scores, weight), rtol=1e-12
+    )
+    check_formula(fitted, scores, y, weight, rng)
+
+
+def check_formula(fitted, scores, y, weight, rng):
     new = np.concatenate([scores, rng.uniform(size=500)])
-    truth = formula(scores, y, weight, new, fitted.bandwidth_)
+    truth = formula(scores, y, weight, new, fitted.bandwidths_)
     held = ~np.isnan(truth)
     np.testing.assert_allclose(fitted.predict(new)[held], truth[held], atol=1e-12)
+
+
+def test_two_bandwidths_are_bayes_rule_with_two_densities(rng):
+    scores, weight = np.round(rng.beta(0.4, 0.4, 300), 3), rng.uniform(0.2, 2.0, 300)
+    y = (rng.uniform(size=300) < scores).astype(int)
+    own = NadarayaWatsonCalibrator(shared_bandwidth=False).fit(scores, y, weight)
+    expected = [normal_rule(scores[y == k], weight[y == k]) for k in (0, 1)]
+    np.testing.assert_allclose(own.bandwidths_, expected, rtol=1e-12)
+    check_formula(own, scores, y, weight, rng)
+    given = NadarayaWatsonCalibrator((0.0041, 0.1503)).fit(scores, y, weight)
+    assert given.bandwidths_.tolist() == [0.0041, 0.1503]
+    check_formula(given, scores, y, weight, rng)
+    lone = NadarayaWatsonCalibrator(shared_bandwidth=False)
+    lone.fit([0.1, 0.2, 0.4, 0.7], [0, 0, 1, 0])
+    pooled = normal_rule(np.array([0.1, 0.2, 0.4, 0.7]), np.ones(4))
+    assert lone.bandwidths_[1] == pytest.approx(pooled / np.sqrt(2.0))
+    with pytest.raises(ValueError, match=r"`bandwidth` must be one number or two"):
+        NadarayaWatsonCalibrator((0.1, 0.2, 0.3)).fit(scores, y)
 
 
 def test_both_ends_of_a_window_are_in_it():
@@ -44,7 +72,7 @@ def test_both_ends_of_a_window_are_in_it():
     scores, y = np.array([0.25, 0.5, 0.625]), np.array([1, 0, 1])
     fitted = NadarayaWatsonCalibrator(0.125).fit(scores, y)
     new = np.array([0.125, 0.375, 0.4375, 0.5, 0.625, 0.75])
-    truth = formula(scores, y, np.ones(3), new, 0.125)
+    truth = formula(scores, y, np.ones(3), new, [0.125, 0.125])
     assert not np.isnan(truth).any()
     np.testing.assert_array_equal(fitted.predict(new), truth)
 
@@ -74,7 +102,7 @@ def test_bandwidth_follows_the_scores_at_any_size(rng):
     fitted = NadarayaWatsonCalibrator(scale="real").fit(scores, y)
     for size in (1e-200, 2.0**40, 1e300):
         other = NadarayaWatsonCalibrator(scale="real").fit(size * scores, y)
-        assert other.bandwidth_ == pytest.approx(size * fitted.bandwidth_)
+        np.testing.assert_allclose(other.bandwidths_, size * fitted.bandwidths_)
         np.testing.assert_allclose(other.predict(size * new), fitted.predict(new))
 
 
@@ -93,6 +121,6 @@ def test_light_rows_are_not_lost_beside_heavy_ones(rng):
     weight = np.where(scores < 0.3, 1e12, 1e-12) * rng.uniform(0.5, 1.0, 300)
     fitted = NadarayaWatsonCalibrator(0.05).fit(scores, y, weight)
     new = rng.uniform(size=400)
-    truth = formula(scores, y, weight, new, 0.05)
+    truth = formula(scores, y, weight, new, [0.05, 0.05])
     held = ~np.isnan(truth)
     np.testing.assert_allclose(fitted.predict(new)[held], truth[held], rtol=1e-12)

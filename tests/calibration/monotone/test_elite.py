@@ -19,7 +19,7 @@ def fall_of(values):
     return np.maximum(-np.diff(values), 0.0).sum()
 
 
-def naive_elite(summary, lambdas, price=0.0):
+def naive_elite(summary, lambdas, price=0.0, criterion="aicc"):
     """Values at the cells and weights, by the formulas, with plain numpy."""
     x, weight, n = summary.scores, summary.weight, summary.n
     target = summary.weight1 / weight
@@ -30,16 +30,21 @@ def naive_elite(summary, lambdas, price=0.0):
         log_likelihood = summary.weight1 @ np.log(inside)
         log_likelihood += summary.weight0 @ np.log(1 - inside)
         df = np.count_nonzero(kinks) + 2
-        aicc = -2 * log_likelihood + 2 * df + 2 * df * (df + 1) / (n - df - 1)
-        log_weights.append(-aicc / 2)
+        charge = {
+            "aic": 2 * df,
+            "aicc": 2 * df + 2 * df * (df + 1) / (n - df - 1),
+            "bic": df * np.log(n),
+        }
+        log_weights.append((2 * log_likelihood - charge[criterion]) / 2)
     weights = np.exp(log_weights - logsumexp(log_weights))
     return weights @ np.clip(paths, 0.0, 1.0), weights
 
 
-def test_is_the_aicc_average_of_the_path(data):
+@pytest.mark.parametrize("criterion", ["aicc", "aic", "bic"])
+def test_is_the_average_of_the_path_by_a_criterion(data, criterion):
     summary = ScoreSummary.from_scores(*data)
-    fitted = ELiTECalibrator().fit_summary(summary)
-    values, weights = naive_elite(summary, fitted.lambdas_)
+    fitted = ELiTECalibrator(criterion=criterion).fit_summary(summary)
+    values, weights = naive_elite(summary, fitted.lambdas_, criterion=criterion)
     np.testing.assert_allclose(fitted.weights_, weights, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(fitted.predict(summary.scores), values, atol=1e-9)
     assert 2 < len(fitted.map_) < summary.n_cells

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import log_softmax, logit
 
 from calibration import (
@@ -38,6 +39,29 @@ def test_is_binary_calibrators_and_their_sum(binary, rng):
         raw = np.clip(raw, edge, 1 - edge)
     found = OneVsRestCalibrator(binary).fit(p, y, w).predict(p)
     np.testing.assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+def test_least_squares_is_the_nearest_point_of_the_simplex(rng):
+    p, y = draw(rng, 200, 4)
+    fitted = OneVsRestCalibrator("platt", "least_squares").fit(p, y)
+    new = np.vstack([p[:12], np.eye(4), np.full((1, 4), 0.25)])
+    raw = np.column_stack(
+        [one.predict(new[:, j]) for j, one in enumerate(fitted.calibrators_)]
+    )
+    found = fitted.predict(new)
+    check_simplex(found, new.shape)
+    for answer, target in zip(found, raw, strict=True):
+        best = minimize(
+            lambda q, target=target: ((q - target) ** 2).sum(),
+            np.full(4, 0.25),
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * 4,
+            constraints={"type": "eq", "fun": lambda q: q.sum() - 1.0},
+            options={"ftol": 1e-15},
+        )
+        np.testing.assert_allclose(answer, best.x, atol=1e-6)
+    # Some classes end at 0, where none is when answers are divided by their sum.
+    assert found.min() < 1e-300 < raw.min()
 
 
 def test_logits_enter_by_log_odds_of_the_class(rng):

@@ -57,6 +57,61 @@ def test_a_great_penalty_leaves_the_temperature_alone(rng):
     np.testing.assert_allclose(scaled, temperature.predict(p), atol=0.01)
 
 
+def slow_thesis_nets(p, y, weight, sizes, n_batches, rng):
+    """Chapter 6.1 a row at a time: rectified units, AdaGrad, ten rows a step."""
+    (n, k), total = p.shape, np.zeros(p.shape)
+    for size in sizes:
+        into, out = np.sqrt(6 / (k + size)), np.sqrt(6 / (size + k))
+        a, b = rng.uniform(-into, into, (k, size)), np.zeros(size)
+        v, c = rng.uniform(-out, out, (size, k)), np.zeros(k)
+        layers, sums = [a, b, v, c], [np.full(x.shape, 0.1) for x in (a, b, v, c)]
+        order = np.concatenate(
+            [rng.permutation(n) for _ in range(-(-10 * n_batches // n))]
+        )
+        for step in range(n_batches):
+            rows = order[10 * step : 10 * step + 10]
+            slopes = [np.zeros(x.shape) for x in layers]
+            for i in rows:
+                hidden = np.maximum(p[i] @ a + b, 0)
+                miss = softmax(hidden @ v + c) - np.eye(k)[y[i]]
+                back = (v @ miss) * (hidden > 0)
+                share = weight[i] / weight[rows].sum()
+                parts = (np.outer(p[i], back), back, np.outer(hidden, miss), miss)
+                for j in range(4):
+                    slopes[j] += share * parts[j]
+            for j in range(4):
+                sums[j] += slopes[j] ** 2
+                layers[j] -= 0.1 * slopes[j] / np.sqrt(sums[j])
+        total += softmax(np.maximum(p @ a + b, 0) @ v + c, axis=1)
+    return total / len(sizes)
+
+
+def test_adagrad_trains_the_nets_of_the_thesis(rng):
+    p, y = draw(rng, 70, 3)
+    p[0] = 1.0, 0.0, 0.0
+    weight = rng.integers(1, 4, 70)
+    fitted = ShallowNetCalibrator(3, solver="adagrad", n_batches=25, random_state=7)
+    found = fitted.fit(p, y, weight).predict(p)
+    seeds = np.random.default_rng(7)
+    sizes = seeds.integers(4, 8, size=3)
+    truth = slow_thesis_nets(p, y, weight, sizes, 25, seeds)
+    np.testing.assert_allclose(found, truth, atol=1e-12)
+    # By default a net sees every row 20 times.
+    whole = ShallowNetCalibrator(1, solver="adagrad").fit(p, y)
+    again = ShallowNetCalibrator(1, solver="adagrad", n_batches=140).fit(p, y)
+    np.testing.assert_array_equal(whole.predict(p), again.predict(p))
+
+
+def test_adagrad_hears_logits_and_side_information(with_hour):
+    p, y, hour = with_hour
+    nets = ShallowNetCalibrator(2, solver="adagrad")
+    by_logits = clone(nets).set_params(scale="logit").fit(np.log(p), y)
+    expected = clone(nets).fit(p, y).predict(p)
+    np.testing.assert_allclose(by_logits.predict(np.log(p)), expected, atol=1e-8)
+    knowing = clone(nets).fit(p, y, side=hour).predict(p, hour)
+    assert log_loss(y, knowing) < log_loss(y, expected) - 0.05
+
+
 def test_side_information_helps_where_it_should(with_hour, rng):
     p, y, hour = with_hour
     train, test = slice(0, 600), slice(600, None)
@@ -191,6 +246,8 @@ def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
+        ({"solver": "sgd"}, ValueError, "`solver` must be one of 'lbfgs', 'adagrad'"),
+        ({"n_batches": 0}, ValueError, "`n_batches` must be at least 1, got 0"),
         ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
         ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
         ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),

@@ -1,14 +1,21 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.special import expit, logit
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from calibration import compare_methods, reliability_curve
 from calibration.binning.histogram import HistogramCalibrator
 from calibration.logistic.polynomial import PlattCalibrator
 from calibration.maps import CalibrationMap
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
+from calibration.plots import (
+    plot_calibration_map,
+    plot_ranks,
+    plot_reliability,
+    plot_roc,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -177,6 +184,41 @@ class TestCalibrationMap:
         np.testing.assert_array_equal(
             lines(ax)["PlattCalibrator"].get_xdata(), [-1, 0, 2]
         )
+
+
+class TestROC:
+    @pytest.mark.parametrize("digits", [1, 6])
+    def test_curve_and_hull(self, ax, rng, digits):
+        scores = np.round(rng.uniform(size=300), digits)
+        y = (rng.uniform(size=300) < 0.5 + 0.4 * np.sin(6.0 * scores)).astype(int)
+        weight = rng.integers(1, 4, 300)
+        assert plot_roc(scores, y, sample_weight=weight, ax=ax) is ax
+        _, curve, hull = (line.get_xydata() for line in ax.lines)
+        rates = roc_curve(y, scores, sample_weight=weight, drop_intermediate=False)
+        np.testing.assert_allclose(curve, np.column_stack(rates[:2]), atol=1e-12)
+        # The upper side of the hull of all points, by another library: what lies
+        # above the chord from (0, 0) to (1, 1), its ends and their corner apart.
+        points = np.vstack([curve, [1.0, 0.0]])
+        corners = points[np.sort(ConvexHull(points).vertices)][:-1]
+        np.testing.assert_allclose(hull, corners, atol=1e-12)
+        # And it is the ROC curve of what isotonic regression says.
+        pooled = IsotonicCalibrator().fit(scores, y, weight).predict(scores)
+        x, height, _ = roc_curve(y, pooled, sample_weight=weight)
+        on_hull = np.interp(x, *hull.T)
+        np.testing.assert_allclose(on_hull[1:], height[1:], atol=1e-12)
+        areas = [roc_auc_score(y, s, sample_weight=weight) for s in (scores, pooled)]
+        names = [
+            f"{n}, area {a:.3f}" for n, a in zip(("ROC", "hull"), areas, strict=True)
+        ]
+        assert legend(ax) == ["chance", *names]
+
+    def test_several_without_hulls_and_one_class(self, ax, forecasts):
+        y, p = forecasts
+        plot_roc({"a": p, "b": -p}, y, hull=False, ax=ax)
+        names = [name.split(",")[0] for name in legend(ax)]
+        assert names == ["chance", "a", "b"]
+        with pytest.raises(ValueError, match="`y` must hold both classes, got 0 rows"):
+            plot_roc(p, np.ones(len(p)))
 
 
 class TestRanks:

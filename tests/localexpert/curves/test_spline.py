@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy.interpolate import BSpline, CubicHermiteSpline
+from scipy.interpolate import BSpline, CubicHermiteSpline, make_smoothing_spline
+from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import (
     ProbitSpline,
     RawSpline,
     curvature_matrix,
     extend_tails,
+    increase_probabilities,
     ordered_spline,
     smooth_rows,
 )
@@ -21,6 +24,7 @@ BUILDERS = [
     ProbitSpline(np.inf),
     RawSpline("pchip"),
     RawSpline("smoothing_spline"),
+    RawSpline("smoothing_spline", df=5.5),
 ]
 everyone = pytest.mark.parametrize("builder", BUILDERS, ids=repr)
 
@@ -107,6 +111,62 @@ def test_rows_are_smoothed_by_generalised_cross_validation(rng):
         scores = ((f * c) ** 2).sum(axis=1) / f.sum(axis=1) ** 2
         best = vectors @ ((1.0 - f[scores.argmin()]) * c)
         np.testing.assert_allclose(ours, best, atol=2e-3)
+
+
+PLACES = np.cumsum(1.0 + 3.0 * np.abs(np.sin(np.arange(25.0))))
+
+
+def smoother(lam):
+    """Return scipy's smoothing spline of weight lam as a matrix, (25, 25)."""
+    unit = np.eye(len(PLACES))
+    columns = [make_smoothing_spline(PLACES, y, lam=lam)(PLACES) for y in unit]
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("df", [2.5, 10, 20])
+def test_a_raw_curve_has_the_degrees_of_freedom_that_are_asked_for(rng, df):
+    p = rng.uniform(size=(4, 25))
+    curve = RawSpline("smoothing_spline", df).curve(p, PLACES)
+    log = brentq(lambda log: np.trace(smoother(np.exp(log))) - df, -25, 25)
+    fine = np.linspace(PLACES[0], PLACES[-1], 400)
+    for row, ours in zip(p, curve(fine), strict=True):
+        theirs = make_smoothing_spline(PLACES, row, lam=np.exp(log))
+        np.testing.assert_allclose(ours, theirs(fine), atol=1e-7)
+
+
+def test_raw_curves_at_the_ends_of_what_is_asked_for(rng):
+    p = np.sort(rng.uniform(size=(4, 25)), axis=1)
+    line = RawSpline("smoothing_spline", df=2).curve(p, PLACES)(PLACES)
+    for row, ours in zip(p, line, strict=True):
+        fit = np.polynomial.Polynomial.fit(PLACES, row, 1)
+        np.testing.assert_allclose(ours, fit(PLACES), atol=1e-7)
+    for every in (RawSpline("pchip"), RawSpline("smoothing_spline", df=40)):
+        np.testing.assert_allclose(every.curve(p, PLACES)(PLACES), p, atol=1e-9)
+    with pytest.raises(ValueError, match=r"`df` must lie in \[2, inf\), got 1"):
+        RawSpline("smoothing_spline", df=1)
+    with pytest.raises(ValueError, match="`method` must be one of 'pchip', 'smooth"):
+        RawSpline("linear")
+
+
+@pytest.mark.parametrize("method", [("pchip",), ("smoothing_spline", 10)])
+def test_the_law_follows_the_raw_curve(rng, method):
+    y = np.exp(rng.normal(size=4000))
+    base = BaseCDF.fit(y)
+    cuts = np.quantile(y, np.arange(1, 26) / 26)
+    spline, t = RawSpline(*method), base.t(cuts)
+    # Rows whose density is positive and smooth, then such with flat pieces.
+    shift, width = rng.uniform(-0.3, 0.3, (40, 1)), rng.uniform(0.8, 1.2, (40, 1))
+    smooth = ndtr((np.log(cuts) - shift) / width)
+    flat = np.round(8.0 * smooth + rng.uniform(-0.4, 0.4, smooth.shape)) / 8.0
+    for p, inner, most in ((smooth, slice(60, -60), 1e-3), (flat, slice(None), 0.04)):
+        curves = spline.build(p, t, 4000, base.least_slopes(), base.inverse)
+        law = law_of_curves(np.zeros(40), np.ones(40), curves, base)
+        # The same number of places between all thresholds.
+        places = np.interp(np.linspace(0.0, 24.0, 481), np.arange(25.0), cuts)
+        raw = spline.curve(increase_probabilities(p, 4000), cuts)(places)
+        found = law.cdf(np.tile(places, (40, 1)))
+        rising = increase_probabilities(raw, 4000)
+        assert np.abs(found - rising)[:, inner].max() < most
 
 
 @pytest.mark.parametrize("p_first", [0.002, 0.1, 0.3, 0.995])

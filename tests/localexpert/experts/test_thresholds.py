@@ -63,7 +63,10 @@ def test_quantiles_are_the_nearest_cuts_by_brute_force(rng):
 def test_uniform_is_equally_spaced_and_does_not_follow_an_outlier(rng):
     r = rng.uniform(size=1000)
     thresholds = place_thresholds(r, 9, "uniform")
-    np.testing.assert_allclose(np.diff(thresholds), np.diff(thresholds)[0])
+    ends = np.quantile(r, [0.02, 0.98], method="inverted_cdf")
+    np.testing.assert_allclose(thresholds, np.linspace(*ends, 9), rtol=1e-12)
+    middle = place_thresholds(r, 1, "uniform")
+    np.testing.assert_allclose(middle, [ends.mean()], rtol=1e-12)
     r[0] = 1e6
     np.testing.assert_allclose(place_thresholds(r, 9, "uniform"), thresholds, atol=0.01)
 
