@@ -21,7 +21,11 @@ from sklearn.preprocessing import (
 )
 
 from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
-from localexpert.distribution.predictors import check_predicts, find_forecaster
+from localexpert.distribution.predictors import (
+    check_predicts,
+    find_forecaster,
+    open_same,
+)
 from tests.forecasts import normal
 
 
@@ -98,6 +102,9 @@ def test_wrappers_in_any_order(rows, depth):
     assert_same(predict_dist(model, X), best[-1].predict_dist(moved))
     assert_same(predict_dist(FrozenEstimator(model), X), predict_dist(model, X))
     assert find_forecaster(FrozenEstimator(model)) is best[-1]
+    # What forecasts the same: a step of a pipeline gets another table.
+    assert open_same(FrozenEstimator(search)) is best
+    assert open_same(model, pipelines=True) is best[-1]
     check_predicts(GridSearchCV(inner, {}))  # what is not fitted, too
 
 

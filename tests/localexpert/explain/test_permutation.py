@@ -40,7 +40,9 @@ def explain(X, y, model=None, **given):
 
 
 def test_finds_what_drives_the_middle_and_what_the_spread(rng):
-    told = explain(*design(rng), levels=LEVELS, thresholds=[-2.0, 3.0])
+    model = MeanAndSpread()
+    told = explain(*design(rng), model, levels=LEVELS, thresholds=[-2.0, 3.0])
+    assert len(model.calls) == 1 + 3 * 5  # a forecast of each feature and repeat
     assert told.feature_names == ("x0", "x1", "x2")
     assert_allclose(told.increases[2], 0.0, atol=1e-12)
     # The median is the mean's affair; tails and rare events are the spread's.

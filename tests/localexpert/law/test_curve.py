@@ -15,7 +15,7 @@ from localexpert.law.basis import (
     steepest_slopes,
 )
 from localexpert.law.bounds import clip
-from localexpert.law.curve import read_curve
+from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
@@ -47,6 +47,13 @@ def test_curves_pass_through_what_is_read(
     assert (
         np.diff(read_curve(steep, -FREE, FREE, basis=basis).coefficients) >= 0
     ).all()
+
+
+def test_coordinates_lost_to_rounding_are_on_a_line() -> None:
+    want = np.array([np.arange(9.0), 2.0 * np.arange(9.0)])
+    lost = want.copy()
+    lost[:, :2], lost[:, -2:] = -np.inf, np.inf
+    assert_allclose(fill_ends(lost), want)
 
 
 def ordered_pair(rng: np.random.Generator) -> tuple[Law, Law]:

@@ -30,6 +30,8 @@ def test_the_identity_returns_the_very_same_law(name: str) -> None:
     law = KINDS[name]
     assert map_levels(law, LevelMap.line(0.0)) is law
     assert map_levels(law, LevelMap.through(X, X, np.ones(3))) is law
+    bent = LevelMap.through(X, X, np.array([1.0, 0.5, 1.0]))
+    assert map_levels(law, bent) is not law
 
 
 @pytest.mark.parametrize("number", [(0, 0, 0), (1, 0, 1)], ids=["one", "each its own"])
