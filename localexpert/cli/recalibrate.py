@@ -32,7 +32,7 @@ from localexpert.cli.monitor import MonitorState
 from localexpert.cli.output import check_file, note, warn
 from localexpert.reading import files
 from localexpert.reading.messages import count, refuse, refusing
-from localexpert.recalibration.shift import ShiftRecalibration
+from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate
 from localexpert.regressor.seen_rows import seen_rows
 
