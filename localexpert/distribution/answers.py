@@ -337,8 +337,8 @@ class Answers:
 
         .. math:: E\,crps(F, Y) = \int F (1 - F) = \tfrac12 E|Y - Y'|.
 
-        A calibrated forecast so tells its own error without a label; one that is too
-        sure of itself promises too little.
+        So a calibrated forecast states its own error without a label; a forecast that
+        is too sure of itself promises too little.
 
         References
         ----------

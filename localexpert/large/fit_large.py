@@ -318,8 +318,8 @@ def expected_gain(first: float, second: float, third: float) -> float:
 def _like(model: Any, n_folds: int) -> Any:
     """Return an unfitted model that learns as the fitted one did at last.
 
-    What was tried and not taken is not tried again, and there are no more folds:
-    fewer rows would ask for more of both.
+    It does not try again what was tried and not taken, and it has no more folds. Fewer
+    rows would ask for more of both.
     """
     less = clone(model).set_params(verbose=0)
     if isinstance(less.cv, str):

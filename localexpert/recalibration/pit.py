@@ -433,7 +433,7 @@ _WIDTHS = 0.1, 10.0
 class ShiftRecalibration(Recalibration):
     r"""A shift of all forecasts in their standard deviations, with a slope if wanted.
 
-    What helps least, and needs fewest rows: two numbers at most are learned.
+    It helps least and needs the fewest rows: it learns two numbers at most.
 
     Parameters
     ----------
