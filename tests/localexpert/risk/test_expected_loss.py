@@ -79,6 +79,9 @@ def test_losses_are_asked_where_there_is_probability_alone():
 
     for action in (0.0, 1e-9, -3.0, 1.0):
         assert np.isfinite(expected_loss(FORECASTS["bounded"], root, action)).all()
+    # A value without probability may cost whatever it likes.
+    sure = of_values([0.0, 1.0], [[1.0, 0.0]])
+    assert expected_loss(sure, lambda y, a: np.where(y == a, np.inf, 2.0), 1.0) == 2.0
     table = np.array([[0.0, 4.0], [1.0, 2.0], [9.0, 0.0]])
     dist = of_values([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
     got = expected_loss(dist, lambda y, a: table[y.astype(int), a.astype(int)], [0, 1])
