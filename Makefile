@@ -141,7 +141,7 @@ CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_c
     $(addprefix regressor/test_,adapter.py inputs.py regressor.py))
 MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
     $(addprefix tests/localexpert/,cli/test_fit.py cli/test_predict.py reading \
-    $(addprefix data/test_,columns.py table.py) explain/test_tables.py \
+    $(addprefix data/test_,columns.py table.py) explain/test_shapley.py \
     test_storage.py)
 
 leg-oldest: ready-oldest

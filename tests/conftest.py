@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from numpy.typing import ArrayLike, NDArray  # noqa: E402
@@ -42,6 +43,27 @@ def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
         return array
 
     return freeze
+
+
+@pytest.fixture(scope="session")
+def rows() -> pd.DataFrame:
+    """Return numbers with gaps and a category, under an index that is no count."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y"], 90)})
+    X.loc[::7, "a"] = np.nan
+    X["b"] = X["b"].astype("category")
+    return X.set_index(pd.Index(rng.permutation(90) * 3 + 5, name="id"))
+
+
+@pytest.fixture(scope="session")
+def model(rows: pd.DataFrame) -> Any:
+    """Return a regressor that is fitted to `rows` in half a second, for all to ask."""
+    from localexpert import LocalExpertRegressor
+
+    y = rows["a"].fillna(0.0) + (rows["b"] == "x")
+    quick: dict[str, Any] = {"strategy": "joint", "frame": None, "n_thresholds": 5}
+    made = LocalExpertRegressor(**quick, cv=2, random_state=0, n_jobs=1)
+    return made.fit(rows, y + np.random.default_rng(2).normal(size=90))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,38 +3,34 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
-MAX_FILE = 700
-MAX_FUNCTION = 60
-FILES = [
-    path
-    for package in ("calibration", "localexpert")
-    for path in sorted((ROOT / package).rglob("*.py"))
-]
+MAX_FILE, MAX_FUNCTION = 700, 60
+PACKAGES = ("calibration", "localexpert")
 
 
 def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Return the lines of a function below its first one, without its docstring."""
-    assert function.end_lineno is not None
-    lines = function.end_lineno - function.lineno
+    first, last = function.body[0], function.end_lineno
+    assert last is not None
+    assert first.end_lineno is not None
+    lines = last - function.lineno
     if ast.get_docstring(function) is not None:
-        docstring = function.body[0]
-        assert docstring.end_lineno is not None
-        lines -= docstring.end_lineno - docstring.lineno + 1
+        lines -= first.end_lineno - first.lineno + 1
     return lines
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_sizes(path: Path) -> None:
-    source = path.read_text(encoding="utf-8")
-    lines = len(source.splitlines())
-    assert lines <= MAX_FILE, f"{lines} lines: split the file by noun"
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = count_lines(node)
-            assert lines <= MAX_FUNCTION, f"{node.name} has {lines} lines"
+def test_sizes() -> None:
+    wrong = []
+    for path in (p for name in PACKAGES for p in (ROOT / name).rglob("*.py")):
+        source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+        if (lines := len(source.splitlines())) > MAX_FILE:
+            wrong.append(f"{name}: {lines} lines, split the file by noun")
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if (lines := count_lines(node)) > MAX_FUNCTION:
+                wrong.append(f"{name}: {node.name} has {lines} lines")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_docstring_does_not_count() -> None:

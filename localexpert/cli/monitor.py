@@ -29,7 +29,7 @@ from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.reading import files
 from localexpert.reading.messages import count, list_names, refuse, refusing
 from localexpert.reading.reader import find_gaps, read_words
-from localexpert.recalibration.shift import ShiftRecalibration
+from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
 from localexpert.regressor.seen_rows import seen_rows
 

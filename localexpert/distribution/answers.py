@@ -337,8 +337,8 @@ class Answers:
 
         .. math:: E\,crps(F, Y) = \int F (1 - F) = \tfrac12 E|Y - Y'|.
 
-        A calibrated forecast so tells its own error without a label; one that is too
-        sure of itself promises too little.
+        So a calibrated forecast states its own error without a label; a forecast that
+        is too sure of itself promises too little.
 
         References
         ----------
@@ -411,7 +411,8 @@ class Answers:
             msg = "`expected_mean` needs at least one row, got none."
             raise ValueError(msg)
         means = expected_by_loss(self.law)[loss]
-        return mean_of_rows(means, loss_variances(self.law, loss, means), level)
+        variance = loss_variances(self.law, loss, means).sum()
+        return mean_of_sums(float(means.sum()), float(variance), n, level)
 
     def _values(self, y: ArrayLike) -> Float64Array:
         """Return values (..., n) that may be infinite."""
@@ -436,26 +437,6 @@ class Answers:
 def _like(values: Float64Array, answers: Float64Array) -> Float64Array:
     """Return answers (n, k) in the shape (..., n) that was asked in."""
     return answers.T.reshape(values.shape)
-
-
-def mean_of_rows(
-    means: Float64Array, variances: Float64Array, coverage: float
-) -> ExpectedMean:
-    """Return the mean of independent losses with an interval.
-
-    Parameters
-    ----------
-    means, variances : ndarrays of shape (n,)
-        Of the loss of each row.
-    coverage : float
-
-    Returns
-    -------
-    ExpectedMean
-    """
-    return mean_of_sums(
-        float(means.sum()), float(variances.sum()), len(means), coverage
-    )
 
 
 def mean_of_sums(

@@ -128,10 +128,10 @@ def estimate_correlation(
 def _mean_scores(
     dist: PredictiveDistribution, y: Float64Array
 ) -> tuple[Float64Array, float]:
-    """Return the normal scores (n,) of outcomes, and which share of variance is told.
+    """Return the normal scores (n,) of outcomes, and the share of variance they show.
 
-    Of a normal score between a and b the mean is known, (phi(a) - phi(b)) / P, and
-    what varies around it is not.
+    The mean of a normal score between a and b is known, (phi(a) - phi(b)) / P. What
+    varies around it is not.
     """
     upto = np.clip(dist.law.cdf(y[:, None])[:, 0], _LEAST_LEVEL, 1.0)
     below = np.clip(dist.law.cdf_left(y[:, None])[:, 0], 0.0, 1.0 - _LEAST_LEVEL)

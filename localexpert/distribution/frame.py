@@ -21,7 +21,7 @@ from localexpert._validation import (
 if TYPE_CHECKING:
     import pandas as pd
 
-# Quantiles that are told where nothing else is asked for.
+# Quantiles that are given where nothing else is asked for.
 DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 

@@ -220,7 +220,7 @@ class PredictiveDistribution(MadeForecasts):
     def hdi(self, coverage: float = 0.9) -> Float64Array:
         """Return the shortest interval that holds the coverage.
 
-        Of a density with one peak this is the highest-density region.
+        It is the highest-density region where the density has one peak.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class PredictiveDistribution(MadeForecasts):
     ) -> Self:
         """Return the distributions of func(Y) for an increasing function.
 
-        Of a model of log prices it gives that of prices:
+        It turns a forecast of log prices into one of prices:
         ``dist.transform(np.exp, np.log)``.
 
         Parameters

@@ -91,7 +91,7 @@ class Draw:
     most: int
 
     def __call__(self, name: str, frame: Any) -> Drawn | None:
-        """Return what one part tells, None without weight."""
+        """Return the answer of one part, None without weight."""
         rows = self.roles.read(name, frame)
         if not len(rows):
             return None
@@ -120,7 +120,7 @@ class Draw:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Cells of PIT values, and what tells the rows of a pass from other ones.
+    """Cells of PIT values, and a mark of the rows of a pass.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 # A bound that is so many widths of a row away from it is none: floats could not tell
 # in its coordinate where in the row a value is.
 _FARTHEST = 1e5
-# Levels so near to that of a bound are told by the density there, in deviations.
+# Levels so near to that of a bound are found by the density there, in deviations.
 _NEAR = 1e-6
 _LEAST_GAP = 1e-300
 
@@ -271,8 +271,8 @@ class Curve:
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.
 
-        From nodes, with lines of log density between them. Of a flat density it is
-        what is nearer to the median.
+        It is read at nodes, with lines of log density between them. Where a density is
+        flat, what is nearer to the median comes first.
         """
         grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
         y, heights = self.heights(np.tile(grid, (len(self), 1)))
@@ -350,7 +350,7 @@ def coordinates_of_gaps(
     low: Float64Array,
     high: Float64Array,
 ) -> Float64Array:
-    """Return the coordinate of y (n, k), told by how far it is from both bounds."""
+    """Return the coordinate of y (n, k) from its distances to both bounds."""
     lower, upper = np.isfinite(low), np.isfinite(high)
     with np.errstate(divide="ignore", invalid="ignore"):
         above, below = (np.log(np.maximum(gap, 0.0)) for gap in gaps)

@@ -91,7 +91,7 @@ def curve_through(
     least = np.full(len(x), _LEAST_SLOPE)
     least[[0, -1]] = _LEAST_END
     slopes = np.clip(slopes, least * beside, _MOST_SLOPE * beside)
-    # Two quantiles at an end that are nearly equal say nothing of what is beyond.
+    # Two nearly equal quantiles at an end say nothing about values beyond it.
     mean = (u[:, -1:] - u[:, :1]) / (x[-1] - x[0])
     flat = np.maximum(1.0 - beside[:, [0, -1]] / np.maximum(_FLAT * mean, 1e-300), 0.0)
     tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * flat * mean)
@@ -138,8 +138,8 @@ def _fill_gaps(
 
 
 # Equal quantiles are drawn apart by this share of the range around them (of the row's
-# where there is none), a row without range by its square. What is out of order by less
-# than the latter is so by rounding.
+# where there is none), a row without range by its square. Quantiles that are out of
+# order by less than the latter are so by rounding.
 _APART = 1e-6
 # How far "around" reaches in normal scores: heavy tails are no measure of the middle.
 _AROUND = 0.5

@@ -264,7 +264,7 @@ def _pool_rows(
     basis: Basis,
 ) -> Float64Array:
     """Return the pool's coordinates at the Greville points, (n, K)."""
-    # Of many members every other value of each is enough.
+    # With many members every other value of each is enough.
     some = basis.greville
     if len(curves) > _MANY:
         some = np.unique(np.append(some[::2], some[-1]))
@@ -273,7 +273,7 @@ def _pool_rows(
     sums = np.zeros((len(curves), 3, *g.shape))
     for k, (w, curve) in enumerate(zip(weights.T, curves, strict=True)):
         for j, (u, rate) in enumerate(read):
-            # What a member says of its own values is known.
+            # The levels of a member's own values are known.
             own = (g, rate) if j == k else curve.coordinates(u, inverse=True)
             _add_member(sums[j], w[:, None], *own, kind)
     u = np.hstack([values for values, _ in read])

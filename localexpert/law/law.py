@@ -34,8 +34,8 @@ from localexpert.law.steps import (
 _SLACK, _TINIEST = 1e-14, 5e-324
 # A curve of less probability than this is none.
 _ROUNDING = 1e-12
-# How far in steps of a lattice its cells are all told apart, by how much they grow
-# beyond, and by what share of a step a number may miss its place.
+# Up to so many steps from the median every cell of a lattice is kept; cells further out
+# grow by this factor. A number may miss its place by this share of a step.
 _ALL_CELLS, _GROWTH, OF_STEP = 256, 1.02, 1e-6
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS, _GOLDEN_STEPS = 65, 32
@@ -61,13 +61,12 @@ class Law:
 
     .. math:: F_i(y) = \sum_{a_j \le y} m_{ij} + (1 - \sum_j m_{ij}) \Phi(Q_i^{-1}(y)),
 
-    masses m of a few values a that all rows share, and a curve Q. What that says may
-    be rounded to a lattice, or clipped, as a last step.
+    masses m of a few values a that all rows share, and a curve Q. As a last step values
+    may be rounded to a lattice, or clipped.
 
     An argument `y`, `q` or `scores` is a float64 array (n, k): column by column what
     is asked of each row. The answer has the same shape. Answers about a row as a whole
-    have shape (n,), or a row each. Checks of arguments are the business of
-    `PredictiveDistribution`.
+    have shape (n,), or a row each. `PredictiveDistribution` checks the arguments.
 
     Parameters
     ----------
@@ -420,7 +419,7 @@ class Law:
     def steps(self) -> tuple[Float64Array, Float64Array]:
         """Return values, (1, m) or (n, m), and their masses (n, m), of jumps alone.
 
-        Of a lattice far cells are joined: their widths are 2 % of their distance from
+        Far cells of a lattice are joined: their widths are 2 % of their distance from
         the median.
         """
         if self.curve is None:
@@ -674,7 +673,7 @@ def _join_points(intervals: Float64Array, points: Float64Array) -> Float64Array:
 
 
 def _cells_upto(most: float) -> Float64Array:
-    """Return numbers of cells, each up to some, and then ever fewer, up to `most`."""
+    """Return numbers of cells up to `most`: all at first, then fewer and fewer."""
     near = np.arange(min(most, _ALL_CELLS) + 1.0)
     if most <= _ALL_CELLS:
         return near

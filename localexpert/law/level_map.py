@@ -203,8 +203,9 @@ def _beside_atoms(
 ) -> tuple[Float64Array, Float64Array]:
     """Return mapped masses (n, A), and the scores at which the curve is read (n, K).
 
-    Of what is left beside mapped atoms the level Phi(g) is reached in one of the gaps
-    between atoms; there G leads back to the level of the whole, which has the curve's.
+    The rest beside the mapped atoms reaches the level Phi(g) in one of the gaps between
+    atoms. There the inverse of G gives the level of the whole law, and this gives the
+    level of its curve.
     """
     values = np.broadcast_to(law.atoms, law.masses.shape)
     sides = [
@@ -297,9 +298,9 @@ def _solve_increasing(
 ) -> Float64Array:
     """Return x (n,) in [-6, 6] with function(x) = goal, or the nearer end.
 
-    Secants from 0, where value and slope (n,) are about known, and halves of the
-    bracket where they lead out of it or are slow. `function` is told the rows that
-    are asked for; those that are found take no more work.
+    It takes secants from 0, where value and slope (n,) are about known. It halves the
+    bracket where a secant leads out of it or is slow. `function` gets the numbers of
+    the rows that are still sought.
     """
     x, gap, rate = np.zeros(len(goal)), at_zero - goal, slope.copy()
     low, high = np.full(len(goal), -_MOST), np.full(len(goal), _MOST)

@@ -16,13 +16,13 @@ _NEAR = 1e-12
 _FEW_ULPS = 2.0
 # A run of near values that is wider than some such steps is a sample, not rounding.
 _WIDEST_RUN = 10.0
-# What is taken for a value lies within this share of its cell, and of the way to the
-# next one, so that values which differ by a few roundings only are still told apart.
+# A number counts as a value if it lies within this share of the value's cell, and of
+# the way to the next value. So values that differ by a few roundings only stay apart.
 _CELL_SHARE = 1e-6
 
 
 def merge_near_values(y: Float64Array, weight: Float64Array) -> Float64Array:
-    """Return targets of which those that differ by rounding only are equal.
+    """Return targets where those that differ by rounding only are made equal.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def nearest_places(values: Float64Array, at: Float64Array) -> NDArray[np.intp]:
 
 
 LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
-# Scores beyond which levels are 0 or 1: none is told apart there.
+# Beyond such scores levels are 0 or 1, and no two scores differ.
 _FURTHEST = 37.0
 # A touch of slack, so that a coverage is not missed by the rounding of a sum.
 _SLACK = 1.0 - 1e-14

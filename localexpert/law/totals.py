@@ -38,7 +38,7 @@ _MOST_CELLS, _CHUNK = 1 << 16, 1 << 21
 # outermost two; the others are so many deviations from the middle of a normal law.
 _LEVELS = np.array([ndtr(-8.0), 0.05, 0.25, 0.5, 0.75, 0.95, ndtr(8.0)])
 _DEVIATIONS = np.array([1.645, 0.674, 1.0, 0.674, 1.645])
-# Scores of the quantiles that a sum is told by.
+# Scores of the quantiles that describe a sum.
 KNOTS = np.linspace(-6.0, 6.0, 97)
 
 # Values and their masses, (V,) both.
@@ -48,8 +48,8 @@ Values: TypeAlias = tuple[Float64Array, Float64Array]
 def add_values(law: Law, weights: Float64Array) -> Values:
     """Return all sums of weighted atoms of m rows, and their masses.
 
-    None if they are too many, or hardly ever come. Where rows have a rest these are
-    the sums of atoms alone.
+    It returns none if they are too many, or nearly impossible. Where rows have a smooth
+    rest these are the sums of atoms alone.
     """
     share = float(np.prod(1.0 - law.rest))
     if share < LEAST_ATOM:
@@ -176,7 +176,7 @@ def _place_grid(
 ) -> tuple[Float64Array, Float64Array, float, int]:
     """Return the rows' middles (m, 1), how far they reach (m,), and width and length.
 
-    Cells are narrow on the scale of the sum's narrowest side, told by quantiles, so
+    Cells are narrow on the scale of the sum's narrowest side, which quantiles show, so
     that a peak beside a long tail is seen.
     """
     ends = law.ppf(np.tile(_LEVELS, (len(law), 1)))
@@ -205,7 +205,7 @@ def _cell_masses(
     assert law.curve is not None
     edges = middle + (np.arange(-reach, reach) + 0.5) * width
     z = law.curve.scores(edges / w)
-    # Of a negative weight the upper end of Y is the lower one of the sum.
+    # With a negative weight the upper end of Y is the lower end of the sum.
     below = ndtr(np.where(w < 0.0, -z, z))
     below = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
     return np.asarray(np.maximum(np.diff(below), 0.0) * law.rest[:, None])
@@ -471,7 +471,8 @@ def _draw_rows(
     """Return drawn sums, whose values that repeat are atoms."""
     draws, added = draw_sums(law, weights, groups, correlation)
     n_draws, atoms = draws.shape[1], []
-    # Of discrete rows that take few values all are, of smooth ones none.
+    # All values are atoms if rows are discrete and take few values; none is if they are
+    # smooth.
     few = law.is_discrete and len(np.unique(draws)) <= FEW_VALUES
     repeats = 0.0 if few else _REPEATS if law.has_jumps else 1.0
     for row in draws:

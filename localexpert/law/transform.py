@@ -58,15 +58,16 @@ class ValueMap:
         try:
             limit = float(call_vectorised(self.func, "func", np.full((1, 1), x))[0, 0])
         except (ArithmeticError, TypeError, ValueError):
-            # One that refuses infinity tells no limit, and infinity is ever a bound.
+            # A function that refuses infinity has no known limit. Infinity is always a
+            # bound.
             return x
         return x if np.isnan(limit) else limit
 
     def domain(self, low: float, high: float) -> tuple[float, float]:
         """Return where func is defined and increases, around what is known.
 
-        The square increases above 0 alone: of a law of roots that a model forecasts
-        what lies below would come back as values that rise to either side.
+        The square increases above 0 alone. A model may forecast the law of roots: what
+        lies below 0 would come back as values that rise to either side.
 
         Parameters
         ----------
@@ -104,7 +105,7 @@ class ValueMap:
         """Return whether func is a number and does not fall from x (m,) over a step."""
         z = call_vectorised(self.func, "func", np.stack([x, x + step], axis=1))
         low, high = z.T if step > 0.0 else z.T[::-1]
-        # Of floats that overflow, or come near a limit, both may be one.
+        # Both may be equal where floats overflow or come near a limit.
         return np.asarray(low <= high)
 
 
@@ -194,8 +195,8 @@ _MOST_VALUES = 10_000
 def transform_law(law: Law, values: ValueMap) -> Law:
     """Return the law of func(Y).
 
-    An affine func moves coefficients, and all that is known of moments. Of any other
-    the curve is read anew; the values of a lattice become atoms.
+    An affine func moves the coefficients and the known moments. For any other function
+    the curve is read anew, and the values of a lattice become atoms.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def carry_law(law: Law, values: ValueMap) -> Law:
     width = law.end_width
     for end, side in zip(law.ends, (1.0, -1.0), strict=True):
         if np.isfinite(end):
-            # Of a cell at an end half lies inside.
+            # Half of a cell at an end lies inside.
             cell = np.array([[end, end + 0.5 * side * width]])
             width = 2.0 * float(np.abs(np.diff(values.forward(cell)))[0, 0])
             break
@@ -257,8 +258,8 @@ def carry_law(law: Law, values: ValueMap) -> Law:
 def _with_endless_moments(law: Law) -> Law:
     """Return a law that knows which of its moments are infinite.
 
-    Those to which what lies 8 deviations out adds a notable share: what is beyond would
-    add more, and curves do not tell it.
+    A moment counts as infinite if values 8 deviations out add a notable share to it.
+    Values further out would add more, and curves end there.
     """
     if law.curve is None or law.has_jumps:
         return law
@@ -282,7 +283,7 @@ def _with_endless_moments(law: Law) -> Law:
     known = moments.copy()
     known[:, 0] = np.where(either[:, 1], mean, known[:, 0])
     for k in (2, 3, 4):
-        # About an infinite mean nothing is defined, but that the spread is infinite.
+        # With an infinite mean no moment is defined; the spread is infinite.
         lost = np.where(either[:, 1] | (k == 3), np.nan, np.inf)
         lost = np.where((k == 2) & ~(low & high), np.inf, lost)
         known[:, k - 1] = np.where(either[:, k], lost, known[:, k - 1])
@@ -315,8 +316,8 @@ def _map_inside(
 ) -> Float64Array:
     """Return func of values between ends, and beyond one what mirrors it there.
 
-    What is clipped may be what func is not defined for; a flat part instead would
-    bend a curve that is read at some scores, before the end too.
+    func may not be defined for values that are clipped. A flat part in their place
+    would bend the curve before the end too, because it is read at some scores only.
     """
     out = values.forward(np.clip(y, *ends))
     for end, beyond in zip(ends, (y < ends[0], y > ends[1]), strict=True):

@@ -25,7 +25,7 @@ from localexpert.recalibration.pit import PitRecalibration
 
 # Scores nearer than this are one.
 _LEAST_GAP = 1e-6
-# Scores that no level tells, of values beyond all that a forecast holds possible.
+# Scores of values that a forecast holds impossible: no level has them.
 _FURTHEST = 38.0
 # A row so many deviations out is one in two millions, and a share of such rows says
 # that forecasts are too narrow by far.

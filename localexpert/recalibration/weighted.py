@@ -490,8 +490,8 @@ def _deal_folds(codes: Float64Array, is_new: NDArray[np.int64]) -> PredefinedSpl
     if group is None or min(len(set(group[is_new == c])) for c in (0, 1)) < _FOLDS:
         group = np.arange(len(codes))
     share = np.bincount(group, is_new) / np.bincount(group)
-    # Groups that are alike go round, in an order that tells nothing: folds of rows in
-    # the order of X resemble each other more than new rows do.
+    # Groups that are alike are dealt to folds in turn, in a random order. Folds in the
+    # order of X would resemble each other more than new rows do.
     known = np.where(np.isnan(codes), np.inf, codes)
     _, cell = np.unique(known, axis=0, return_inverse=True)
     cell = rng.permutation(cell.max() + 1)[cell.ravel()]

@@ -13,7 +13,7 @@ from scipy.stats import binomtest, chi2, kstest, norm, ttest_1samp
 
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
-from localexpert.distribution.answers import ExpectedMean, mean_of_rows
+from localexpert.distribution.answers import ExpectedMean, mean_of_sums
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import crps_score, interval_coverage, log_score
 
@@ -349,7 +349,8 @@ class Promise:
     @classmethod
     def of(cls, came: Float64Array, means: Float64Array, spread: Float64Array) -> Self:
         """Return what is told of losses (n,), their expected means and variances."""
-        expected, realised = mean_of_rows(means, spread, 0.95), float(came.mean())
+        told = float(means.sum()), float(spread.sum()), len(means)
+        expected, realised = mean_of_sums(*told, 0.95), float(came.mean())
         reach = expected.high - expected.mean
         known = np.isfinite(reach) and reach > 0.0
         away = abs(realised - expected.mean) / reach if known else 0.0

@@ -110,7 +110,7 @@ def _expect_loss(
     """Return E loss(Y, action), (n,), a loss that may break at places (n, 1)."""
     losses = _evaluate(loss, chunk.y, action, chunk.weights > 0.0)
     total = np.zeros(len(action))
-    # Sums over a few values are exact, and a table of losses knows no others.
+    # Sums over a few values are exact. A table of losses knows no other values.
     if not chunk.law.all_jumps:
         found: list[_Break] = []
         for place in places:

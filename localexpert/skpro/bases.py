@@ -14,7 +14,7 @@ _cause: ModuleNotFoundError | None = None
 
 
 class _NeedsSkpro:
-    """A base class of which there are no objects."""
+    """A base class without objects of its own."""
 
     def __init__(self, **_: Any) -> None:
         msg = f"`{type(self).__name__}` needs skpro: pip install 'localexpert[skpro]'."

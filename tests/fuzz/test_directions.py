@@ -8,7 +8,7 @@ from localexpert.experts import IndependentExperts
 from localexpert.recalibration.pit import PitRecalibration
 from tests.fuzz.cases import pick
 from tests.fuzz.refusals import answer_or_refusal, named_in
-from tests.fuzz.targets import draw_target, draw_weight
+from tests.fuzz.tables import draw_target, draw_weight
 from tests.fuzz.test_fits import GIVEN, check_forecasts
 
 SHARE = 0.02

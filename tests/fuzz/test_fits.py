@@ -18,8 +18,14 @@ from localexpert import JointForest, LocalExpertRegressor, SharedBoosting
 from localexpert.metrics import crps_score, pit_test
 from tests.fuzz.cases import pick
 from tests.fuzz.refusals import answer_or_refusal, named_in
-from tests.fuzz.tables import as_floats, draw_table, is_plain, take
-from tests.fuzz.targets import draw_target, draw_weight
+from tests.fuzz.tables import (
+    as_floats,
+    draw_table,
+    draw_target,
+    draw_weight,
+    is_plain,
+    take,
+)
 
 SHARE = 0.15
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from localexpert.cli.main import main
 from tests.fuzz.cases import pick
 from tests.fuzz.refusals import NAMED
-from tests.fuzz.targets import draw_target
+from tests.fuzz.tables import draw_target
 
 SHARE = 0.005
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from calibration import CalibrationMonitor, PlattCalibrator
 from localexpert import PitRecalibration, crps_score, load
-from localexpert.recalibration.shift import ShiftRecalibration
+from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.storage import save
 from tests.localexpert.cli.conftest import house_rows
 

@@ -59,27 +59,28 @@ def test_equal_knots_are_one_basis_however_many_others_there_were() -> None:
     assert_array_equal(joined.coefficients[0], first.coefficients[0])
 
 
+ONE = {"atoms": [0], "masses": [[1.0]]}
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
         ({"coefficients": FALLS}, "must not fall along a row, .* in row 1, column 39"),
         ({"coefficients": CURVES[:, 1:]}, "`coefficients` must have shape"),
-        ({"coefficients": CURVES, "bounds": (1.0, 0.0)}, "low end below the high one"),
+        ({"bounds": (1.0, 0.0)}, "low end below the high one"),
+        ({"bounds": [0.0]}, r"must have shape \(2,\) or \(3, 2"),
+        ({"slopes": [[1, 0]] * 3}, "must be positive, got 0"),
+        ({"atoms": [0], "masses": [[0.5]]}, "as long as"),
+        (ONE | {"coefficients": None, "atoms": [0, 1]}, "`masses` must have"),
+        (ONE | {"coefficients": None, "masses": [[0.9]]}, "`masses` must sum to 1 in"),
         (
-            {"coefficients": CURVES, "bounds": [0.0]},
-            r"must have shape \(2,\) or \(3, 2",
+            {"coefficients": None, "atoms": [1, 0], "masses": [[0.5, 0.5]]},
+            "`atoms` must increase strictly",
         ),
-        ({"coefficients": CURVES, "slopes": [[1, 0]] * 3}, "must be positive, got 0"),
-        ({"coefficients": CURVES, "atoms": [0], "masses": [[0.5]]}, "as long as"),
-        ({"atoms": [0, 1], "masses": [[0.5, 0.4]]}, "`masses` must sum to 1 in every"),
-        ({"atoms": [1, 0], "masses": [[0.5, 0.5]]}, "`atoms` must increase strictly"),
-        (
-            {"atoms": [0], "masses": [[1.0]], "widths": [0.0]},
-            "`widths` must be positive",
-        ),
-        ({}, "`coefficients` or `atoms` with `masses` must be given"),
+        (ONE | {"coefficients": None, "widths": [0.0]}, "`widths` must be positive"),
+        ({"coefficients": None}, "`coefficients` or `atoms` with `masses` must be giv"),
     ],
 )
 def test_what_is_refused(arrays: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        from_arrays(**arrays)  # type: ignore[arg-type]
+        from_arrays(**{"coefficients": CURVES, **arrays})  # type: ignore[arg-type]

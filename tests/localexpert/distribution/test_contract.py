@@ -22,17 +22,12 @@ from tests.localexpert.distribution.contract_cases import (
 )
 
 SMOOTH = [name for name, case in CASES.items() if case.smooth]
-DISCRETE = [name for name, case in CASES.items() if case.discrete]
-WITH_END = [name for name, case in CASES.items() if case.end]
-# Of a point mass the density depends on a width.
-HAVE_DENSITY = [name for name, case in CASES.items() if not case.discrete]
 # Levels of outcomes to be scored; none is at a step of the CDF of a discrete case.
 SCORES: Floats = np.array([-3.09, -2.0, -1.1, -0.3, 0.05, 0.5, 1.2, 2.1, 3.09])
 OUTCOMES: Floats = ndtr(SCORES)
 
 every = pytest.mark.parametrize("name", CASES)
 smooth = pytest.mark.parametrize("name", SMOOTH)
-discrete = pytest.mark.parametrize("name", DISCRETE)
 
 
 def _outcomes(case: Case) -> Floats:
@@ -67,7 +62,7 @@ def test_partial_means(name: str) -> None:
     _within(below - above, y - dist.mean(), 1e-6, case)
 
 
-@pytest.mark.parametrize("name", HAVE_DENSITY)
+@pytest.mark.parametrize("name", [name for name in CASES if not CASES[name].discrete])
 def test_log_score(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     levels = np.array([0.001, 0.01, *np.linspace(0.05, 0.95, 19), 0.99, 0.999])
@@ -79,7 +74,7 @@ def test_log_score(name: str) -> None:
     assert_allclose(dist.pdf(y), np.exp(dist.logpdf(y)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", WITH_END)
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].end])
 def test_density_near_and_at_the_end(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     y = case.of_rows(lambda row: row.ppf([0.001, 0.0]))
@@ -92,19 +87,6 @@ def test_density_near_and_at_the_end(name: str) -> None:
 
 
 @every
-def test_mean(name: str) -> None:
-    case, dist = CASES[name], forecast_of(name)
-    _within(dist.mean(), case.of_rows(Truth.mean), case.bars.mean, case)
-
-
-@every
-def test_std(name: str) -> None:
-    case, dist = CASES[name], forecast_of(name)
-    assert_allclose(dist.std(), case.std(), rtol=case.bars.sd)
-    assert_allclose(dist.var(), dist.std() ** 2, rtol=1e-12)
-
-
-@every
 def test_quantiles(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     want = case.of_rows(lambda row: row.ppf(LEVELS))
@@ -112,26 +94,26 @@ def test_quantiles(name: str) -> None:
     assert_allclose(dist.ppf(LEVELS[:, None]), dist.quantiles(LEVELS).T, rtol=1e-12)
     assert_allclose(dist.median(), dist.ppf(0.5), rtol=1e-12)
     assert (np.diff(dist.quantiles(LEVELS)) >= 0.0).all()
+    ends = case.of_rows(lambda row: row.ppf([0.1, 0.9]))
+    _within(dist.interval(0.8).T, ends, case.bars.quantile, case)
 
 
 @every
-def test_cdf(name: str) -> None:
+def test_cdf_and_pmf(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     grid = case.of_rows(lambda row: row.ppf([0.02, 0.3, 0.6, 0.98])) + 0.01
     want = np.stack([row.cdf(grid[:, i]) for i, row in enumerate(case.rows)], -1)
     assert_allclose(dist.cdf(grid), want, rtol=0.0, atol=case.bars.cdf)
     assert_allclose(dist.cdf_at(grid[:, 1])[1], dist.cdf(grid)[:, 1], rtol=1e-12)
-
-
-@every
-def test_cdf_and_sf_sum_to_one(name: str) -> None:
-    dist = forecast_of(name)
     low, high = dist.quantiles([0.001, 0.999]).T
     y = low + (high - low) * np.linspace(-0.5, 1.5, 101)[:, None]
     assert_allclose(dist.cdf(y) + dist.sf(y), 1.0, rtol=0.0, atol=1e-12)
     assert (np.diff(dist.cdf(y), axis=0) >= -1e-15).all()
-    assert dist.cdf(-np.inf).tolist() == [0.0] * 3
-    assert dist.cdf(np.inf).tolist() == [1.0] * 3
+    assert dist.cdf([[-np.inf], [np.inf]]).tolist() == [[0.0] * 3, [1.0] * 3]
+    for i, row in enumerate(case.rows):
+        at = np.append(row.values, row.ppf(0.61) + 0.25)
+        pmf = dist[i].pmf(at[:, None])[:, 0]
+        assert_allclose(pmf, np.append(row.masses, 0.0), rtol=0.0, atol=1e-9)
 
 
 @smooth
@@ -194,13 +176,6 @@ def test_expected_shortfall(name: str, tail: str) -> None:
 
 
 @every
-def test_interval(name: str) -> None:
-    case, dist = CASES[name], forecast_of(name)
-    want = case.of_rows(lambda row: row.ppf([0.1, 0.9]))
-    _within(dist.interval(0.8).T, want, case.bars.quantile, case)
-
-
-@every
 def test_shortest_interval(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     got, want = dist.hdi(0.8).T, case.of_rows(lambda row: row.shortest(0.8))
@@ -226,7 +201,7 @@ def test_mode(name: str) -> None:
         _within(mode, grid[0], 1e-2, case)
 
 
-@discrete
+@pytest.mark.parametrize("name", ["poisson", "few draws"])
 def test_mode_of_few_values(name: str) -> None:
     case, mode = CASES[name], forecast_of(name).mode()
     for i, row in enumerate(case.rows):
@@ -242,9 +217,12 @@ def test_entropy(name: str) -> None:
 
 
 @every
-def test_expect(name: str) -> None:
+def test_moments_and_expectations(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     mean, sd = case.of_rows(Truth.mean), case.std()
+    _within(dist.mean(), mean, case.bars.mean, case)
+    assert_allclose(dist.std(), sd, rtol=case.bars.sd)
+    assert_allclose(dist.var(), dist.std() ** 2, rtol=1e-12)
     _within(dist.expect(lambda y: y), mean, case.bars.mean, case)
     assert_allclose(dist.expect(np.ones_like), 1.0, rtol=1e-12)
     # Bounded and smooth, over the width of all rows.
@@ -269,13 +247,3 @@ def test_prob_between(name: str) -> None:
     )
     assert dist.prob_between(high + 1.0, low).tolist() == [0.0] * 3
     assert_allclose(dist.prob_between(-np.inf, np.inf), 1.0, rtol=1e-12)
-
-
-@every
-def test_pmf(name: str) -> None:
-    case, dist = CASES[name], forecast_of(name)
-    for i, row in enumerate(case.rows):
-        at = np.append(row.values, row.ppf(0.61) + 0.25)
-        want = np.append(row.masses, 0.0)
-        bar = min(case.bars.cdf, 1e-9)
-        assert_allclose(dist[i].pmf(at[:, None])[:, 0], want, rtol=0.0, atol=bar)

@@ -1,6 +1,7 @@
 """What notebooks show: well-formed HTML with figures and pictures of the forecast."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -10,22 +11,16 @@ from localexpert import PredictiveDistribution, concatenate
 from tests.forecasts import beside, normal, of_values
 
 SMOOTH = normal([0.0, 10.0], [1.0, 3.0])
-LATTICE = PredictiveDistribution.from_arrays(
-    **SMOOTH.to_arrays() | {"step": 1.0, "moments": None}
-)
-KINDS = {
-    "smooth": SMOOTH,
-    "values": of_values([0, 1, 2], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]),
-    "one value": of_values([5], [[1.0]]),
-    "beside": beside(normal([3.0, 4.0]), [0.0], [[0.3], [0.1]]),
-    "lattice": LATTICE,
-    "far": PredictiveDistribution.from_arrays(
-        **normal([2000.0], [900.0]).to_arrays() | {"step": 1.0, "moments": None}
-    ),
-    "rows": concatenate([SMOOTH] * 4),
-    "six": concatenate([SMOOTH] * 3),
-    "none": SMOOTH[:0],
-}
+
+
+def on_lattice(dist):
+    return PredictiveDistribution(replace(dist.law, step=1.0, known=None))
+
+
+VALUES = of_values([0, 1, 2], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+BESIDE = beside(normal([3.0, 4.0]), [0.0], [[0.3], [0.1]])
+LATTICES = [on_lattice(SMOOTH), on_lattice(normal([2000.0], [900.0]))]
+MORE = {8: "and 3 rows more", 6: "and 1 row more"}
 
 
 def read(dist):
@@ -35,7 +30,11 @@ def read(dist):
     return rows, page.findall(".//{*}svg"), page.findall("p")[-1].text
 
 
-@pytest.mark.parametrize("dist", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    "dist",
+    [SMOOTH, VALUES, of_values([5], [[1.0]]), BESIDE, *LATTICES, SMOOTH[:0]]
+    + [concatenate([SMOOTH] * n) for n in (3, 4)],
+)
 def test_figures_are_those_of_the_forecast(dist):
     rows, pictures, last = read(dist)
     assert len(rows) == len(pictures) == min(len(dist), 5)
@@ -44,9 +43,7 @@ def test_figures_are_those_of_the_forecast(dist):
         assert number == str(i)
         expected = [answer[i] for answer in answers]
         assert np.array(told[:5], float) == pytest.approx(expected, rel=2e-3, abs=1e-9)
-    more = {"rows": "and 3 rows more", "six": "and 1 row more"}
-    kind = next(name for name, other in KINDS.items() if other is dist)
-    assert last == more.get(kind, repr(dist))
+    assert last == MORE.get(len(dist), repr(dist))
 
 
 def heights_of(picture):
@@ -59,8 +56,7 @@ def heights_of(picture):
 
 
 def test_areas_are_densities():
-    _, (picture, _), _ = read(SMOOTH)
-    area, lines = heights_of(picture)
+    area, lines = heights_of(read(SMOOTH)[1][0])
     low, high = SMOOTH.quantiles([0.005, 0.995])[[0, 1], [0, 1]]
     edges = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 61)
     mass = np.diff(SMOOTH[:1].cdf_at(edges)[0])
@@ -69,27 +65,22 @@ def test_areas_are_densities():
 
 
 def test_lines_are_values():
-    _, pictures, _ = read(KINDS["values"])
-    (area, first), (_, second) = map(heights_of, pictures)
+    (area, first), (_, second) = map(heights_of, read(VALUES)[1])
     assert (area == 0).all()
     # As high as the picture where they are most probable.
     assert [h for _, h in first] == pytest.approx([0.4, 1.0, 0.6], abs=0.01)
     assert [h for _, h in second] == pytest.approx([1 / 9, 1.0], abs=0.01)
     assert [x for x, _ in first] == pytest.approx([0.05, 0.5, 0.95], abs=0.02)
-
-
-def test_lines_beside_an_area_are_probabilities():
-    _, pictures, _ = read(KINDS["beside"])
-    for picture, mass in zip(pictures, (0.3, 0.1), strict=True):
+    # Beside an area they are probabilities.
+    for picture, mass in zip(read(BESIDE)[1], (0.3, 0.1), strict=True):
         area, ((_, height),) = heights_of(picture)
         assert height == pytest.approx(mass, abs=0.01)
         assert area.max() == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.parametrize("kind", ["lattice", "far"])
-def test_cells_of_a_lattice_hold_as_many_values(kind):
-    _, (picture, *_), _ = read(KINDS[kind])
-    area, _ = heights_of(picture)
+@pytest.mark.parametrize("dist", LATTICES)
+def test_cells_of_a_lattice_hold_as_many_values(dist):
+    area, _ = heights_of(read(dist)[1][0])
     # No comb: heights rise to the middle of the first row and fall behind it.
     top = int(area.argmax())
     assert len(area) <= 60

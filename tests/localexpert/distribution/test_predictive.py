@@ -11,6 +11,7 @@ from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
     check_outcomes,
+    mass_below_zero,
 )
 from tests.forecasts import beside, normal, of_values
 from tests.localexpert.distribution.contract_cases import CASES, forecast_of
@@ -117,14 +118,6 @@ def test_draws_are_independent_and_their_seed_is_no_trap():
     assert dist.rvs().shape == (1, N)
 
 
-def test_rows_are_picked_as_from_an_array():
-    dist = smooth()
-    assert [len(one) for one in dist] == [1] * N
-    assert len(dist[[]]) == len(dist[[False] * N]) == 0
-    with pytest.raises(IndexError, match="out of bounds"):
-        dist[N]
-
-
 def test_immutable_and_shown(discrete):
     assert repr(discrete) == "PredictiveDistribution(n=5, 4 values)"
     assert repr(smooth()[:3]) == "PredictiveDistribution(n=3, smooth)"
@@ -134,24 +127,17 @@ def test_immutable_and_shown(discrete):
     mean = discrete.mean()
     discrete.mean()[0] = 1e9
     assert_array_equal(discrete.mean(), mean)
-    with pytest.raises(TypeError, match="`law` must be a Law, got int"):
-        PredictiveDistribution(3)
-
-
-def test_far_targets_have_finite_scores(discrete):
+    # Without spread there is no skew.
+    sure = of_values([1.0, 2.0], [[1.0, 0.0]])
+    assert sure.std() == sure.skew() == sure.kurtosis() == 0.0
+    # Far targets have finite scores.
     far = np.array([[1e5], [1e3], [-1.5]])
     for dist in (discrete, smooth(), mixed()):
         assert (dist.cdf(far)[0] == 1.0).all()
         assert np.isfinite(dist.crps(far)).all()
         assert (dist.pdf([[INF], [-INF]]) == 0.0).all()
         assert (dist.sf([[INF], [-INF]]) == [[0.0], [1.0]]).all()
-    assert np.isfinite(smooth().log_score(far)).all()
-    assert np.isfinite(mixed().log_score(far)).all()
-
-
-def test_a_law_without_spread_has_no_skew():
-    dist = of_values([1.0, 2.0], [[1.0, 0.0]])
-    assert dist.std() == dist.skew() == dist.kurtosis() == 0.0
+        assert np.isfinite(dist.log_score(far)).all() or dist is discrete
 
 
 @pytest.mark.parametrize("coverage", [0.05, 0.5, 0.9, 0.999])
@@ -220,8 +206,35 @@ def test_refusals(method, arguments, message):
 
 def test_what_is_no_forecast_is_named(discrete):
     assert check_distribution(discrete) is discrete
-    with pytest.raises(TypeError, match="`f` must be a PredictiveDistribution, got l"):
-        check_distribution([1.0], "f")
     assert_array_equal(check_outcomes(range(N), discrete), np.arange(5.0))
-    with pytest.raises(ValueError, match="`y_true` must be as long as dist, got 1 and"):
-        check_outcomes([1.0], discrete, "y_true")
+    for call, message in (
+        (lambda: PredictiveDistribution(3), "`law` must be a Law, got int"),
+        (
+            lambda: check_distribution([1.0], "f"),
+            "`f` must be a Predictive.*, got list",
+        ),
+        (lambda: check_outcomes([1.0], discrete, "y"), "`y` must be as long as dist"),
+        (lambda: discrete[N], "out of bounds"),
+    ):
+        with pytest.raises((TypeError, ValueError, IndexError), match=message):
+            call()
+
+
+# Two rows, of which one has a fifth of its mass below 0.
+BELOW = of_values([-1.0, 0.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "weight", "mass"),
+    [
+        ([0, 1], [0.0, 2.0], None, 0.15),
+        ([0, 1], [0.0, 2.0], [1.0, 2.0], 0.4 / 3.0),
+        # A row that stands for none does not count, wherever its target is.
+        ([0, 1], [-1.0, 2.0], [0.0, 1.0], 0.1),
+        ([0, 1], [-1.0, 2.0], None, None),
+    ],
+)
+def test_mass_below_zero_where_no_target_was(rows, y, weight, mass):
+    assert mass_below_zero(BELOW[rows], y, weight) == pytest.approx(mass)
+    with pytest.raises(ValueError, match="`y` must be as long as dist, got 3 and 2"):
+        mass_below_zero(BELOW, [0.0, 1.0, 2.0])

@@ -1,48 +1,50 @@
 """`predict_dist` on wrappers of scikit-learn, against the model inside by hand."""
 
+import pickle
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import lognorm
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-
-from localexpert import (
-    LocalExpertRegressor,
-    crps_scorer,
-    predict_dist,
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PowerTransformer,
+    StandardScaler,
 )
+
+from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
 from localexpert.distribution.predictors import (
     check_predicts,
     find_forecaster,
+    open_same,
 )
-from tests.forecasts import of_values
-
-QUICK = {"strategy": "joint", "frame": None, "n_thresholds": 5, "cv": 3}
+from tests.forecasts import normal
 
 
-class Stairs(RegressorMixin, BaseEstimator):
-    """Forecasts the row's first number and twice it, with equal probability."""
+class Normal(RegressorMixin, BaseEstimator):
+    """Forecasts a normal law around the row's first number."""
 
-    def __init__(self, step=1.0):
-        self.step = step
+    def __init__(self, scale=0.5):
+        self.scale = scale
 
     def fit(self, X, y):
-        self.n_ = len(y)
         del X
+        self.y_ = np.asarray(y)
         return self
 
     def predict(self, X):
         return self.predict_dist(X).mean()
 
     def predict_dist(self, X):
-        place = np.floor(np.asarray(X)[:, 0]).astype(int)
-        rows = np.eye(9)[np.clip(place, 0, 8)]
-        return of_values(self.step * np.arange(9.0), rows)
+        return normal(np.asarray(X, dtype=float)[:, 0], self.scale)
 
 
 class Stateless(TransformerMixin, BaseEstimator):
@@ -56,56 +58,6 @@ class Stateless(TransformerMixin, BaseEstimator):
         return np.asarray(X) + 1.0
 
 
-@pytest.fixture
-def rows(rng):
-    """Numbers and a target that is one of few values."""
-    X = rng.uniform(0.0, 8.0, (30, 2))
-    return X, np.floor(X[:, 0])
-
-
-def same(dist, other):
-    """Say whether two discrete forecasts are the same."""
-    parts = (dist.atoms, other.atoms), (dist.masses, other.masses)
-    return all(np.array_equal(*pair) for pair in parts)
-
-
-def test_a_pipeline_transforms_its_table(rows):
-    X, y = rows
-    model = make_pipeline(Stateless(), "passthrough", Stateless(), Stairs()).fit(X, y)
-    assert same(predict_dist(model, X), Stairs().predict_dist(X + 2.0))
-    assert same(
-        predict_dist(make_pipeline(Stairs()).fit(X, y), X), Stairs().predict_dist(X)
-    )
-
-
-def test_steps_that_pick_rows_are_left_out(rows):
-    X, y = rows
-
-    class Sampler(BaseEstimator):
-        def fit_resample(self, X, y):
-            return X, y
-
-    model = Pipeline([("pick", Sampler()), ("last", Stairs().fit(X, y))])
-    assert same(predict_dist(model, X), Stairs().predict_dist(X))
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_wrappers_in_any_order(rows, depth):
-    X, y = rows
-    search = GridSearchCV(
-        make_pipeline(Stateless(), StandardScaler(with_std=False), Stairs()),
-        {"stairs__step": [1.0, 2.0]},
-        scoring=crps_scorer,
-        cv=2,
-    )
-    model = search.fit(X, y) if depth == 1 else Pipeline([("s", search)]).fit(X, y)
-    best = search.best_estimator_ if depth == 1 else model[-1].best_estimator_
-    moved = best[:-1].transform(X)
-    assert same(predict_dist(model, X), best[-1].predict_dist(moved))
-    assert same(predict_dist(FrozenEstimator(model), X), predict_dist(model, X))
-    assert find_forecaster(FrozenEstimator(model)) is best[-1]
-
-
 class Mute(BaseEstimator):
     """A method of the name that returns something else."""
 
@@ -113,49 +65,119 @@ class Mute(BaseEstimator):
         return np.zeros(len(X))
 
 
+class Sampler(BaseEstimator):
+    """A step that picks rows of a fit."""
+
+    def fit_resample(self, X, y):
+        return X, y
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(30, 2))
+    return X, np.exp(X[:, 0] + 0.5 * rng.normal(size=30))
+
+
+def assert_same(dist, other):
+    assert_allclose(dist.quantiles([0.1]), other.quantiles([0.1]), rtol=1e-12)
+
+
+def test_a_pipeline_transforms_its_table_and_leaves_steps_that_pick_rows_out(rows):
+    X, y = rows
+    model = make_pipeline(Stateless(), "passthrough", Stateless(), Normal()).fit(X, y)
+    assert_same(predict_dist(model, X), Normal().predict_dist(X + 2.0))
+    picked = Pipeline([("pick", Sampler()), ("last", Normal().fit(X, y))])
+    assert_same(predict_dist(picked, X), Normal().predict_dist(X))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_wrappers_in_any_order(rows, depth):
+    X, y = rows
+    inner = make_pipeline(Stateless(), StandardScaler(with_std=False), Normal())
+    grid = {"normal__scale": [1.0, 2.0]}
+    search = GridSearchCV(inner, grid, scoring=crps_scorer, cv=2)
+    model = search.fit(X, y) if depth == 1 else Pipeline([("s", search)]).fit(X, y)
+    best = search.best_estimator_ if depth == 1 else model[-1].best_estimator_
+    moved = best[:-1].transform(X)
+    assert_same(predict_dist(model, X), best[-1].predict_dist(moved))
+    assert_same(predict_dist(FrozenEstimator(model), X), predict_dist(model, X))
+    assert find_forecaster(FrozenEstimator(model)) is best[-1]
+    # What forecasts the same: a step of a pipeline gets another table.
+    assert open_same(FrozenEstimator(search)) is best
+    assert open_same(model, pipelines=True) is best[-1]
+    check_predicts(GridSearchCV(inner, {}))  # what is not fitted, too
+
+
+def test_targets_that_were_transformed_are_turned_back(rows):
+    X, y = rows
+    model = TransformedTargetRegressor(Normal(), func=np.log, inverse_func=np.exp)
+    dist, truth = predict_dist(model.fit(X, y), X), lognorm(0.5, scale=np.exp(X[:, 0]))
+    assert_allclose(dist.cdf(y), truth.cdf(y), atol=2e-3)
+    assert_allclose(dist.mean(), truth.mean(), rtol=1e-2)
+    assert dist.law.support[0] == 0.0
+    assert_same(pickle.loads(pickle.dumps(dist)), dist)
+    model = TransformedTargetRegressor(Normal(), transformer=StandardScaler())
+    dist = predict_dist(model.fit(X, y), X)
+    inner = model.regressor_.predict_dist(X)
+    assert_allclose(dist.mean(), y.mean() + y.std() * inner.mean())
+    assert_allclose(dist.std(), y.std() * inner.std())
+    assert_allclose(dist.mean(), model.predict(X))
+
+
+def transformed(**change):
+    return TransformedTargetRegressor(Normal(), **change)
+
+
+TURN = {"func": np.negative, "inverse_func": np.negative}
+LINE, GRID = LinearRegression(), GridSearchCV(LinearRegression(), {})
+UNEVEN = {"func": np.log, "inverse_func": np.expm1, "check_inverse": False}
+
+
 @pytest.mark.parametrize(
-    ("model", "error", "words"),
+    ("model", "words"),
     [
-        (LinearRegression(), TypeError, "predict_dist, got LinearRegression; it is"),
+        (LINE, "predict_dist, got LinearRegression; it is"),
+        (make_pipeline(StandardScaler(), LINE), "as step 'linearregression' of Pipe"),
+        (Pipeline([("s", GRID)]), "as `estimator` of GridSearchCV, in step 's' of Pi"),
+        (VotingRegressor([("a", Normal())]), "got VotingRegressor; it is"),
+        (make_pipeline(Normal(), None), "got NoneType as step"),
+        (LocalExpertRegressor, "the class LocalExpertRegressor where a fit"),
+        (None, "`model` must have a method predict_dist, got NoneType"),
+        (Mute(), "must forecast a PredictiveDistribution, got ndarray of Mu"),
+        (GridSearchCV(Normal(), {}), "GridSearchCV instance is not fit"),
+    ],
+)
+def test_what_forecasts_nothing_is_named(model, words):
+    with pytest.raises((TypeError, NotFittedError), match=words):
+        predict_dist(model, np.zeros((3, 2)))
+    if model is LINE:
+        with pytest.raises(TypeError, match="`member` must have a method predict_dist"):
+            check_predicts(model, "member")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
         (
-            make_pipeline(StandardScaler(), LinearRegression()),
-            TypeError,
-            "got LinearRegression as step 'linearregression' of Pipeline; ",
+            GridSearchCV(Normal(), {}, scoring=crps_scorer, refit=False, cv=2),
+            "`refit` of GridSearchCV must not be False",
         ),
+        (transformed(**TURN), "got negative: `inverse_func` must increase str"),
         (
-            Pipeline([("s", GridSearchCV(LinearRegression(), {}))]),
-            TypeError,
-            "LinearRegression as `estimator` of GridSearchCV, in step 's' of Pipeline",
+            transformed(transformer=FunctionTransformer(np.negative, np.negative)),
+            "`transformer`, got FunctionTransformer: `inverse_transform` must",
         ),
-        (VotingRegressor([("a", Stairs())]), TypeError, "got VotingRegressor; it is"),
-        (make_pipeline(Stairs(), None), TypeError, "got NoneType as step"),
-        (LocalExpertRegressor, TypeError, "the class LocalExpertRegressor where a fit"),
-        (None, TypeError, "`model` must have a method predict_dist, got NoneType"),
+        (transformed(**UNEVEN), "got expm1: `func` must undo `inverse_func`, got inv"),
         (
-            Mute(),
-            TypeError,
-            "must forecast a PredictiveDistribution, got ndarray of Mu",
-        ),
-        (
-            GridSearchCV(Stairs(), {}),
-            NotFittedError,
-            "GridSearchCV instance is not fit",
+            transformed(transformer=PowerTransformer("box-cox", standardize=False)),
+            "`bounds` of the regressor keep forecasts",
         ),
     ],
 )
-def test_what_forecasts_nothing_is_named(model, error, words):
-    with pytest.raises(error, match=words):
-        predict_dist(model, np.zeros((3, 2)))
-
-
-def test_a_search_without_a_fit_on_all_rows(rows):
-    search = GridSearchCV(Stairs(), {}, scoring=crps_scorer, refit=False, cv=2)
-    search.fit(*rows)
-    with pytest.raises(ValueError, match="`refit` of GridSearchCV must not be False"):
-        predict_dist(search, rows[0])
-
-
-def test_a_check_takes_what_is_not_fitted():
-    check_predicts(GridSearchCV(make_pipeline(Stateless(), Stairs()), {}))
-    with pytest.raises(TypeError, match="`member` must have a method predict_dist"):
-        check_predicts(LinearRegression(), "member")
+def test_fits_that_cannot_be_turned_back_are_named(rows, model, words):
+    X, y = rows
+    model.fit(X, y)
+    if hasattr(getattr(model, "transformer_", None), "lambdas_"):
+        model.transformer_.lambdas_ = np.array([0.5])  # defined above -2
+    with pytest.raises(ValueError, match=words):
+        predict_dist(model, X - 3.0)

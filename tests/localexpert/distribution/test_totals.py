@@ -1,24 +1,20 @@
-"""Laws of sums over rows: closed forms, brute force, and draws."""
+"""Laws of sums over rows: closed forms, brute force, draws, and correlated rows."""
 
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from localexpert import PredictiveDistribution, concatenate
+from localexpert import PredictiveDistribution, concatenate, estimate_correlation
 from localexpert.law.totals import lattice_step
-from tests.forecasts import beside, of_values
-from tests.forecasts import normal as make_normal
+from tests.forecasts import beside, normal, of_values
 
 WEIGHTS = np.array([1.0, -2.0, 0.5, 0.0, 3.0])
 CENTER, SCALE = np.arange(5.0) - 1.0, np.linspace(0.5, 3.0, 5)
-
-
-@pytest.fixture
-def normal():
-    return make_normal(CENTER, SCALE), stats.norm(CENTER, SCALE)
+NORMAL = normal(CENTER, SCALE)
 
 
 def make_coins(n, p=0.3):
@@ -30,26 +26,30 @@ def make_rain():
     return beside(smooth, [0.0], np.full((5, 1), 0.6), [0.1])
 
 
-def test_far_tails_of_sums_of_normals(normal):
-    dist, ref = normal
-    want = stats.norm(WEIGHTS @ ref.mean(), np.sqrt(WEIGHTS**2 @ ref.var()))
-    total = dist.total(WEIGHTS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_sums_of_normals_are_normal(weights):
+    w = np.ones(5) if weights is None else weights
+    want = stats.norm(w @ CENTER, np.sqrt(w**2 @ SCALE**2))
+    total = NORMAL.total(weights)
+    levels = np.arange(1, 100) / 100
+    y = want.ppf(levels)
+    assert_allclose(total.cdf_at(y)[0], levels, atol=5e-4)
+    assert_allclose(total.logpdf(y[:, None])[:, 0], want.logpdf(y), atol=2e-3)
+    assert_allclose(total.mean(), want.mean(), atol=1e-4 * want.std())
+    assert_allclose(total.std(), want.std(), rtol=1e-6)
     assert_allclose([total.skew(), total.kurtosis()], 0.0, atol=1e-6)
     # A tail of a millionth to a hundredth of itself.
     low, high = want.ppf([1e-6, 1.0 - 1e-6])
-    assert_allclose(total.sf(high), 1e-6, rtol=0.01)
-    assert_allclose(total.cdf(low), 1e-6, rtol=0.01)
+    assert_allclose([total.sf(high), total.cdf(low)], 1e-6, rtol=0.01)
 
 
 def test_sums_of_coins_are_binomial():
-    total = make_coins(40).total()
-    k = np.arange(41)
+    total, k = make_coins(40).total(), np.arange(41)
     assert total.law.is_discrete
     assert_allclose(total.cdf_at(k)[0], stats.binom(40, 0.3).cdf(k), atol=1e-13)
     assert_allclose([total.mean()[0], total.var()[0]], [12.0, 8.4], rtol=1e-12)
     # Many rows: the grid is a window around the mean.
-    many = make_coins(30_000).total()
-    want = stats.binom(30_000, 0.3)
+    many, want = make_coins(30_000).total(), stats.binom(30_000, 0.3)
     at = want.ppf([1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-9])
     assert_allclose(many.cdf_at(at)[0], want.cdf(at), atol=1e-11)
     assert_allclose(many.mean(), 9000.0)
@@ -66,8 +66,7 @@ def test_sums_of_coins_are_binomial():
 )
 def test_discrete_sums_are_all_sums(values, weights, rng):
     rows = rng.dirichlet(np.ones(3), size=3)
-    rows[0, 1], rows[0] = 0.0, rows[0] / (1.0 - rows[0, 1])
-    rows[0] /= rows[0].sum()
+    rows[0] = [0.25, 0.0, 0.75]
     total = of_values(values, rows).total(weights)
     sums, masses = [], []
     for at in itertools.product(range(3), repeat=3):
@@ -81,10 +80,13 @@ def test_discrete_sums_are_all_sums(values, weights, rng):
 
 
 def test_steps_of_lattices():
-    assert lattice_step(np.array([0.0, 0.3, 0.5, 1.1])) == pytest.approx(0.1)
-    assert lattice_step(np.array([7.0, 7.0])) == 1.0
+    for values, step in (
+        ([0.0, 0.3, 0.5, 1.1], 0.1),
+        ([7.0, 7.0], 1.0),
+        ([0.1 + 0.2, 0.3, 0.6], 0.3),
+    ):
+        assert lattice_step(np.array(values)) == pytest.approx(step)
     assert lattice_step(np.array([0.0, 1.0, np.pi])) is None
-    assert lattice_step(np.array([0.1 + 0.2, 0.3, 0.6])) == pytest.approx(0.3)
 
 
 def test_sums_of_rain_keep_the_chance_of_none():
@@ -97,29 +99,34 @@ def test_sums_of_rain_keep_the_chance_of_none():
     at = np.quantile(y, [0.2, 0.5, 0.9, 0.99])
     assert_allclose(total.cdf_at(at)[0], [(y <= a).mean() for a in at], atol=4e-3)
     # Beside a row without atoms there are none.
-    both = concatenate([rain, make_normal([0.0])]).total()
+    both = concatenate([rain, normal([0.0])]).total()
     assert_allclose(both.pmf(0.0), 0.0, atol=1e-12)
 
 
-def test_groups_are_totals_in_the_order_of_their_labels(normal):
-    dist, _ = normal
-    total = dist.total(groups=["b", "a", "b", "c", "a"], weights=[1, 1, 2, 1, 0])
-    m = dist.mean()
-    assert_allclose(total.mean(), [m[1], m[0] + 2.0 * m[2], m[3]])
-    alone = dist[[0, 2]].total([1.0, 2.0])
+def test_groups_are_totals_in_the_order_of_their_labels():
+    weights, m = [1, 1, 2, 1, 0], CENTER
+    total = NORMAL.total(groups=["b", "a", "b", "c", "a"], weights=weights)
+    assert_allclose(total.mean(), [m[1], m[0] + 2.0 * m[2], m[3]], atol=1e-12)
+    alone = NORMAL[[0, 2]].total([1.0, 2.0])
     assert_allclose(total[1].cdf_at([0.3, 1.0]), alone.cdf_at([0.3, 1.0]), atol=1e-12)
-    nothing = dist.total(weights=np.zeros(5))
-    assert_array_equal(nothing.mean(), [0.0])
-    assert_array_equal(nothing.pmf(0.0), [1.0])
+    nothing = NORMAL.total(weights=np.zeros(5))
+    assert (nothing.mean(), nothing.pmf(0.0)) == (0.0, 1.0)
     coins = make_coins(6).total(groups=[0, 0, 0, 1, 1, 2])
-    assert_allclose(coins.mean(), [0.9, 0.6, 0.3])
     assert_allclose(coins.pmf(2.0), [3 * 0.09 * 0.7, 0.09, 0.0], atol=1e-14)
+    assert total.labels.tolist() == ["a", "b", "c"]
+    assert total[[2]].labels.tolist() == total.to_frame().index[[2]].tolist() == ["c"]
+    assert total.to_frame(index=range(3)).index[0] == 0
+    doubled = total.transform(lambda v: 2.0 * v, lambda v: 0.5 * v)
+    assert concatenate([doubled[:2], total[2:]]).labels.tolist() == ["a", "b", "c"]
+    assert concatenate([total, NORMAL]).labels is None
+    assert NORMAL.total().labels is None
+    dates = pd.date_range("2024-01-01", periods=5).to_numpy()
+    assert_array_equal(NORMAL.total(groups=dates).labels, dates)
 
 
 def test_moments_that_do_not_exist_stay_so():
     heavy = PredictiveDistribution.from_scipy(stats.t(1.7, [0.0, 1.0, 5.0]))
     total = heavy.total()
-    assert np.isfinite(total.mean()).all()
     assert_array_equal(total.var(), [np.inf])
     assert_allclose(total.mean(), heavy.mean().sum())
     y = heavy.rvs(100_000, random_state=0).sum(axis=1)
@@ -128,48 +135,110 @@ def test_moments_that_do_not_exist_stay_so():
 
 
 @pytest.mark.parametrize("rho", [-0.2, 0.3, 1.0])
-def test_correlated_normals(normal, rho):
-    dist, ref = normal
-    s = ref.std()
-    variance = rho * s.sum() ** 2 + (1.0 - rho) * (s @ s)
-    want = stats.norm(ref.mean().sum(), np.sqrt(variance))
-    total = dist.total(correlation=rho, random_state=0)
+def test_correlated_normals(rho):
+    variance = rho * SCALE.sum() ** 2 + (1.0 - rho) * (SCALE @ SCALE)
+    want = stats.norm(CENTER.sum(), np.sqrt(variance))
+    total = NORMAL.total(correlation=rho, random_state=0)
     assert_allclose(total.mean(), want.mean(), rtol=1e-12)
     assert_allclose(total.var(), variance, rtol=1e-6)
     z = want.ppf([0.01, 0.1, 0.5, 0.9, 0.99])
     assert_allclose(total.cdf_at(z)[0], want.cdf(z), atol=5e-3)
     matrix = np.full((5, 5), rho) + (1.0 - rho) * np.eye(5)
-    same = dist.total(WEIGHTS, correlation=matrix, random_state=0)
-    assert_allclose(same.var(), (WEIGHTS * s) @ matrix @ (WEIGHTS * s), rtol=1e-6)
+    same = NORMAL.total(WEIGHTS, correlation=matrix, random_state=0)
+    w = WEIGHTS * SCALE
+    assert_allclose(same.var(), w @ matrix @ w, rtol=1e-6)
+
+
+def of_groups(rng, sizes, rho):
+    """Return targets of standard normal forecasts, and groups."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    shared, own = rng.normal(size=len(sizes))[group], rng.normal(size=len(group))
+    return np.sqrt(rho) * shared + np.sqrt(1.0 - rho) * own, group
+
+
+def test_equal_groups_have_the_correlation_of_the_analysis_of_variance(rng):
+    y, group = of_groups(rng, np.full(40, 6), 0.3)
+    dist = normal(np.zeros(240))
+    found = estimate_correlation(dist, y, group)
+    table = y.reshape(40, 6)
+    between = 6.0 * table.mean(axis=1).var(ddof=1)
+    within = table.var(axis=1, ddof=1).mean()
+    anova = (between - within) / (between + 5.0 * within)
+    assert found.correlation == pytest.approx(anova, abs=1e-9)
+    ratio = between / within / stats.f.ppf([0.975, 0.025], 39, 200)
+    assert_allclose(found.interval, (ratio - 1.0) / (ratio + 5.0), atol=1e-9)
+    assert (found.n_groups, found.n_rows, found.coverage) == (40, 240, 0.95)
+    # Neither scale and mean nor order are correlation.
+    order = rng.permutation(240)
+    other = estimate_correlation(dist, 0.5 + 2.0 * y[order], group[order])
+    assert_allclose(other.interval, found.interval, atol=1e-6)
+    # Totals take an estimate.
+    total = dist.total(groups=group, correlation=found, random_state=0)
+    assert_allclose(total.var(), 6.0 + 30.0 * found.correlation, rtol=1e-4)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.1, 0.5])
+def test_intervals_cover_with_groups_of_any_size(rho):
+    hits, means = [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        y, group = of_groups(rng, 1 + rng.geometric(0.2, size=12), rho)
+        dist = normal(np.zeros(len(y)))
+        found = estimate_correlation(dist, y, group, coverage=0.9)
+        hits.append(found.interval[0] <= rho <= found.interval[1])
+        means.append(found.correlation)
+    assert abs(np.mean(hits) - 0.9) < 0.05
+    assert abs(np.mean(means) - rho) < 0.05
+
+
+def test_counts_have_the_correlation_of_their_copula(rng):
+    z, group = of_groups(rng, np.full(2000, 4), 0.2)
+    counts = stats.poisson(0.7)
+    dist = PredictiveDistribution.from_scipy(counts, len(z))
+    found = estimate_correlation(dist, counts.ppf(stats.norm.cdf(z)), group)
+    assert found.correlation == pytest.approx(0.2, abs=0.03)
+    assert found.interval[0] < 0.2 < found.interval[1]
+
+
+def test_rows_that_are_all_one_or_stray_apart(rng):
+    shared, pairs = rng.normal(size=50), np.repeat(range(50), 2)
+    dist = normal(np.zeros(100))
+    one = estimate_correlation(dist, np.repeat(shared, 2), pairs)
+    assert one.correlation == 1.0
+    apart = np.stack([shared, -shared], axis=1).ravel()
+    least = estimate_correlation(dist, apart, pairs)
+    assert least.correlation == pytest.approx(-1.0, abs=1e-6)
+    # What two rows can be, three cannot.
+    total = dist[:3].total(correlation=least, random_state=0)
+    assert_allclose(total.std(), 0.0, atol=0.02)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        ({"weights": [1.0]}, ValueError, "`weights` must have one for each of the 5"),
-        ({"weights": [1, 2, 3, 4, np.nan]}, ValueError, "`weights` must be finite"),
-        ({"groups": [1, 2]}, ValueError, "`groups` must have a label for each of"),
-        ({"groups": [1, 2, 3, 4, np.nan]}, ValueError, "`groups` must not be missing"),
-        ({"groups": [1, "a", None, 2, 2]}, ValueError, "`groups` must not be missing"),
-        ({"correlation": 1.5}, ValueError, "`correlation` must lie in"),
-        ({"correlation": -0.5}, ValueError, "`correlation` of 5 rows must be at least"),
-        ({"correlation": np.eye(3)}, ValueError, "`correlation` must have shape"),
-        ({"correlation": 2 * np.eye(5)}, ValueError, "must be 1 on its diagonal"),
-        ({"correlation": np.tri(5)}, ValueError, "`correlation` must be symmetric"),
-        (
-            {"correlation": 1.9 * np.eye(5) - 0.9},
-            ValueError,
-            "`correlation` must have no negative eigenvalue",
-        ),
-        (
-            {"groups": np.array([1, "a", 2, 2, 2], dtype=object)},
-            TypeError,
-            "`groups` must be labels of one kind",
-        ),
+        ({"weights": [1.0]}, "`weights` must have one for each of the 5"),
+        ({"weights": [1, 2, 3, 4, np.nan]}, "`weights` must be finite"),
+        ({"groups": [1, 2]}, "`groups` must have a label for each of"),
+        ({"groups": [1, 2, 3, 4, np.nan]}, "`groups` must not be missing"),
+        ({"groups": [1, "a", None, 2, 2]}, "`groups` must not be missing"),
+        ({"groups": np.array([1, "a", 2, 2, 2], object)}, "must be labels of one kind"),
+        ({"correlation": 1.5}, "`correlation` must lie in"),
+        ({"correlation": -0.5}, "`correlation` of 5 rows must be at least"),
+        ({"correlation": np.eye(3)}, "`correlation` must have shape"),
+        ({"correlation": 2 * np.eye(5)}, "must be 1 on its diagonal"),
+        ({"correlation": np.tri(5)}, "`correlation` must be symmetric"),
+        ({"correlation": 1.9 * np.eye(5) - 0.9}, "must have no negative eigenvalue"),
     ],
 )
-def test_totals_refuse(normal, arguments, error, message):
-    with pytest.raises(error, match=message):
-        normal[0].total(**arguments)
+def test_totals_refuse(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        NORMAL.total(**arguments)
+
+
+@pytest.mark.parametrize(("groups", "got"), [([1, 2, 3, 4, 5], 5), (np.zeros(5), 1)])
+def test_correlations_of_no_groups_are_refused(groups, got):
+    message = rf"`groups` must be two or more, .* got {got} for"
+    with pytest.raises(ValueError, match=message):
+        estimate_correlation(NORMAL, np.zeros(5), groups)
     with pytest.raises(ValueError, match="`total` needs at least one row"):
-        normal[0][:0].total()
+        NORMAL[:0].total()

@@ -1,11 +1,15 @@
-"""Contributions equal brute force over all orders, add up, and know their errors."""
+"""Contributions: brute force over all orders, honest errors, tables of all types."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from localexpert.explain import explain_forecast
+from localexpert import Explanation, explain_forecast
 from tests.forecasts import of_values
 
 GRID = np.linspace(-12.0, 12.0, 241)
@@ -32,6 +36,16 @@ class Crossed:
         return normal_like(
             X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + more, 0.5 + np.exp(X[:, 1] / 2)
         )
+
+
+class Centered:
+    """The mean is any function of the features."""
+
+    def __init__(self, center):
+        self.center = center
+
+    def predict_dist(self, X):
+        return normal_like(self.center(np.asarray(X, dtype=float)), [1.0])
 
 
 def brute_force(number, x, background, parts):
@@ -74,45 +88,50 @@ def test_enumeration_is_brute_force_over_all_orders(rng, target):
 
     for i, x in enumerate(X):
         truth = brute_force(ask, x, background, parts)
-        np.testing.assert_allclose(told.values[i], truth, atol=1e-12)
-    np.testing.assert_allclose(told.total, number(model.predict_dist(X)))
+        assert_allclose(told.values[i], truth, atol=1e-12)
+    assert_allclose(told.total, number(model.predict_dist(X)))
     base = number(model.predict_dist(background)).mean()
     assert told.base == pytest.approx(base, rel=1e-12)
 
 
 def test_groups_are_brute_force_over_orders_of_groups(rng):
-    model, X = Crossed(), rng.normal(size=(1, 5))
-    background = rng.normal(size=(3, 5))
+    model, X, background = Crossed(), rng.normal(size=(1, 5)), rng.normal(size=(3, 5))
     groups = {"last": ["x3", 4], "ends": [0, "x2"]}
     told = explain_forecast(model, X, background, groups=groups)
     assert told.feature_names == ("ends", "x1", "last")
-    truth = brute_force(
-        lambda row: model.predict_dist(row[None]).mean()[0],
-        X[0],
-        background,
-        [(0, 2), (1,), (3, 4)],
-    )
-    np.testing.assert_allclose(told.values[0], truth, atol=1e-12)
+
+    def ask(row):
+        return model.predict_dist(row[None]).mean()[0]
+
+    truth = brute_force(ask, X[0], background, [(0, 2), (1,), (3, 4)])
+    assert_allclose(told.values[0], truth, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["enumerate", "sample"])
-@pytest.mark.parametrize("p", [3, 7])
-def test_contributions_add_up(rng, method, p):
-    model, X = Crossed(), rng.normal(size=(4, p))
-    background = rng.normal(size=(5, p))
-    told = explain_forecast(
-        model, X, background, of="quantile", at=0.8, method=method, random_state=1
-    )
-    np.testing.assert_allclose(
-        told.base + told.values.sum(axis=1), told.total, rtol=0, atol=1e-12
-    )
+@pytest.mark.parametrize("p", [1, 3, 7])
+def test_contributions_add_up_whatever_the_batch(rng, method, p, monkeypatch):
+    X, background = rng.normal(size=(4, p)), rng.normal(size=(5, p))
+    model = Centered(lambda X: np.prod(X, axis=1) + X[:, 0])
+    given = {"of": "quantile", "at": 0.8, "method": method, "random_state": 1}
+    told = explain_forecast(model, X, background, **given)
+    assert_allclose(told.base + told.values.sum(axis=1), told.total, atol=1e-12)
+    assert_allclose(told.total, model.predict_dist(X).ppf(0.8))
     base = model.predict_dist(background).ppf(0.8).mean()
     assert told.base == pytest.approx(base, rel=1e-12)
+    # Neither batches nor other rows change an answer.
+    monkeypatch.setattr("localexpert.explain.shapley._BATCH", 7)
+    alone = explain_forecast(model, X[1:2], background, **given)
+    assert_allclose(alone.values[0], told.values[1], atol=1e-13)
+    assert_allclose(alone.standard_errors[0], told.standard_errors[1], atol=1e-13)
+    again = explain_forecast(model, X, background, **given)
+    assert_allclose(again.values, told.values, atol=1e-13)
+    other = explain_forecast(model, X, background, **{**given, "random_state": 2})
+    differs = np.abs(other.values - told.values).max() > 1e-9
+    assert differs == (method == "sample" and p > 1)
 
 
 def test_sampling_is_unbiased_and_its_errors_are_honest(rng):
-    model, X = Crossed(), rng.normal(size=(2, 4))
-    background = rng.normal(size=(4, 4))
+    model, X, background = Crossed(), rng.normal(size=(2, 4)), rng.normal(size=(4, 4))
     number = {"of": "exceedance", "at": 1.0, "n_permutations": 4}
     exact = explain_forecast(model, X, background, method="enumerate", **number).values
     told = [
@@ -124,35 +143,9 @@ def test_sampling_is_unbiased_and_its_errors_are_honest(rng):
     values = np.array([one.values for one in told])
     spread = values.std(axis=0, ddof=1)
     stated = np.sqrt(np.mean([one.standard_errors**2 for one in told], axis=0))
-    np.testing.assert_allclose(stated, spread, rtol=0.15)
+    assert_allclose(stated, spread, rtol=0.15)
     miss = np.abs(values.mean(axis=0) - exact)
     assert (miss < 4.0 * spread / np.sqrt(len(told))).all()
-
-
-class Centered:
-    """The mean is any function of the features."""
-
-    def __init__(self, center):
-        self.center = center
-
-    def predict_dist(self, X):
-        return normal_like(self.center(X), np.ones(len(X)))
-
-
-def test_sampling_is_exact_for_additive_numbers(rng):
-    slopes = np.array([1.0, -0.5, 0.25, 0.0, 0.5])
-    X, background = rng.normal(size=(2, 5)), rng.normal(size=(6, 5))
-    told = explain_forecast(
-        Centered(lambda X: X @ slopes),
-        X,
-        background,
-        method="sample",
-        n_permutations=4,
-        random_state=0,
-    )
-    truth = (X - background.mean(axis=0)) * slopes
-    np.testing.assert_allclose(told.values, truth, atol=1e-9)
-    assert told.standard_errors.max() < 1e-9
 
 
 def test_pairs_of_orders_are_exact_where_two_features_act_together(rng):
@@ -167,77 +160,168 @@ def test_pairs_of_orders_are_exact_where_two_features_act_together(rng):
         return X[:, 0] * X[:, 1] + np.maximum(X[:, 2], X[:, 3]) - X[:, 1] * X[:, 4]
 
     told, exact = explain(by_twos, "sample"), explain(by_twos, "enumerate")
-    np.testing.assert_allclose(told.values, exact.values, atol=1e-9)
+    assert_allclose(told.values, exact.values, atol=1e-9)
     assert told.standard_errors.max() < 1e-9
     by_threes = explain(lambda X: X[:, 0] * X[:, 1] * X[:, 2], "sample")
     assert by_threes.standard_errors[:, :3].min() > 1e-4
 
 
-class TestBatches:
-    @pytest.mark.parametrize("method", ["enumerate", "sample"])
-    def test_answers_do_not_depend_on_batches(self, rng, method, monkeypatch):
-        X, background = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
-        options = {"method": method, "random_state": 0}
-        whole = explain_forecast(Crossed(), X, background, **options)
-        model = Crossed()
-        monkeypatch.setattr("localexpert.explain.shapley._BATCH", 7)
-        parts = explain_forecast(model, X, background, **options)
-        assert max(model.calls) == 7
-        # Sums over the grid of the laws are rounded in another order, no more.
-        np.testing.assert_allclose(whole.values, parts.values, atol=1e-14)
-        errors = whole.standard_errors, parts.standard_errors
-        np.testing.assert_allclose(*errors, atol=1e-14)
-
-    def test_auto_enumerates_where_that_costs_no_more(self, rng):
-        for p, n_permutations in ((5, 8), (6, 8), (6, 14)):
-            model = Crossed()
-            X, background = rng.normal(size=(1, p)), rng.normal(size=(2, p))
-            explain_forecast(model, X, background, n_permutations=n_permutations)
-            cost = min(2**p - 2, n_permutations * (p - 1))
-            assert model.calls == [3, 2 * cost]
-
-    @pytest.mark.parametrize("method", ["enumerate", "sample"])
-    def test_one_feature_has_all_of_the_difference(self, method):
-        class One:
-            def predict_dist(self, X):
-                return normal_like(X[:, 0], np.ones(len(X)))
-
-        told = explain_forecast(One(), [[2.0]], [[0.0], [1.0]], method=method)
-        assert told.values[0, 0] == pytest.approx(1.5)
+@pytest.mark.parametrize(("p", "n_permutations"), [(5, 8), (6, 8), (6, 14)])
+def test_auto_enumerates_where_that_costs_no_more(rng, p, n_permutations):
+    model, X, background = Crossed(), rng.normal(size=(1, p)), rng.normal(size=(2, p))
+    explain_forecast(model, X, background, n_permutations=n_permutations)
+    assert model.calls == [3, 2 * min(2**p - 2, n_permutations * (p - 1))]
 
 
-class TestSeeds:
-    def test_one_seed_gives_one_result_and_another_another(self, rng):
-        X, background = rng.normal(size=(2, 6)), rng.normal(size=(9, 6))
-        options = {"n_background": 4, "method": "sample"}
-        first, again, other = (
-            explain_forecast(Crossed(), X, background, random_state=seed, **options)
-            for seed in (3, 3, 4)
-        )
-        np.testing.assert_array_equal(first.values, again.values)
-        assert first.base == again.base
-        assert first.base != other.base
+def test_a_larger_background_is_drawn_from():
+    background = np.arange(20.0)[:, None] / 10.0
+    seen = []
 
-    def test_a_row_is_explained_as_it_is_alone(self, rng):
-        X, background = rng.normal(size=(3, 6)), rng.normal(size=(5, 6))
-        together = explain_forecast(Crossed(), X, background, random_state=0)
-        alone = explain_forecast(Crossed(), X[1:2], background, random_state=0)
-        np.testing.assert_allclose(together.values[1], alone.values[0], atol=1e-13)
+    def center(X):
+        seen.append(X[:, 0])
+        return X[:, 0]
 
-    def test_a_larger_background_is_drawn_from(self):
-        background = np.arange(40.0).reshape(20, 2) / 10.0
-        seen = []
+    told = explain_forecast(
+        Centered(center), [[0.0]], background, n_background=5, random_state=0
+    )
+    used = seen[0][1:]
+    assert len(np.unique(used)) == 5
+    assert np.isin(used, background).all()
+    assert told.base == pytest.approx(used.mean(), abs=1e-6)
 
-        class Recorder(Crossed):
-            def predict_dist(self, X):
-                seen.append(X)
-                return normal_like(X[:, 0], np.ones(len(X)))
 
-        told = explain_forecast(
-            Recorder(), [[0.0, 0.0]], background, n_background=5, random_state=0
-        )
-        used = seen[0][1:]
-        assert len(used) == 5
-        assert len(np.unique(used[:, 0])) == 5
-        assert np.isin(used[:, 0], background[:, 0]).all()
-        assert told.base == pytest.approx(used[:, 0].mean(), abs=1e-6)
+WORTH = {"ant": 1.0, "bee": 2.0, "cat": -1.0}
+
+
+class Town:
+    """The mean is a number per town, times others; refuses columns of other types."""
+
+    def __init__(self, types):
+        self.types = types
+
+    def predict_dist(self, X):
+        assert list(X.dtypes) == self.types
+        assert list(X.columns) == ["rooms", "town", "open"]
+        worth = np.array([WORTH[town] for town in X["town"].to_list()])
+        return normal_like((X["rooms"].to_numpy() + X["open"].to_numpy()) * worth, [1])
+
+
+def table(rows, town, opened):
+    kind = pd.Categorical(town, categories=[*WORTH])
+    columns = {"rooms": np.array(rows), "town": kind, "open": np.array(opened)}
+    return pd.DataFrame(columns, index=np.arange(len(rows)) + 7)
+
+
+@pytest.mark.parametrize("polars", [False, True])
+def test_types_are_kept_and_the_answer_is_that_of_numbers(polars):
+    X = table([3, 1], ["bee", "cat"], [True, False])
+    background = table([1, 2, 2], ["ant", "ant", "cat"], [False, True, True])
+    pair = (
+        [pl.from_pandas(one) for one in (X, background)] if polars else (X, background)
+    )
+    told = explain_forecast(Town(list(pair[0].dtypes)), *pair)
+    numbers = [one.assign(town=one["town"].map(WORTH)) for one in (X, background)]
+    truth = explain_forecast(
+        Centered(lambda X: (X[:, 0] + X[:, 2]) * X[:, 1]),
+        *(one.to_numpy(float) for one in numbers),
+    )
+    assert_allclose(told.values, truth.values, atol=1e-12)
+    assert told.feature_names == ("rooms", "town", "open")
+    if not polars:
+        assert told.inputs[0].tolist() == ["3", "bee", "True"]
+        groups = {"house": ["open", "rooms"]}
+        both = explain_forecast(Town(list(X.dtypes)), X, background, groups=groups)
+        assert both.feature_names == ("house", "town")
+        assert both.inputs[0].tolist() == ["3, True", "bee"]
+
+
+@pytest.fixture
+def told():
+    return Explanation(
+        "mean",
+        ("age", "dose", "town"),
+        np.array([[-1.0, 3.0, 0.5], [2.0, 0.25, -4.0]]),
+        np.array([[0.1, 0.0, 0.2], [0.3, 0.1, 0.4]]),
+        5.0,
+        np.array([7.5, 3.25]),
+        np.array([["61", "2.5", "ant"], ["20", "0", "bee"]], dtype=object),
+    )
+
+
+def test_text_lists_the_largest_first_and_sums_the_others(told):
+    assert str(told).splitlines() == [
+        "mean of row 0: 7.5 = 5 (base) + contributions",
+        "  dose = 2.5          +3",  # exact: no error
+        "  age = 61            -1   (se 0.1)",
+        "  town = ant        +0.5   (se 0.2)",
+        "mean of row 1: 3.25 = 5 (base) + contributions",
+        "  town = bee          -4   (se 0.4)",
+        "  age = 20            +2   (se 0.3)",
+        "  dose = 0         +0.25   (se 0.1)",
+    ]
+    line = told.describe(1, 1).splitlines()[2]
+    assert line.split() == ["2", "others", "+2.25", "(se", "0.4)"]
+    several = replace(
+        told,
+        total=np.ones(5),
+        **{
+            name: getattr(told, name)[[0] * 5]
+            for name in ("values", "standard_errors", "inputs")
+        },
+    )
+    assert str(several).splitlines()[-1] == "and 2 more rows"
+    frame = told.to_frame()
+    wide = frame.pivot(index="row", columns="feature", values="contribution")
+    assert_array_equal(wide[["age", "dose", "town"]], told.values)
+    assert frame.loc[4].to_dict() == {
+        "row": 1,
+        "feature": "dose",
+        "input": "0",
+        "contribution": 0.25,
+        "standard_error": 0.1,
+    }
+
+
+TABLE = table([3], ["bee"], [True])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"of": "median", "at": 0.5}, "`at` must .* None, got 0.5"),
+        ({"of": "quantile"}, "`at` must be a level or .*, got None"),
+        ({"of": "quantile", "at": 1.0}, r"`at` must lie in \(0, 1\)"),
+        ({"of": lambda d: d.mean()[:, None]}, r"one number per row, .*shape \(4, 1\)"),
+        ({"of": lambda d: d.mean() * np.nan}, "finite numbers, got nan of <lambda>"),
+        ({"groups": {"g": ["x3"]}}, "`groups` must hold features of"),
+        ({"groups": {"g": [0], "h": ["x0"]}}, "`groups` must hold a feature once"),
+        ({"groups": {"g": []}}, "at least one feature, got none"),
+        ({"groups": {"g": "x1"}}, "must be a list of features"),
+        ({"groups": {"x2": [0]}}, "named as a feature is, got 'x2'"),
+        ({"n_permutations": 5}, "`n_permutations` must be even, got 5"),
+        ({"model": object()}, "`model` must have a method predict_dist"),
+        ({"X": np.ones(3)}, r"`X` must be .*got shape \(3,\)"),
+        ({"background": np.ones((0, 3))}, r"`background` must be .*shape \(0, 3\)"),
+        ({"background": np.ones((4, 2))}, "columns of `X`, 3, got 2"),
+        ({"background": TABLE}, "type of `X`, ndarray, got DataFrame"),
+        (
+            {"X": TABLE, "background": TABLE.set_axis([*"abc"], axis=1)},
+            r"got \('a', 'b'",
+        ),
+        ({"X": TABLE, "background": TABLE.astype({"town": str})}, "column 'town'"),
+        ({"X": TABLE, "background": TABLE.astype({"rooms": bool})}, "column 'rooms'"),
+        (
+            {
+                "X": np.ones((1, 13)),
+                "background": np.ones((1, 13)),
+                "method": "enumerate",
+            },
+            "for more than 12 features",
+        ),
+    ],
+)
+def test_refusals(arguments, message):
+    given = {"model": Centered(lambda X: np.zeros(len(X))), **arguments}
+    given = {"X": np.eye(3)[:1], "background": np.eye(3), **given}
+    with pytest.raises((TypeError, ValueError), match=message):
+        explain_forecast(**given)

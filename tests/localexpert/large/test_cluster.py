@@ -9,17 +9,14 @@ from typing import Any
 import dask
 import dask.dataframe as dd
 import joblib
-import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
-from calibration import summarize
 from calibration.sources import parts
 from localexpert import LocalExpertRegressor, predict_table
 from localexpert.large import predict_table as predictions
-from tests.calibration.test_summary import assert_same as assert_same_summary
 from tests.localexpert.large import test_fit_large as fits
 
 pytestmark = [
@@ -92,21 +89,6 @@ def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -
     model = fits.fit(dd.from_pandas(fits.table(), npartitions=6))
     assert all(deaths.count(job) > 6 for job in ("Draw", "CountScores"))
     fits.assert_same(model, fits.in_one_table())
-
-
-@pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("stage", ["ask_part", "merge_some"])
-def test_a_summary_of_scores(
-    deaths: Deaths, monkeypatch: pytest.MonkeyPatch, stage: str
-) -> None:
-    p = np.random.default_rng(0).uniform(size=20_000)
-    label = np.random.default_rng(1).uniform(size=20_000) < p
-    frame = pd.DataFrame({"score": p, "label": label})
-    monkeypatch.setattr(parts, stage, deaths.of(getattr(parts, stage)))
-    found = summarize(dd.from_pandas(frame, npartitions=40), max_cells=256)
-    # Answers are merged by four.
-    assert deaths.count() > (40 if stage == "ask_part" else 14)
-    assert_same_summary(found, summarize(frame, max_cells=256))
 
 
 def test_forecasts_of_partitions(

@@ -29,29 +29,12 @@ def run_recipe(words: str, **given: Any) -> dict[str, Any]:
     return given
 
 
-@pytest.fixture(scope="module")
-def rows() -> pd.DataFrame:
-    """Return two features, of which one has gaps, and an identifier of each row."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
-    frame.loc[::7, "b"] = np.nan
-    return frame.assign(id=rng.permutation(200))
-
-
-@pytest.fixture(scope="module")
-def model(rows: pd.DataFrame) -> LocalExpertRegressor:
-    y = rows["a"] + np.random.default_rng(1).normal(size=len(rows))
-    quick: dict[str, Any] = {"strategy": "joint", "frame": None, "n_thresholds": 5}
-    model = LocalExpertRegressor(**quick, cv=2, random_state=0, n_jobs=1)
-    return model.fit(rows[["a", "b"]], y)
-
-
 @pytest.fixture
 def folder(rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the recipes, with the rows in three files."""
     (tmp_path / "rows").mkdir()
-    for number, start in enumerate(range(0, 200, 80)):
-        part = rows[start : start + 80]
+    for number, start in enumerate(range(0, 90, 40)):
+        part = rows.reset_index()[start : start + 40]
         part.to_parquet(tmp_path / f"rows/{number}.parquet", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -61,7 +44,7 @@ def assert_whole(
     said: pd.DataFrame, rows: pd.DataFrame, model: LocalExpertRegressor
 ) -> None:
     """Compare forecasts, known by their identifiers, with those of one table."""
-    whole = predict_table(model, rows.set_index("id"))
+    whole = predict_table(model, rows)
     found = said.set_index("id").loc[whole.index]
     pd.testing.assert_frame_equal(found, whole, rtol=0.0, atol=1e-8)
 
@@ -71,7 +54,7 @@ def assert_whole(
 def test_dask(folder: Path, rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
     run_recipe("dd.read_parquet", model=model, predict_table=predict_table)
     said = pq.read_table(folder / "forecasts").to_pandas()
-    whole = predict_table(model, rows.set_index("id"), interval=0.9)
+    whole = predict_table(model, rows, interval=0.9)
     pd.testing.assert_frame_equal(said, whole, rtol=0.0, atol=1e-8)
 
 
@@ -100,7 +83,8 @@ def test_spark(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
         """Gives a function an iterator of frames, and takes one, as Spark does."""
 
         def mapInPandas(self, function: Any, schema: str) -> None:  # noqa: N802
-            parts = iter([rows[:90], rows[90:90], rows[90:]])
+            table = rows.reset_index()
+            parts = iter([table[:40], table[40:40], table[40:]])
             told.update(frames=list(function(parts)), schema=schema)
 
     read = SimpleNamespace(parquet=lambda _: Frame())
@@ -111,7 +95,7 @@ def test_spark(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
         spark=SimpleNamespace(read=read),
     )
     kinds = dict(re.findall(r"`?([\w.]+)`? (double|long)", told["schema"]))
-    assert [len(frame) for frame in told["frames"]] == [90, 0, 110]
+    assert [len(frame) for frame in told["frames"]] == [40, 0, 50]
     for frame in told["frames"]:
         assert list(frame) == list(kinds)
         of = {"double": np.float64, "long": np.int64}

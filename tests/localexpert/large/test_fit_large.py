@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from localexpert import LocalExpertRegressor, fit_large, load, report
+from localexpert import LocalExpertRegressor, fit_large, load
 from localexpert.large.rows import hash_rows
-from localexpert.reporting import pictures
 
 
 def plain(**parameters: Any) -> LocalExpertRegressor:
@@ -154,12 +153,6 @@ def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> 
         )
 
 
-def test_weights_are_repetitions() -> None:
-    frame = draw(3000)[["a", "b", "y", "w"]]
-    repeated = frame.loc[frame.index.repeat(frame["w"])].drop(columns="w")
-    assert_same(fit(frame, weight="w"), fit(repeated))
-
-
 def test_all_other_rows_correct_the_forecasts() -> None:
     # A law that two thresholds cannot know of.
     rough = plain(calibrator=None, n_thresholds=2)
@@ -181,20 +174,13 @@ def test_all_other_rows_correct_the_forecasts() -> None:
     assert choices["recalibration"]["strength"] != "inf"
 
 
-def test_the_result_is_an_ordinary_regressor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = in_one_table()
-    rows = table()[["a", "b"]][:50]
+def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
+    model, rows = in_one_table(), table()[["a", "b"]][:50]
     assert model.get_params()["recalibrate"] is None
     model.save(tmp_path / "m.zip")
     again = load(tmp_path / "m.zip")
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
-    # Seconds of writing pictures, which are drawn all the same.
-    monkeypatch.setattr(pictures, "_to_address", lambda _: "data:,")
-    report(model, rows, table()["y"][:50], tmp_path / "page.html")
-    assert "to calibrate by" in (tmp_path / "page.html").read_text("utf-8")
-    assert "rows, the others to calibrate by" in str(model.report_)
+    assert "rows, the others to calibrate by" in str(again.report_)
 
 
 def test_the_curve_says_what_more_rows_would_gain() -> None:
@@ -240,13 +226,6 @@ def test_columns_of_every_kind() -> None:
     model = fit(frame, model=joint(), max_train_rows=150)
     parts = [frame[:1000], frame[1000:]]
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
-
-
-def test_one_value_is_forecast_as_it_is() -> None:
-    frame = pd.DataFrame({"x": np.arange(1000.0), "y": 3.0})
-    with pytest.warns(UserWarning, match="`y` is 3 in every row"):
-        model = fit(frame, max_train_rows=100)
-    assert (model.predict(frame[["x"]][:3]) == 3.0).all()
 
 
 def test_bounds_are_those_of_the_whole_table() -> None:
@@ -341,6 +320,10 @@ def test_rows_without_weight_are_absent() -> None:
     ghost = table()[:5].assign(y=np.nan, w=0)
     model = fit([table().assign(w=1), ghost], weight="w")
     assert_same(model, in_one_table())
+    # Other weights are repetitions.
+    frame = draw(3000)[["a", "b", "y", "w"]]
+    repeated = frame.loc[frame.index.repeat(frame["w"])].drop(columns="w")
+    assert_same(fit(frame, weight="w"), fit(repeated))
 
 
 def test_each_pass_must_meet_the_same_rows() -> None:

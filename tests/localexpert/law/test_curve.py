@@ -1,14 +1,24 @@
-"""Curves that are read, plain ones that keep order, and lattices."""
+"""Curves, their knots, lattices, and near values, against loops and scipy."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import ArrayLike
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
-from localexpert.law.basis import STANDARD, Basis, basis_of
+from localexpert.law.basis import (
+    STANDARD,
+    Basis,
+    basis_of,
+    chords_beside,
+    harmonic_slopes,
+    steepest_slopes,
+)
 from localexpert.law.bounds import clip
-from localexpert.law.curve import read_curve
+from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.steps import merge_near_values, near_runs
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, places_of
 
 FREE = np.full(200, np.inf)
@@ -37,6 +47,13 @@ def test_curves_pass_through_what_is_read(
     assert (
         np.diff(read_curve(steep, -FREE, FREE, basis=basis).coefficients) >= 0
     ).all()
+
+
+def test_coordinates_lost_to_rounding_are_on_a_line() -> None:
+    want = np.array([np.arange(9.0), 2.0 * np.arange(9.0)])
+    lost = want.copy()
+    lost[:, :2], lost[:, -2:] = -np.inf, np.inf
+    assert_allclose(fill_ends(lost), want)
 
 
 def ordered_pair(rng: np.random.Generator) -> tuple[Law, Law]:
@@ -101,3 +118,60 @@ def test_a_lattice_is_sums_over_its_values(name: str) -> None:
     assert_allclose(law.cdf(at + 0.6 * half), law.cdf(at), rtol=1e-12)
     place = (law.ppf(LEVELS) - law.offset) / law.step
     assert_allclose(place, np.rint(place), atol=1e-9)
+
+
+KNOTS = np.array([0.0, 1.0, 3.0, 4.0])
+
+
+def test_the_lesser_chord_is_taken():
+    values = np.array([[0.0, 2.0, 3.0, 9.0], [0.0, 1.0, 1.0, 1.0]])
+    want = [[2.0, 0.5, 0.5, 6.0], [1.0, 0.0, 0.0, 0.0]]
+    assert_array_equal(chords_beside(KNOTS, values), want)
+    assert_array_equal(chords_beside(KNOTS, values[0]), want[0])
+
+
+def test_curves_as_steep_as_they_may_be_increase(rng):
+    for _ in range(50):
+        values = np.cumsum(rng.exponential(size=4))
+        slopes = steepest_slopes(KNOTS, values)
+        curve = CubicHermiteSpline(KNOTS, values, slopes)
+        assert np.diff(curve(np.linspace(0.0, 4.0, 2001))).min() > -1e-6
+
+
+def test_harmonic_slopes_are_those_of_pchip(rng):
+    values = np.cumsum(rng.exponential(size=(5, 4)), axis=1)
+    steps = np.diff(KNOTS)
+    want = PchipInterpolator(KNOTS, values, axis=1).derivative()(KNOTS[1:-1])
+    assert_allclose(harmonic_slopes(steps, np.diff(values) / steps), want)
+
+
+THIRD = 0.1 + 0.2  # one float above .3
+
+
+def test_sums_are_the_numbers_they_stand_for() -> None:
+    tenths = np.arange(1, 1001) / 10
+    y = np.concatenate([tenths, tenths, np.cumsum(np.full(1000, 0.1))])
+    assert_array_equal(merge_near_values(y, np.ones(3000)), np.tile(tenths, 3))
+    few = np.array([0.3, THIRD, 0.7])
+    heavier = merge_near_values(few, np.array([1.0, 2.0, 1.0]))
+    assert_array_equal(heavier, [THIRD, THIRD, 0.7])
+    assert merge_near_values(few, np.array([1.0, 0.0, 1.0])) is few
+
+
+@pytest.mark.parametrize(
+    ("values", "n_runs"),
+    [
+        ([0.3, THIRD], 1),
+        ([0.0, 0.1 + 0.2 - 0.3, 0.1, 0.2], 3),
+        ([-THIRD, -0.3, 0.1], 2),
+        ([0.1, 0.2, 0.3, 1e12], 4),
+        ([1.0, 2.0, 9.97e36], 3),
+        ([1e-300, 2e-300, 3e-300], 3),
+        (1e15 + np.arange(60) / 8, 60),
+        (1e9 + np.append(np.arange(50) * 5e-4, 1e36), 51),
+        ([7.0], 1),
+        ([], 0),
+    ],
+)
+def test_only_rounding_is_near(values: ArrayLike, n_runs: int) -> None:
+    assert len(np.unique(near_runs(np.asarray(values)))) == n_runs

@@ -3,23 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from localexpert import (
     ConformalRecalibration,
     GroupedRecalibration,
     PitRecalibration,
-    PredictiveDistribution,
 )
 from localexpert.recalibration.groups import read_groups
 from localexpert.recalibration.weighted import WeightedConformal
+from tests.forecasts import normal
 
 SPREADS = np.array([0.5, 1.0, 2.0, 4.0])
 
 
 def said(n):
     """The same normal forecast for all."""
-    return PredictiveDistribution.from_scipy(stats.norm(np.zeros(n), 1.5))
+    return normal(np.zeros(n), 1.5)
 
 
 def test_each_group_is_a_recalibration_of_its_own_rows(rng):
@@ -78,29 +77,32 @@ def test_weights_within_groups_are_those_of_each_alone(rng):
         again.fit(said(400), y, group, weight)
 
 
-def test_refusals(rng):
-    y, group = rng.normal(size=100), np.repeat(["a", "b"], [90, 10])
-    with pytest.raises(
-        ValueError, match=r"`groups` must have at least 20 .* 10 of 'b'"
-    ):
-        GroupedRecalibration().fit(said(100), y, group)
-    with pytest.raises(ValueError, match="`recalibrate` must be"):
-        GroupedRecalibration("none").fit(said(100), y, group)
-    with pytest.raises(ValueError, match=r"`recalibrate` must be .* got None"):
-        GroupedRecalibration(None).fit(said(100), y, group)
-    with pytest.raises(ValueError, match="groups"):
-        GroupedRecalibration().fit(said(100), y, group[:50])
-    with pytest.raises(TypeError, match="`groups` must be labels"):
-        GroupedRecalibration().fit(said(100), y, [{}] * 100)
-    found = GroupedRecalibration().fit(said(100), y, np.repeat(["a", "b"], 50))
-    with pytest.raises(
-        ValueError, match=r"`groups` .* \('a', 'b'\), got 'c' in row 1 and 2 such rows"
-    ):
-        found.apply(said(3), ["a", "c", "c"])
-    table = pd.DataFrame({"a": [1.0]})
-    with pytest.raises(ValueError, match=r"`by` .* \('a'\), got 'b'"):
-        read_groups(table, "b")
-    with pytest.raises(ValueError, match=r"`by` must hold numbers of columns .* got 7"):
-        read_groups(np.ones((3, 2)), 7)
-    with pytest.raises(ValueError, match="`by` must name at least one column"):
-        read_groups(table, [])
+def fitted(recalibrate="conformal", groups=(), y=100):
+    groups = np.repeat(["a", "b"], 50) if len(groups) == 0 else groups
+    return GroupedRecalibration(recalibrate).fit(said(100), np.zeros(y), groups)
+
+
+TABLE = pd.DataFrame({"a": [1.0]})
+
+
+@pytest.mark.filterwarnings("ignore:.* are too narrow by far:Warning")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fitted(groups=["a"] * 90 + ["b"] * 10), "at least 20 .* 10 of 'b'"),
+        (lambda: fitted("none"), "`recalibrate` must be"),
+        (lambda: fitted(None), r"`recalibrate` must be .* got None"),
+        (lambda: fitted(groups=["a"] * 50), "groups"),
+        (lambda: fitted(groups=[{}] * 100), "`groups` must be labels"),
+        (
+            lambda: fitted().apply(said(3), ["a", "c", "c"]),
+            r"`groups` .* \('a', 'b'\), got 'c' in row 1 and 2 such rows",
+        ),
+        (lambda: read_groups(TABLE, "b"), r"`by` .* \('a'\), got 'b'"),
+        (lambda: read_groups(np.eye(2), 7), "`by` must hold numbers of columns .* 7"),
+        (lambda: read_groups(TABLE, []), "`by` must name at least one column"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

@@ -1,5 +1,7 @@
 """Recalibration: the fit against a generic optimiser, the guarantee by simulation."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,8 +9,8 @@ from scipy.interpolate import BSpline
 from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri
 
+from calibration import CalibrationWarning
 from localexpert.data.folds import make_folds
-from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import crps_score, interval_coverage
 from localexpert.recalibration.conformal import (
     ConformalRecalibration,
@@ -231,75 +233,60 @@ def test_split_keeps_groups_whole(rng):
     assert 200 <= len(calibration) < 200 + largest
 
 
-@pytest.mark.parametrize(
-    ("recalibration", "m", "weight", "message"),
-    [
-        (ConformalRecalibration(), 19, None, "must have at least 20 calibration rows"),
-        (ConformalRecalibration(), 30, np.repeat([0.0, 1.0], [20, 10]), "rows, got 10"),
-        (ConformalRecalibration(), 30, np.full(30, 0.1), "calibration rows, got 3"),
-        (
-            ConformalRecalibration(16),
-            30,
-            None,
-            "`largest_gap` must be at most half the",
-        ),
-        (
-            ConformalRecalibration("best"),
-            30,
-            None,
-            '`largest_gap` must be "auto" or an',
-        ),
-        (PitRecalibration((-1.0,)), 30, None, "`strengths` must"),
-    ],
-)
-def test_what_is_refused(recalibration, m, weight, message):
-    with pytest.raises(ValueError, match=message):
-        recalibration.fit(same_law(m), np.zeros(m), weight)
-    with pytest.raises(ValueError, match="`y` must be as long as law, got 5"):
-        PitRecalibration().fit(same_law(30), np.zeros(5))
+@pytest.mark.parametrize("kind", [PitRecalibration, ConformalRecalibration])
+def test_forecasts_of_any_model_are_corrected_by_their_past(kind, rng):
+    # Forecasts of spread 1 and bias .5 of outcomes of spread 1.5.
+    center = rng.normal(size=900)
+    dist, y = normal(center + 0.5), rng.normal(center, 1.5)
+    recalibration = kind(random_state=0).fit(dist[:600], y[:600])
+    corrected = recalibration.apply(dist[600:])
+    assert crps_score(y[600:], corrected) < 0.97 * crps_score(y[600:], dist[600:])
+    assert abs(interval_coverage(y[600:], corrected) - 0.9) < 0.06
+    assert interval_coverage(y[600:], dist[600:]) < 0.8
+    assert len(recalibration.apply_oof(dist[:600])) == 600
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_bound_holds_for_forecasts_that_are_far_too_narrow(seed):
+    rng, m, n = np.random.default_rng(seed), 1000, 20_000
+    narrow = normal(np.zeros(m), 0.1)
+    with pytest.warns(CalibrationWarning, match="too narrow by far"):
+        learned = ConformalRecalibration(random_state=0).fit(narrow, rng.normal(size=m))
+    levels = np.array([0.05, 0.5, 0.95])
+    quantiles = learned.apply(narrow[:1]).quantiles(levels)[0]
+    shares = (rng.normal(size=(n, 1)) <= quantiles).mean(axis=0)
+    # Both the rows of the calibration and the new ones are a sample.
+    errors = np.sqrt(levels * (1.0 - levels) * (1.0 / m + 1.0 / n))
+    assert (np.abs(shares - levels) <= learned.bound_ + 3.0 * errors).all()
+
+
+def fit(recalibration, law=30, y=30, weight=None):
+    law = same_law(law) if isinstance(law, int) else law
+    return recalibration.fit(law, np.zeros(y), weight)
+
+
+SPLIT = split_calibration_rows
+SAME = partial(SPLIT, groups=np.zeros(1000))
+FEW = np.repeat([0.0, 1.0], [100, 20])
 
 
 @pytest.mark.parametrize(
-    ("n", "given", "message"),
+    ("call", "given", "message"),
     [
-        (99, {}, "`n` must be at least 100 rows, 50 to fit and"),
-        (1000, {"groups": np.zeros(1000)}, "`groups` must be of sizes that can be"),
-        (1000, {"share": 0.7}, "`share` must"),
+        (fit, (ConformalRecalibration(), 19, 19), "at least 20 calibration rows"),
+        (fit, (ConformalRecalibration(), 30, 30, [0] * 20 + [1] * 10), "rows, got 10"),
+        (fit, (ConformalRecalibration(), 30, 30, [0.1] * 30), "rows, got 3"),
+        (fit, (ConformalRecalibration(16),), "`largest_gap` must be at most half the"),
+        (fit, (ConformalRecalibration("best"),), '`largest_gap` must be "auto" or an'),
+        (fit, (PitRecalibration((-1.0,)),), "`strengths` must"),
+        (fit, (PitRecalibration(), 30, 5), "`y` must be as long as law, got 5"),
+        (fit, (PitRecalibration(), [1.0]), "`law` must be a Law or a Predictive"),
+        (SPLIT, (99,), "`n` must be at least 100 rows, 50 to fit and"),
+        (SAME, (1000,), "`groups` must be of sizes that can be"),
+        (SPLIT, (1000, 0.7), "`share` must"),
+        (set_aside, (FEW, 5, None, 0), "`y` must have at least 100 rows with weight"),
     ],
 )
-def test_splits_that_are_refused(n, given, message):
-    with pytest.raises(ValueError, match=message):
-        split_calibration_rows(n, **given)
-    weight = np.repeat([0.0, 1.0], [100, 20])
-    with pytest.raises(ValueError, match="`y` must have at least 100 rows with weight"):
-        set_aside(weight, 5, None, 0)
-
-
-class TestDistributionsOfAnyModel:
-    """Recalibrations take what is no law of a fit of ours, and give it back in kind."""
-
-    @pytest.fixture
-    def pair(self, rng):
-        center = rng.normal(size=900)
-        # Forecasts of spread 1 and bias .5 of outcomes of spread 1.5.
-        dist = PredictiveDistribution.from_scipy(stats.norm(center + 0.5, 1.0))
-        return dist, rng.normal(center, 1.5)
-
-    @pytest.mark.parametrize("kind", [PitRecalibration, ConformalRecalibration])
-    def test_they_are_corrected_by_their_past(self, pair, kind):
-        dist, y = pair
-        recalibration = kind(random_state=0).fit(dist[:600], y[:600])
-        corrected = recalibration.apply(dist[600:])
-        assert isinstance(corrected, PredictiveDistribution)
-        assert crps_score(y[600:], corrected) < 0.97 * crps_score(y[600:], dist[600:])
-        assert abs(interval_coverage(y[600:], corrected) - 0.9) < 0.06
-        assert interval_coverage(y[600:], dist[600:]) < 0.8
-        honest = recalibration.apply_oof(dist[:600])
-        assert len(honest) == 600
-
-    def test_what_is_refused(self, pair):
-        dist, y = pair
-        fitted = PitRecalibration(random_state=0).fit(dist, y)
-        for call in (lambda: PitRecalibration().fit(y, y), lambda: fitted.apply(y)):
-            with pytest.raises(TypeError, match="`law` must be a Law or a Predictive"):
-                call()
+def test_refusals(call, given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(*given)

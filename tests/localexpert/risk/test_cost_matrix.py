@@ -1,16 +1,23 @@
-"""Decisions by a cost matrix against loops, and on the loans that made them known."""
+"""Decisions by a cost matrix, and the profit of a policy, against loops."""
 
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from calibration import CalibratedClassifier, IsotonicCalibrator, SoftmaxCalibrator
-from localexpert.risk import cost_decision, decision_threshold, realised_cost
+from calibration import CalibratedClassifier, IsotonicCalibrator
+from localexpert.risk import (
+    cost_decision,
+    decision_threshold,
+    policy_profit,
+    realised_cost,
+)
+from tests.forecasts import normal
 
 # Give a loan (0) or refuse it (1) to one who repays (0) or defaults (1); the two
 # tables of Pakdaman Naeini's thesis (2016), table 1.
@@ -20,51 +27,30 @@ REFINED = np.array([[-1.0, 10.0], [1.0, 0.0]])
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 3), (4, 3), (1, 2)])
 def test_no_decision_is_cheaper(rng, shape):
-    costs = rng.normal(size=shape)
-    p = rng.dirichlet(np.ones(shape[1]), size=200)
+    costs, p = rng.normal(size=shape), rng.dirichlet(np.ones(shape[1]), size=200)
     result = cost_decision(p, costs)
     assert result.decision.dtype.kind == "i"
-    for i in range(200):
-        each = [
-            sum(p[i, j] * costs[d, j] for j in range(shape[1])) for d in range(shape[0])
-        ]
-        assert result.decision[i] == int(np.argmin(each))
-        assert result.expected_cost[i] == pytest.approx(min(each), rel=1e-12)
-
-
-def test_a_vector_is_the_probability_of_class_one(rng):
-    p = rng.uniform(size=50)
-    one, both = cost_decision(p, LOAN), cost_decision(np.c_[1.0 - p, p], LOAN)
-    np.testing.assert_array_equal(one.decision, both.decision)
-    np.testing.assert_array_equal(one.expected_cost, both.expected_cost)
+    each = [[sum(own * row) for row in costs] for own in p]
+    assert_array_equal(result.decision, np.argmin(each, axis=1))
+    assert_allclose(result.expected_cost, np.min(each, axis=1))
+    if shape == (2, 2):
+        assert_array_equal(cost_decision(p[:, 1], costs).decision, result.decision)
 
 
 @pytest.mark.parametrize(
     ("costs", "threshold"),
-    [(LOAN, 1 / 6), (REFINED, 2 / 12), ([[0.0, 1.0], [1.0, 0.0]], 0.5)],
+    [
+        (LOAN, 1 / 6),
+        (REFINED, 2 / 12),
+        ([[0.0, 1.0], [1.0, 0.0]], 0.5),
+        # What a class costs whatever one decides is no argument (Elkan, section 1.1).
+        (3.0 * LOAN + [7.0, -2.0], 1 / 6),
+    ],
 )
 def test_the_threshold_divides_the_decisions(costs, threshold):
     assert decision_threshold(costs) == pytest.approx(threshold, rel=1e-14)
     p = np.linspace(0.0, 1.0, 1000)
-    expected = (p > threshold).astype(int)
-    np.testing.assert_array_equal(cost_decision(p, costs).decision, expected)
-
-
-def test_adding_to_a_column_and_scaling_change_no_decision(rng):
-    """What a class costs whatever one decides is no argument (Elkan, section 1.1)."""
-    p = rng.uniform(size=100)
-    shifted = 3.0 * LOAN + [7.0, -2.0]
-    expected = cost_decision(p, LOAN).decision
-    np.testing.assert_array_equal(cost_decision(p, shifted).decision, expected)
-    assert decision_threshold(shifted) == pytest.approx(decision_threshold(LOAN))
-
-
-def test_an_expert_may_be_asked(rng):
-    """A third decision at a fixed cost, taken where neither other one is cheap."""
-    p = rng.uniform(size=500)
-    costs = [[0.0, 1.0], [1.0, 0.0], [0.2, 0.2]]
-    decision = cost_decision(p, costs).decision
-    np.testing.assert_array_equal(decision == 2, (p > 0.2) & (p < 0.8))
+    assert_array_equal(cost_decision(p, costs).decision, p > threshold)
 
 
 def test_realised_cost_is_the_mean_of_what_was_paid(rng):
@@ -74,8 +60,6 @@ def test_realised_cost_is_the_mean_of_what_was_paid(rng):
     assert realised_cost(decision, came, costs) == pytest.approx(np.mean(paid))
     weighted = realised_cost(decision, came, costs, sample_weight=weight)
     assert weighted == pytest.approx(np.average(paid, weights=weight))
-    repeated = np.repeat(decision, weight), np.repeat(came, weight)
-    assert realised_cost(*repeated, costs) == pytest.approx(weighted)
 
 
 def test_calibrated_probabilities_keep_their_promise(rng):
@@ -88,74 +72,11 @@ def test_calibrated_probabilities_keep_their_promise(rng):
     assert paid < realised_cost(distorted, came, LOAN)
 
 
-def test_calibrated_probabilities_of_several_classes(rng):
-    p = rng.dirichlet([1.0, 1.0, 1.0, 1.0], size=20_000)
-    came = (rng.uniform(size=(len(p), 1)) > p.cumsum(axis=1)).sum(axis=1)
-    sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
-    fitted = SoftmaxCalibrator("temperature").fit(sharp[:10_000], came[:10_000])
-    told, known = fitted.predict(sharp[10_000:]), came[10_000:]
-    # Five decisions for four classes, one of them to ask at a fixed cost.
-    costs = np.vstack([rng.uniform(0.5, 3.0, size=(4, 4)) * (1 - np.eye(4)), [0.6] * 4])
-    ours = cost_decision(told, costs)
-    by_hand = np.array([[row @ cost for cost in costs] for row in told])
-    np.testing.assert_array_equal(ours.decision, by_hand.argmin(axis=1))
-    np.testing.assert_allclose(ours.expected_cost, by_hand.min(axis=1))
-    paid = realised_cost(ours.decision, known, costs)
-    assert paid == pytest.approx(ours.expected_cost.mean(), rel=0.03)
-    bold = cost_decision(sharp[10_000:], costs).decision
-    assert paid < realised_cost(bold, known, costs)
-    wrong = 1 - np.eye(4)
-    most = cost_decision(told, wrong).decision
-    np.testing.assert_array_equal(most, told.argmax(axis=1))
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "costs", "message"),
-    [
-        ([0.5], [[0.0, 1.0]] * 0, r"`costs` must have shape \(any, any\)"),
-        ([0.5], [[1.0], [0.0]], r"`costs` must have a row per decision .*\(2, 1\)"),
-        ([0.5], [[0.0, np.nan], [1.0, 0.0]], "`costs` must be finite, got nan"),
-        ([1.5], LOAN, r"`probabilities` must lie in \[0, 1\], got 1.5"),
-        ([[0.5, 0.6]], LOAN, "`probabilities` must sum to 1 in every row, got 1.1"),
-        ([[0.5, 0.2, 0.3]], LOAN, r"`probabilities` must have shape \(any, 2\)"),
-        ([0.5], np.eye(3), r"`probabilities` must have shape \(n, 3\) for 3 classes"),
-    ],
-)
-def test_bad_probabilities_and_costs_are_named(probabilities, costs, message):
-    with pytest.raises(ValueError, match=message):
-        cost_decision(probabilities, costs)
-
-
-@pytest.mark.parametrize("costs", [[[1.0, 5.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 2.0]]])
-def test_costs_that_one_decision_wins_have_no_threshold(costs):
-    message = "`costs` must be higher for the wrong decision than for the right one"
-    with pytest.raises(ValueError, match=message):
-        decision_threshold(costs)
-
-
-@pytest.mark.parametrize(
-    ("decision", "y_true", "message"),
-    [
-        ([0, 2], [0, 1], r"`decision` must hold whole numbers from 0 to 1, got 2"),
-        ([0, 1], [0, -1], r"`y_true` must hold whole numbers from 0 to 1, got -1"),
-        ([0, 0.5], [0, 1], "`decision` must hold whole numbers .* got 0.5 at pos"),
-        ([0, 1], [0], "`y_true` must be as long as decision, got 1 and 2"),
-        ([], [], "`decision` must hold at least one value"),
-    ],
-)
-def test_bad_codes_are_named(decision, y_true, message):
-    with pytest.raises(ValueError, match=message):
-        realised_cost(decision, y_true, LOAN)
-
-
 def german_loans():
     """A thousand loans; class 1 defaulted."""
-    folder = os.environ.get("LOCALEXPERT_DATA")
-    if folder is None:
-        pytest.skip("LOCALEXPERT_DATA does not name the folder with binary/")
-    path = Path(folder) / "binary" / "german_numer.csv.gz"
+    path = Path(os.environ.get("LOCALEXPERT_DATA", ""), "binary/german_numer.csv.gz")
     if not path.is_file():
-        pytest.skip(f"{path} does not exist")
+        pytest.skip("LOCALEXPERT_DATA does not name the folder with binary/")
     rows = np.loadtxt(path, delimiter=",", skiprows=1)
     return rows[:, :-1], rows[:, -1].astype(int)
 
@@ -186,7 +107,103 @@ def test_a_calibrated_classifier_of_three_classes_decides():
     model = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
     p = model.predict_proba(X)
     plain = cost_decision(p, 1.0 - np.eye(3))
-    np.testing.assert_array_equal(model.classes_[plain.decision], model.predict(X))
+    assert_array_equal(model.classes_[plain.decision], model.predict(X))
     # To miss the last class costs so much that it is decided for wherever it may come.
     wary = cost_decision(p, [[0.0, 1.0, 1e6], [1.0, 0.0, 1e6], [1.0, 1.0, 0.0]])
     assert (wary.decision == 2).sum() > (plain.decision == 2).sum()
+
+
+@pytest.fixture
+def campaign(rng):
+    """A charity's letters: rare gifts, skewed amounts, calibrated chances."""
+    p, amount = rng.beta(1.0, 12.0, size=4000), 2.0 + rng.gamma(2.0, 5.0, size=4000)
+    return p, amount, np.where(rng.uniform(size=4000) < p, rng.poisson(amount), 0.0)
+
+
+def send(p, amount, received, **given):
+    given = {"cost": 0.68, "random_state": 0, "received": received, **given}
+    return policy_profit(p, amount, **given)
+
+
+def test_profit_equals_that_of_a_loop(campaign):
+    p, amount, received = campaign
+    result = send(p, amount, received)
+    expected = realised = n_sent = 0.0
+    for chance, gift, came in zip(*campaign, strict=True):
+        if chance * gift > 0.68:
+            n_sent += 1
+            expected += chance * gift - 0.68
+            realised += came - 0.68
+    assert result.expected_profit == pytest.approx(expected, rel=1e-12)
+    assert result.realised_profit == pytest.approx(realised, rel=1e-12)
+    assert result.share_sent == n_sent / len(p)
+    low, high = result.interval
+    assert low < result.realised_profit < high
+    assert low < result.expected_profit < high
+    everyone, shy = send(1.0, 1e6, received), send(p / 5.0, amount, received)
+    assert everyone.share_sent == 1.0
+    assert shy.share_sent < result.share_sent
+    assert result.realised_profit > max(everyone.realised_profit, shy.realised_profit)
+
+
+def test_intervals_are_those_of_the_central_limit_and_of_the_seed(campaign):
+    result = send(*campaign, n_bootstrap=4000, coverage=0.8)
+    profits = np.where(result.send, campaign[2] - 0.68, 0.0)
+    half = 1.2816 * profits.std() * np.sqrt(len(profits))
+    low, high = result.interval
+    assert high - low == pytest.approx(2.0 * half, rel=0.06)
+    assert 0.5 * (low + high) == pytest.approx(profits.sum(), abs=0.15 * half)
+    seeds = (0, 0, 1, np.random.default_rng(0))
+    first, again, other, drawn = (
+        send(*campaign, n_bootstrap=50, random_state=seed).interval for seed in seeds
+    )
+    assert first == again == drawn != other
+
+
+def test_amounts_may_be_forecasts_and_what_is_worth_the_cost_is_not_sent():
+    dist, p = normal([1.0, 1.0, 2.0]), np.array([0.5, 1.0, 0.2])
+    cost, came = np.array([0.0, 1.0, 0.5]), np.arange(3.0)
+    first, again = (send(p, x, came, cost=cost) for x in (dist, dist.mean().round(9)))
+    assert_array_equal(first.send, [True, False, False])
+    assert_array_equal(again.send, [True, False, False])
+    assert first.expected_profit == pytest.approx(0.5)
+    nobody = send(0.1, 1.0, [0.0, 9.0], cost=5.0)
+    assert (nobody.expected_profit, nobody.realised_profit) == (0.0, 0.0)
+    assert nobody.interval == (0.0, 0.0)
+
+
+DECIDE, PAY = cost_decision, realised_cost
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        (DECIDE, ([0.5], [[1.0], [0.0]]), r"`costs` must have a row per .*\(2, 1\)"),
+        (DECIDE, ([0.5], [[0.0, np.nan], [1, 0]]), "`costs` must be finite, got nan"),
+        (DECIDE, ([1.5], LOAN), r"`probabilities` must lie in \[0, 1\], got 1.5"),
+        (DECIDE, ([[0.5, 0.6]], LOAN), "must sum to 1 in every row, got 1.1"),
+        (DECIDE, ([[0.5, 0.2, 0.3]], LOAN), r"must have shape \(any, 2\)"),
+        (DECIDE, ([0.5], np.eye(3)), r"must have shape \(n, 3\) for 3 classes"),
+        (decision_threshold, ([[1.0, 5.0], [1.0, 0.0]],), "`costs` must be higher for"),
+        (decision_threshold, ([[0.0, 1.0], [1.0, 2.0]],), "`costs` must be higher for"),
+        (decision_threshold, ([[0.0, 1.0], [1.0, 1.0]],), "`costs` must be higher for"),
+        (PAY, ([0, 2], [0, 1], LOAN), r"`decision` must hold whole .* to 1, got 2"),
+        (PAY, ([0, 1], [0, -1], LOAN), r"`y_true` must hold whole numbers .* got -1"),
+        (PAY, ([0, 0.5], [0, 1], LOAN), "got 0.5 at position 1"),
+        (PAY, ([0, 1], [0], LOAN), "`y_true` must be as long as decision, got 1 and 2"),
+        (PAY, ([], [], LOAN), "`decision` must hold at least one value"),
+        (send, (1.5, 1.0, [0.0]), r"`probability` must lie in \[0, 1\], got 1.5"),
+        (send, ([0.1, 0.2], 1.0, [0] * 3), "`probability` must broadcast .* 3 rows"),
+        (send, (0.1, 1.0, []), "`received` must hold at least one value"),
+        (send, (0.1, 1.0, 1.0), r"`received` must have shape \(any,\)"),
+        (send, (0.1, normal([0.0] * 5), [0, 1]), "`amount` must have a row .* got 5"),
+        (
+            lambda cost: send(0.1, 1.0, [0.0] * 3, cost=cost),
+            ([0, 0, -2],),
+            r"`cost` must not be negative, got -2 in row 2\.",
+        ),
+    ],
+)
+def test_refusals(call, given, message):
+    with pytest.raises(ValueError, match=message):
+        call(*given)

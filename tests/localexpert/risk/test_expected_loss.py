@@ -1,12 +1,20 @@
-"""Risk measures against closed forms, draws and brute force, on laws of every kind."""
+"""Expected losses, and the actions of least loss, against brute force over scores."""
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.special import ndtr, ndtri
 
-from localexpert.risk import expected_loss
-from tests.forecasts import beside, of_values
+from localexpert import PredictiveDistribution
+from localexpert.risk import best_action, expected_loss, newsvendor
+from tests.forecasts import normal, of_values
+from tests.localexpert.law.kinds import KINDS
 
+FORECASTS = {name: PredictiveDistribution(law) for name, law in KINDS.items()}
+every = pytest.mark.parametrize("name", FORECASTS)
+# Beside the action, losses may bend here: a deductible, and a cap.
+BREAKS = np.array([0.5, 2.5])
 LOSSES = {
     "absolute": lambda y, a: abs(y - a),
     "pinball": lambda y, a: np.where(y > a, 3.0 * (y - a), a - y),
@@ -14,181 +22,156 @@ LOSSES = {
     "squares that differ": lambda y, a: np.where(y > a, 3.0, 1.0) * (y - a) ** 2,
     "zero-one": lambda y, a: y > a,
     "fee": lambda y, a: np.where(y > a, 2.0 + (y - a), 0.2 * (a - y) ** 2),
+    "insured": lambda y, a: np.clip(y - 0.5, 0, 2) + 0.5 * abs(y - a) + (y > 2.5),
 }
 
 
-def test_probabilities_equal_the_shares_of_many_draws(forecast):
-    draws = forecast.rvs(40_000, random_state=1)
-    low, high = forecast.ppf(0.2), forecast.ppf(0.7) + 0.1
-    over = (draws > high).mean(axis=0)
-    within = ((draws >= low) & (draws <= high)).mean(axis=0)
-    np.testing.assert_allclose(forecast.sf(high), over, atol=0.01)
-    np.testing.assert_allclose(forecast.prob_between(low, high), within, atol=0.01)
+def asymmetric(y, a):
+    return 4.0 * np.maximum(y - a, 0.0) + np.maximum(a - y, 0.0)
 
 
-def test_value_at_risk_and_shortfall_equal_those_of_many_draws(forecast):
-    draws = np.sort(forecast.rvs(40_000, random_state=1), axis=0)
-    n_tail = len(draws) // 10
-    for tail, beyond in (("upper", draws[-n_tail:]), ("lower", draws[:n_tail])):
-        shortfall = forecast.expected_shortfall(0.9, tail)
-        v = forecast.value_at_risk(0.9, tail)
-        # The tail's own spread, and that of the share of draws in it.
-        variance = beyond.var(axis=0) + (beyond.mean(axis=0) - v) ** 2
-        error = 4.0 * np.sqrt(variance / n_tail) + 1e-12
-        assert (abs(shortfall - beyond.mean(axis=0)) < error).all()
-        outside = draws > v if tail == "upper" else draws < v
-        assert (outside.mean(axis=0) < 0.11).all()
+def by_brute_force(dist, loss, action):
+    """Return E loss as a sum over cells of scores, which end where quantiles jump."""
+    out = []
+    for i in range(len(dist)):
+        law = dist.law.take([i])
+        at = np.r_[action[i], BREAKS, -1.0, 0.0, 1.0, 3.0, 5.0]
+        if law.step > 0.0:
+            at = np.r_[at, law.offset + law.step * np.arange(-99, 99)]
+        levels = np.c_[law.cdf(at[None]), law.cdf_left(at[None])]
+        jumps = ndtri(levels[0]).clip(-8.5, 8.5)
+        edges = np.unique(np.r_[np.linspace(-8.5, 8.5, 20_001), jumps])
+        y = law.ppf_scores(0.5 * (edges[None, :-1] + edges[None, 1:]))[0]
+        out.append(np.diff(ndtr(edges)) @ (1.0 * loss(y, action[i])))
+    return np.array(out)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_expected_loss_equals_brute_force(forecast, brute_force, name):
-    loss = LOSSES[name]
+@every
+@pytest.mark.parametrize("kind", LOSSES)
+def test_losses_are_those_of_brute_force(name, kind, frozen):
+    dist, loss = FORECASTS[name], LOSSES[kind]
+    breaks = BREAKS if kind == "insured" else None
     for q in (0.05, 0.6):
-        action = forecast.ppf(q) + 1e-3
-        expected = brute_force(
-            forecast, lambda y, i, a=action: 1.0 * loss(y, a[i]), action[:, None]
-        )
-        got = expected_loss(forecast, loss, action)
-        np.testing.assert_allclose(got, expected, rtol=2e-5)
+        action = dist.ppf(q) + 1e-3
+        got = expected_loss(dist, loss, frozen(action), breaks=breaks)
+        assert_allclose(got, by_brute_force(dist, loss, action), rtol=1e-4, atol=1e-9)
+    if breaks is not None:
+        rows = np.tile(frozen(breaks), (3, 1))
+        assert_array_equal(expected_loss(dist, loss, action, breaks=rows), got)
 
 
-def test_absolute_loss_is_exact(normal):
-    ours, expected = normal
-    action = expected.ppf([0.01, 0.3, 0.5, 0.8, 0.999])
-    z = (action - expected.mean()) / expected.std()
-    closed = z * (2.0 * stats.norm.cdf(z) - 1.0) + 2.0 * stats.norm.pdf(z)
-    got = expected_loss(ours, LOSSES["absolute"], action)
-    below, above = ours.partial_means(action)
-    np.testing.assert_allclose(got, below + above, rtol=1e-9)
-    np.testing.assert_allclose(got, expected.std() * closed, rtol=1e-4)
+@every
+def test_actions_may_be_values_of_positive_probability(name):
+    dist = FORECASTS[name]
+    for at in (0.0, 1.0, dist.ppf(0.4)):
+        over = expected_loss(dist, lambda y, a: y > a, at)
+        assert_allclose(over, dist.sf(at), rtol=1e-9, atol=1e-12)
+        reached = expected_loss(dist, lambda y, a: y >= a, at)
+        assert_allclose(reached, dist.sf(at) + dist.pmf(at), rtol=1e-9, atol=1e-12)
+        away = expected_loss(dist, LOSSES["absolute"], at)
+        assert_allclose(away, np.sum(dist.partial_means(at), axis=0), rtol=1e-9)
 
 
-def test_nodes_that_do_not_know_the_action_are_much_worse(make):
-    ours = make("mixed")
-    action = ours.ppf(0.77) + 1e-3
-    y, weights = ours.law.nodes()
-    plain = (abs(y - action[:, None]) * weights).sum(axis=1)
-    exact = np.sum(ours.partial_means(action), axis=0)
-    error = abs(expected_loss(ours, LOSSES["absolute"], action) / exact - 1.0)
-    assert error.max() < 1e-9
-    assert abs(plain / exact - 1.0).max() > 1e-6
+def test_losses_are_asked_where_there_is_probability_alone():
+    def root(y, a):
+        assert y.min() >= 0.0
+        return np.sqrt(y) * abs(y - a)
 
-
-def test_breaks_beside_the_action_are_integrated_when_named(forecast, brute_force):
-    """A deductible at 0.5 and a cap at 2.5, beside the bend at the action."""
-
-    def loss(y, a):
-        return np.clip(y - 0.5, 0.0, 2.0) + 0.5 * abs(y - a) + (y > 2.5)
-
-    action = np.linspace(-0.5, 2.5, 5)
-    breaks = np.tile([0.5, 2.5], (5, 1))
-    expected = brute_force(
-        forecast, lambda y, i: loss(y, action[i]), np.c_[action, breaks]
-    )
-    shared = expected_loss(forecast, loss, action, breaks=[0.5, 2.5])
-    np.testing.assert_allclose(shared, expected, rtol=2e-5)
-    own = expected_loss(forecast, loss, action, breaks=breaks)
-    np.testing.assert_array_equal(own, shared)
-
-
-def test_a_break_named_twice_counts_once(make):
-    ours = make("normal")
-    once = expected_loss(ours, LOSSES["fee"], 0.7)
-    twice = expected_loss(ours, LOSSES["fee"], 0.7, breaks=[0.7])
-    np.testing.assert_allclose(twice, once, rtol=1e-8)
-
-
-def test_an_action_may_be_a_value_of_positive_probability(make):
-    ours = make("mixed")
-    for atom in (-1.0, 0.0):
-        over = expected_loss(ours, lambda y, a: y > a, atom)
-        np.testing.assert_allclose(over, ours.sf(atom), rtol=1e-9)
-        reached = expected_loss(ours, lambda y, a: y >= a, atom)
-        expected = 1.0 - ours.law.cdf_left(np.full((5, 1), atom))[:, 0]
-        np.testing.assert_allclose(reached, expected, rtol=1e-9)
-        away = expected_loss(ours, LOSSES["absolute"], atom)
-        exact = np.sum(ours.partial_means(atom), axis=0)
-        np.testing.assert_allclose(away, exact, rtol=1e-9)
-
-
-def test_rows_of_one_value_pay_the_loss_of_that_value(make):
-    ours = beside(make("normal"), [2.0], np.ones((5, 1)), [0.1])
-    for action in (1.5, 2.0, 2.5):
-        for loss in LOSSES.values():
-            got = expected_loss(ours, loss, action)
-            np.testing.assert_allclose(got, float(loss(2.0, action)), atol=1e-12)
-
-
-def test_arguments_may_be_read_only(make, frozen):
-    ours, action = make("wavy"), frozen(np.arange(5.0))
-    got = expected_loss(ours, LOSSES["fee"], action, breaks=frozen([1.0]))
-    again = expected_loss(ours, LOSSES["fee"], np.arange(5), breaks=[1])
-    np.testing.assert_array_equal(got, again)
-
-
-def test_a_loss_is_never_asked_beyond_the_bounds(make):
-    ours = make("bounded")
-
-    def loss(y, a):
-        assert y.min() >= -2.0
-        return np.sqrt(y + 2.0) * abs(y - a)
-
-    for action in (-2.0, -2.0 + 1e-9, -3.0, 0.0):
-        got = expected_loss(ours, loss, action)
-        assert np.isfinite(got).all()
-
-
-def test_a_table_of_losses_is_asked_for_its_values_only():
+    for action in (0.0, 1e-9, -3.0, 1.0):
+        assert np.isfinite(expected_loss(FORECASTS["bounded"], root, action)).all()
+    # A value without probability may cost whatever it likes.
+    sure = of_values([0.0, 1.0], [[1.0, 0.0]])
+    assert expected_loss(sure, lambda y, a: np.where(y == a, np.inf, 2.0), 1.0) == 2.0
     table = np.array([[0.0, 4.0], [1.0, 2.0], [9.0, 0.0]])
-    ours = of_values([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-
-    def loss(y, a):
-        assert set(np.unique(y)) <= {0.0, 1.0, 2.0}
-        return table[y.astype(int), a.astype(int)]
-
-    got = expected_loss(ours, loss, [0.0, 1.0])
-    np.testing.assert_allclose(got, [0.5 + 2.7, 0.2], rtol=1e-15)
+    dist = of_values([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+    got = expected_loss(dist, lambda y, a: table[y.astype(int), a.astype(int)], [0, 1])
+    assert_allclose(got, [0.5 + 2.7, 0.2], rtol=1e-15)
 
 
-def test_many_rows_are_taken_in_chunks():
-    n = 5000
-    p = np.random.default_rng(0).uniform(size=n)
-    ours = of_values([0.0, 1.0], np.c_[1.0 - p, p])
-    action = np.linspace(0.0, 1.0, n)
-    got = expected_loss(ours, LOSSES["squared"], action)
+def test_chunks_units_and_breaks_named_twice_are_nothing():
+    p, action = np.random.default_rng(0).uniform(size=5000), np.linspace(0, 1, 5000)
+    many = of_values([0.0, 1.0], np.c_[1.0 - p, p])
     expected = (1.0 - p) * action**2 + p * (1.0 - action) ** 2
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert_allclose(expected_loss(many, LOSSES["squared"], action), expected)
+    fee = LOSSES["fee"]
+    for name in ("smooth", "discrete"):
+        near = expected_loss(FORECASTS[name], fee, 1.1)
+        far = expected_loss(FORECASTS[name], lambda y, a: fee(y, a) + 1e6, 1.1)
+        assert_allclose(far - 1e6, near, rtol=1e-5)
+    twice = expected_loss(FORECASTS["smooth"], fee, 0.7, breaks=[0.7])
+    assert_allclose(twice, expected_loss(FORECASTS["smooth"], fee, 0.7), rtol=1e-8)
+    assert expected_loss(many[:0], fee, 1.0).shape == (0,)
 
 
-def test_forecasts_of_no_rows_have_no_losses(make):
-    none = make("normal")[:0]
-    assert expected_loss(none, LOSSES["absolute"], 1.0).shape == (0,)
+@every
+def test_no_other_order_is_cheaper(name):
+    dist = FORECASTS[name]
+    order = newsvendor(dist, underage=4.0, overage=1.0)
+    assert_allclose(order.fractile, 0.8)
+    actions = order.action[:, None] + np.linspace(-3.0, 3.0, 61)
+    best = best_action(dist, asymmetric, actions, keep_table=True)
+    assert (order.expected_cost <= best.table.min(axis=1) + 1e-9).all()
+    assert_allclose(best.table[:, 30], order.expected_cost, rtol=1e-5)
+    assert_array_equal(best.expected_loss, best.table.min(axis=1))
+    assert_array_equal(best.action, actions[range(3), best.chosen])
+    column = expected_loss(dist, asymmetric, actions[:, 17])
+    assert_array_equal(best.table[:, 17], column)
+    equal = newsvendor(dist, underage=7.0, overage=7.0)
+    assert_array_equal(equal.action, dist.median())
 
 
-@pytest.mark.parametrize("name", ["normal", "discrete"])
-def test_units_of_y_do_not_matter(make, name):
-    """A far origin, as of prices: differences to the action keep their digits."""
-    ours = make(name)
-    near = expected_loss(ours, LOSSES["fee"], 1.1)
-    far = expected_loss(ours, lambda y, a: LOSSES["fee"](y, a) + 1e6, 1.1)
-    np.testing.assert_allclose(far - 1e6, near, rtol=1e-5)
+def test_normal_newsvendor_has_its_closed_form():
+    """With z the fractile's quantile the least cost is (u + o) sd phi(z)."""
+    under, over = np.array([1.0, 4.0, 9.0]), np.array([3.0, 1.0, 1.0])
+    sd = np.array([0.5, 1.0, 3.0])
+    order = newsvendor(normal([0.0, 1.0, 2.0], sd), underage=under, overage=over)
+    z = stats.norm.ppf(under / (under + over))
+    assert_allclose(order.action, [0.0, 1.0, 2.0] + sd * z, atol=2e-3)
+    closed = (under + over) * sd * stats.norm.pdf(z)
+    assert_allclose(order.expected_cost, closed, rtol=1e-3)
 
 
-def refuse(error, message, function, *args, **options):
-    with pytest.raises(error, match=message):
-        function(*args, **options)
+def test_actions_are_shared_or_each_rows_own_and_the_first_of_equals_wins():
+    dist, actions = FORECASTS["mixed"], np.linspace(-1.0, 3.0, 9)
+    loss = LOSSES["insured"]
+    shared = best_action(dist, loss, actions, breaks=BREAKS)
+    own = best_action(dist, loss, np.tile(actions, (3, 1)), breaks=BREAKS)
+    assert_array_equal(shared.action, own.action)
+    expected = expected_loss(dist, loss, shared.action, breaks=BREAKS)
+    assert_array_equal(shared.expected_loss, expected)
+    assert (expected != expected_loss(dist, loss, shared.action)).any()
+    assert shared.table is None
+    coin = of_values([0.0, 1.0], [[0.5, 0.5]])
+    assert best_action(coin, LOSSES["absolute"], [1.0, 0.0]).chosen == [0]
 
 
-def test_bad_losses_are_named(make):
-    ours = make("normal")
-    absolute = LOSSES["absolute"]
-    shape = r"`loss` must return an array of the shape of its first argument"
-    refuse(ValueError, shape, expected_loss, ours, lambda *of: of[1], 0.0)
-    refuse(ValueError, shape, expected_loss, ours, lambda *of: len(of), 0.0)
-    finite = r"`loss` must be finite, got nan for y = .* and action = 3\."
-    refuse(ValueError, finite, expected_loss, ours, lambda *of: of[0] + np.nan, 3.0)
-    shape = r"`action` must be a number or have shape \(5,\), got shape \(2, 5\)"
-    refuse(ValueError, shape, expected_loss, ours, absolute, np.ones((2, 5)))
-    refuse(ValueError, "`action` must be finite", expected_loss, ours, absolute, np.inf)
-    shape = r"`breaks` must have shape \(5, any\), got shape \(2, 1\)"
-    refuse(ValueError, shape, expected_loss, ours, absolute, 0.0, breaks=[[1.0], [2.0]])
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        (newsvendor, {"underage": 0.0}, "`underage` must be positive, got 0 in row 0"),
+        (newsvendor, {"overage": [1, 1, -2]}, "`overage` must be positive, got -2 in"),
+        (newsvendor, {"overage": [1, 2]}, "`overage` must broadcast against the 3"),
+        (best_action, {"actions": []}, r"`actions` must have shape .* got .*\(0,\)"),
+        (best_action, {"actions": 1.0}, r"`actions` must have shape .* got shape \(\)"),
+        (best_action, {"actions": np.ones((2, 2))}, r"have shape \(A,\) or \(3, A\)"),
+        (best_action, {"actions": [0.0, np.inf]}, "`actions` must be finite, got inf"),
+        (expected_loss, {"loss": lambda *of: of[1]}, "`loss` must return an array of"),
+        (expected_loss, {"loss": lambda *of: len(of)}, "`loss` must return an array"),
+        (
+            expected_loss,
+            {"loss": lambda *of: of[0] + np.nan},
+            r"`loss` must be finite, got nan for y = .* and action = 1\.",
+        ),
+        (expected_loss, {"action": np.ones((2, 3))}, r"a number or have shape \(3,\)"),
+        (expected_loss, {"action": np.inf}, "`action` must be finite"),
+        (expected_loss, {"breaks": [[1.0], [2.0]]}, r"`breaks` must have shape \(3, a"),
+    ],
+)
+def test_refusals(call, given, message):
+    right = {
+        newsvendor: {"underage": 1.0, "overage": 1.0},
+        best_action: {"loss": asymmetric, "actions": [0.0]},
+        expected_loss: {"loss": asymmetric, "action": 1.0},
+    }
+    with pytest.raises(ValueError, match=message):
+        call(FORECASTS["smooth"], **{**right[call], **given})

@@ -1,0 +1,241 @@
+"""Steps from law to law: levels and values mapped, bounds, and given means."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.special import expit, ndtr, ndtri
+
+from localexpert import PredictiveDistribution
+from localexpert.law.bounds import clip, cut
+from localexpert.law.level_map import LevelMap, log_rate, map_levels, recentre
+from localexpert.law.transform import ValueMap, transform_law
+from tests.forecasts import beside, normal
+from tests.localexpert.law.kinds import (
+    KINDS,
+    LATTICES,
+    LEVELS,
+    SMOOTH,
+    every,
+    places_of,
+)
+
+X = np.array([-1.0, 0.0, 1.0])
+BENT = LevelMap.through(X, np.array([-1.1, 0.2, 1.3]), np.array([1.1, 1.2, 1.1]))
+WIDE = LevelMap.through(X, np.array([-0.7, 0.0, 0.8]), np.array([0.7, 0.8, 0.8]))
+
+
+@every
+def test_the_identity_returns_the_very_same_law(name: str) -> None:
+    law = KINDS[name]
+    assert map_levels(law, LevelMap.line(0.0)) is law
+    assert map_levels(law, LevelMap.through(X, X, np.ones(3))) is law
+    bent = LevelMap.through(X, X, np.array([1.0, 0.5, 1.0]))
+    assert map_levels(law, bent) is not law
+
+
+@pytest.mark.parametrize("number", [(0, 0, 0), (1, 0, 1)], ids=["one", "each its own"])
+@every
+def test_levels_are_mapped(name: str, number: tuple[int, ...]) -> None:
+    law, levels = KINDS[name], LevelMap.by_row([BENT, WIDE], np.array(number))
+    found = map_levels(law, levels)
+    y = places_of(law)
+    # Between 91 scores curves are not exact; those beside atoms have kinks there.
+    bar = 1e-12 if name == "discrete" else 1e-3
+    for left in (False, True):
+        below, above = law.levels(y, left=left)
+        got = found.levels(y, left=left)
+        assert_allclose(got[0], levels(below), rtol=0.0, atol=bar)
+        assert_allclose(got[1], 1.0 - levels(1.0 - above), rtol=0.0, atol=bar)
+    assert found.support == law.support
+    both = map_levels(law.take([2]), levels.take([2]))
+    assert_allclose(both.cdf(y[2:]), found.cdf(y)[2:], atol=1e-12)
+
+
+@every
+def test_ten_maps_there_and_back_do_not_widen_a_law(name: str) -> None:
+    law = found = KINDS[name]
+    for _ in range(10):
+        found = map_levels(found, LevelMap.line(0.3, 1.2))
+        found = map_levels(found, LevelMap.line(-0.25, 1.0 / 1.2))
+    before, after = law.moments(), found.moments()
+    sd = np.sqrt(before[:, 1])
+    # Beside atoms a curve has kinks, where each reading leaves something.
+    bar = 2e-4 if name == "mixed" else 1e-4
+    assert_allclose(after[:, 0], before[:, 0], rtol=0.0, atol=bar * sd.max())
+    assert_allclose(np.sqrt(after[:, 1]), sd, rtol=bar, atol=1e-6)
+    if name in SMOOTH:
+        error = (found.ppf(LEVELS) - law.ppf(LEVELS)) / sd[:, None]
+        assert_allclose(error, 0.0, atol=2e-3)
+
+
+def test_maps_of_levels_themselves(rng: np.random.Generator) -> None:
+    p = np.append(rng.uniform(size=20), [0.0, 1e-300, 1e-12, 1.0])
+    assert_allclose(LevelMap.line(0.4, 1.5)(p), ndtr(0.4 + 1.5 * ndtri(p)), rtol=1e-10)
+    one = LevelMap(np.zeros(1), np.array([0.4]), np.array([1.5]))
+    assert_allclose(one(p), ndtr(0.4 + 1.5 * ndtri(p)), rtol=1e-10)
+    z = np.linspace(-9.0, 9.0, 181)[None]
+    h, log_slopes = BENT.forward(z)
+    assert_allclose(BENT.inverse(h), z, atol=1e-9)
+    # Beyond a further piece at each end the slope is 1.
+    assert_allclose(log_slopes[np.abs(z) > 2.0], 0.0, atol=1e-12)
+    assert_allclose(h[0, [0, -1]], [-9.1, 9.3])
+    assert BENT.take(slice(0, 1)) is BENT
+
+
+def test_moments_that_do_not_exist_do_not_come_to_be() -> None:
+    law = PredictiveDistribution.from_scipy(stats.t([1.0, 1.5, 3.5])).law
+    before, after = law.moments(), map_levels(law, WIDE).moments()
+    assert_array_equal(np.isfinite(before), np.isfinite(after))
+
+
+@pytest.mark.parametrize(("atom", "slope"), [(0.0, 0.3), (-5.0, 1.6)])
+def test_modes_beside_atoms_are_where_there_is_probability(
+    atom: float, slope: float
+) -> None:
+    # A tail of steps that rounding made flat is no peak. Atoms are in wide cells.
+    levels = LevelMap.line(0.0, slope)
+    law = beside(normal([0.3], 1.0), [atom], np.array([[0.3]]), [9.0]).law
+    y = np.linspace(-4.0, 4.0, 8001)[None]
+    y = y[:, np.abs(y[0] - atom) > 1e-3]
+    scores = law.scores(y)
+    density = law.logpdf(y) + log_rate(scores, *levels.forward(scores))
+    mode = map_levels(law, levels).mode()[0]
+    assert abs(mode) < 4.0
+    assert density.max() - np.interp(mode, y[0], density[0]) < 0.1
+
+
+@every
+@pytest.mark.parametrize("step", [-0.3, 0.0, 0.3])
+def test_means_are_those_asked_for(name: str, step: float) -> None:
+    law = KINDS[name]
+    mean, variance = law.moments()[:, :2].T
+    goal = mean + step * np.sqrt(variance)
+    goal = np.where(goal > law.support[0], goal, mean)
+    moved = recentre(law, goal)
+    bar = 1e-6 if name not in LATTICES else 1e-3
+    assert_allclose(moved.moments()[:, 0], goal, atol=bar)
+    if name == "smooth":
+        shift = (goal - mean)[:, None]
+        assert_allclose(moved.ppf(LEVELS), law.ppf(LEVELS) + shift, rtol=1e-12)
+        return
+    assert moved.support == law.support
+    alone = recentre(law.take([1]), goal[[1]])
+    assert_allclose(alone.moments()[0], moved.moments()[1], rtol=1e-9, atol=1e-12)
+
+
+def test_what_cannot_be_reached_is_approached() -> None:
+    far = recentre(KINDS["discrete"], np.array([9.0, -9.0, 3.0])).moments()[:, 0]
+    assert_allclose(far, [5.0, 1.0, 1.0], atol=0.02)
+
+
+def _undo(z: np.ndarray) -> np.ndarray:
+    low, high = z - 1.0, z.copy()
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        less = middle + expit(middle) < z
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    return 0.5 * (low + high)
+
+
+CURVED = ValueMap(lambda y: y + expit(y), _undo)
+
+
+@every
+def test_lines_move_laws_exactly(name: str) -> None:
+    law = KINDS[name]
+    moved = transform_law(
+        law, ValueMap(lambda y: 3.0 * y - 2.0, lambda z: (z + 2.0) / 3)
+    )
+    y = places_of(law)
+    assert_allclose(moved.cdf(3.0 * y - 2.0), law.cdf(y), rtol=0.0, atol=1e-9)
+    assert_allclose(moved.crps(3.0 * y - 2.0), 3.0 * law.crps(y), rtol=1e-6)
+    if name not in LATTICES:
+        gain = np.where(law.logpdf(y) > -np.inf, law.logpdf(y) - np.log(3.0), -np.inf)
+        near = np.abs(law.cdf(y) - 0.5) < 0.4999
+        assert_allclose(moved.logpdf(3.0 * y - 2.0)[near], gain[near], atol=1e-6)
+
+
+@every
+def test_levels_stay_with_values(name: str) -> None:
+    law = KINDS[name]
+    found, y = transform_law(law, CURVED), places_of(law)
+    for method in ("cdf", "cdf_left"):
+        got = getattr(found, method)(CURVED.func(y))
+        assert_allclose(got, getattr(law, method)(y), rtol=0.0, atol=1e-3)
+    assert_allclose(found.ppf(LEVELS), CURVED.func(law.ppf(LEVELS)), atol=2e-3)
+    if name == "mixed":
+        sides = CURVED.func(np.array([[-0.05, 0.05], [0.95, 1.05]]))
+        assert_allclose(found.widths, np.diff(sides)[:, 0])
+        with pytest.raises(ValueError, match="`func` must be finite wherever the"):
+            transform_law(law, ValueMap(np.log, np.exp))
+
+
+# Bounds that hold some of every row; of a lattice they are its values.
+INNER = {
+    "share": (0.2, 0.7),
+    "discrete": (0.5, 5.0),
+    "lattice": (-0.9, 2.1),
+    "counts": (1.0, 4.0),
+}
+sides = pytest.mark.parametrize("open_side", [None, 0, 1], ids=["both", "high", "low"])
+
+
+def ends_of(name: str, open_side: int | None) -> tuple[float, float]:
+    low, high = INNER.get(name, (-0.75, 2.25))
+    return -np.inf if open_side == 0 else low, np.inf if open_side == 1 else high
+
+
+@sides
+@every
+def test_what_is_cut_off_is_made_whole(name: str, open_side: int | None) -> None:
+    law = KINDS[name] if name != "clipped" else KINDS["clipped"].clipped
+    low, high = ends_of(name, open_side)
+    found, y = cut(law, low, high), np.clip(places_of(law), low, high)
+    below = law.cdf_left(np.full((3, 1), low))
+    whole = law.cdf(np.full((3, 1), high)) - below
+    for method in ("cdf", "cdf_left"):
+        want = np.clip((getattr(law, method)(y) - below) / whole, 0.0, 1.0)
+        assert_allclose(getattr(found, method)(y), want, rtol=0.0, atol=1e-3)
+    assert found.support[0] >= low
+    assert found.support[1] <= high
+    beyond = np.tile([low - 1.0, high + 1.0], (3, 1))
+    assert_allclose(found.cdf(beyond), np.tile([0.0, 1.0], (3, 1)), atol=1e-12)
+
+
+@sides
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "discrete"])
+def test_what_is_clipped_is_at_the_bounds(name: str, open_side: int | None) -> None:
+    law, (low, high) = KINDS[name], ends_of(name, open_side)
+    found, y = clip(law, low, high, 0.2), places_of(law)
+    want = np.where(y < low, 0.0, np.where(y >= high, 1.0, law.cdf(y)))
+    assert_allclose(found.cdf(y), want, rtol=0.0, atol=1e-12)
+    levels = np.tile((np.arange(200_000) + 0.5) / 200_000, (3, 1))
+    every_y = law.ppf(levels)
+    values, sd = np.clip(every_y, low, high), every_y.std(axis=1)
+    mean, variance = found.moments()[:, :2].T
+    assert_allclose((mean - values.mean(axis=1)) / sd, 0.0, atol=1e-3)
+    assert_allclose(np.sqrt(variance) / sd, values.std(axis=1) / sd, atol=2e-3)
+    at = np.clip(y, low, high)[:, ::3]
+    losses = np.abs(values[:, None] - at[:, :, None]).mean(axis=2)
+    spread = (values * (2.0 * levels - 1.0)).mean(axis=1)
+    error = found.crps(at) - (losses - spread[:, None])
+    assert_allclose(error / sd[:, None], 0.0, atol=2e-3)
+    if name not in LATTICES and np.isfinite(low):
+        end = np.full((3, 1), low)
+        assert_allclose(found.pdf(end), law.cdf(end) / 0.2, rtol=1e-6)
+
+
+@every
+def test_bounds_that_hold_all_change_nothing(name: str) -> None:
+    law = KINDS[name]
+    assert clip(law, *law.support, 1.0) is clip(law, -np.inf, np.inf, 1.0) is law
+    if name != "discrete":
+        assert cut(law, -np.inf, np.inf) is law
+
+
+def test_bounds_without_any_probability_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match="`bounds` must hold some of the probability of"
+    ):
+        cut(KINDS["smooth"], 400.0, 500.0)
