@@ -48,9 +48,8 @@ _MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 # Nets of which the better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
-# Kernels take the cube of the number of rows: of 2 500 a tenth of the time of a fit, of
-# 4 000 half of it.
-_MOST_ROWS_OF_KERNELS = 2_500
+# Kernels take the cube of the number of rows.
+_MOST_ROWS_OF_KERNELS = 4_000
 
 
 @dataclass(eq=False, repr=False)
