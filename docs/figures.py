@@ -204,8 +204,7 @@ def draw_shape_and_spread(path: Path) -> None:
     parted = rng.choice([-11.0, 11.0], size=len(x)) + 3.0 * rng.normal(size=len(x))
     second = rng.uniform(size=len(x)) < 1.0 / (1.0 + np.exp(7.0 - x) ** 2)
     y = 20.0 + 2.0 * x + np.where(second, parted, skewed)
-    model = LocalExpertRegressor(strategy="shared", smoothing=0.6, random_state=0)
-    model.fit(x[:, None], y)
+    model = LocalExpertRegressor(random_state=0).fit(x[:, None], y)
     fine = np.linspace(0.05, 9.95, 199)
     fan = model.predict_dist(fine[:, None])
     figure, (left, right) = plt.subplots(

@@ -155,7 +155,7 @@ class KernelMachines(Fitted):
     regressor: Any = field(default_factory=KernelMachine)
 
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
-        """Compare steps and penalties by some rows of a fold, and fit it by the best."""
+        """Compare steps and penalties by some rows, and fit the fold by the best."""
         train, test = fold
         model = KernelMachine()
         some = train[:: -(-len(train) // _ROWS_TO_COMPARE)]
