@@ -265,6 +265,17 @@ def check_learns(folds: list[Fold], weight: Float64Array) -> None:
         raise ValueError(msg)
 
 
+def check_trains(folds: list[Fold], weight: Float64Array) -> None:
+    """Refuse a fold that has nothing to learn from."""
+    for number, (train, _) in enumerate(folds):
+        if not weight[train].any():
+            msg = (
+                "`cv` must train on rows with a weight in every fold, got none of them "
+                f"in fold {number}."
+            )
+            raise ValueError(msg)
+
+
 def judged_rows(folds: list[Fold]) -> Rows:
     """Return the rows that a test part holds, sorted."""
     return np.sort(np.concatenate([np.empty(0, np.intp), *(t for _, t in folds)]))

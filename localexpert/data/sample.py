@@ -14,6 +14,7 @@ from localexpert.data.folds import (
     Fold,
     Rows,
     check_learns,
+    check_trains,
     judged_rows,
     make_folds,
     renumber_folds,
@@ -66,6 +67,7 @@ class Sample:
         """Return the rows with the folds that a parameter `cv` asks for."""
         folds = make_folds(len(self), cv, self.y, groups, seed, self.weight)
         check_learns(folds, self.weight)
+        check_trains(folds, self.weight)
         if len(judged_rows(folds)) < len(self):
             # What is tried on the first fold, and when it stops, all others follow: of
             # windows that grow, the one that knows most.

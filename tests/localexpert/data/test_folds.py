@@ -7,6 +7,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSp
 from localexpert.data.folds import (
     check_learns,
     check_tests_every_row,
+    check_trains,
     join_parts,
     judged_rows,
     known_folds,
@@ -136,6 +137,8 @@ def test_rows_may_be_left_untested():
     check_learns(folds, np.array([0, 0, 0, 0, 0, 1.0]))
     with pytest.raises(ValueError, match="`cv` must put rows with a weight in a test"):
         check_learns(folds, np.array([1.0, 1, 0, 0, 0, 0]))
+    with pytest.raises(ValueError, match="with a weight in every fold, got none"):
+        check_trains(folds, np.array([0, 0, 0, 0, 0, 1.0]))
 
 
 @pytest.mark.parametrize(
