@@ -61,9 +61,9 @@ def _edges(low: float, high: float, step: float) -> Float64Array:
     """Return edges (C + 1,) of cells from `low` to `high`, whole steps of a lattice."""
     if step > 0.0:
         n_steps = round((high - low) / step) + 1
-        each = math.ceil(n_steps / _MOST_CELLS)
-        cells = np.arange(math.ceil(n_steps / each) + 1.0)
-        return low + step * (each * cells - 0.5)
+        steps_per_cell = math.ceil(n_steps / _MOST_CELLS)
+        cells = np.arange(math.ceil(n_steps / steps_per_cell) + 1.0)
+        return low + step * (steps_per_cell * cells - 0.5)
     # Values at the ends, and targets that are all equal, lie within a cell.
     margin = 0.05 * (high - low) or 0.01 * abs(low) or 0.01
     return np.linspace(low - margin, high + margin, _MOST_CELLS + 1)

@@ -220,11 +220,11 @@ def permutation_importance(
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
 
     def measure(forecast: Any) -> Float64Array:
-        told = {"sample_weight": weight}
-        pinball = [pinball_loss(target, forecast, level=q, **told) for q in asked]
+        options = {"sample_weight": weight}
+        pinball = [pinball_loss(target, forecast, level=q, **options) for q in asked]
         below = zip(values, forecast.cdf_at(values).T, strict=True)
-        events = [brier_score(target <= v, p, **told) for v, p in below]
-        return np.array([crps_score(target, forecast, **told), *pinball, *events])
+        events = [brier_score(target <= v, p, **options) for v, p in below]
+        return np.array([crps_score(target, forecast, **options), *pinball, *events])
 
     baseline = measure(predict_dist(model, table))
     increases = np.empty((size, n_repeats, len(baseline)))

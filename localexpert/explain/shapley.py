@@ -262,8 +262,8 @@ def explain_forecast(
     mixed = MixedRows.of(join_rows(rows, against), groups)
     game = _Game(model, label, evaluate, mixed)
     p = len(mixed.names)
-    own = game.ask(n + m, lambda asked: np.repeat(asked[:, None], p, axis=1))
-    total, base = np.split(own, [n])
+    numbers = game.ask(n + m, lambda asked: np.repeat(asked[:, None], p, axis=1))
+    total, base = np.split(numbers, [n])
     cost = n_permutations * (p - 1)
     few = p <= _MOST_ENUMERATED and 2**p - 2 <= cost
     if method == "enumerate" or (method == "auto" and few):
@@ -358,10 +358,10 @@ class _Game:
         forth = rng.random((m, n_pairs, p)).argsort(axis=-1)
         ranks = np.stack([forth, p - 1 - forth], axis=2)
         entered = ranks[..., None, :] < np.arange(1, p)[:, None]
-        each = np.repeat(np.arange(m), n_pairs * 2 * (p - 1))
+        row_of_draw = np.repeat(np.arange(m), n_pairs * 2 * (p - 1))
         road = np.empty((n, m, n_pairs, 2, p + 1))
         road[..., 0] = base[:, None, None]
-        inner = self._worth(n, entered.reshape(-1, p), each)
+        inner = self._worth(n, entered.reshape(-1, p), row_of_draw)
         road[..., 1:-1] = inner.reshape(n, m, n_pairs, 2, p - 1)
         road[..., -1] = total[:, None, None, None]
         gains = np.take_along_axis(np.diff(road), ranks[None], axis=-1).mean(axis=3)

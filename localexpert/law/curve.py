@@ -500,15 +500,15 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
     new_low = np.maximum(new_low, curve.low)
     new_high = np.minimum(new_high, curve.high)
     g = basis.greville
-    own = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
-    at = scores_of(outside[:, :1] + own[0], outside[:, 1:] + own[1])
+    inside = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
+    at = scores_of(outside[:, :1] + inside[0], outside[:, 1:] + inside[1])
     y = curve.values(at)
     gaps = [y - new_low[:, None], new_high[:, None] - y]
     for side in range(2):
         # Near a bound a difference of values has no digits left.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            steps = own[side] / np.exp(log_density[:, side, None])
-            beside = own[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
+            steps = inside[side] / np.exp(log_density[:, side, None])
+            beside = inside[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
         gaps[side] = np.where(beside & (outside[:, side, None] > 0), steps, gaps[side])
     # A gap of 0 has no logarithm.
     below, above = (np.maximum(gap, _LEAST_GAP) for gap in gaps)

@@ -119,8 +119,8 @@ class PitCells:
         -------
         PitCells
         """
-        some = (part[list(folds)] for part in (self.weight, self.sums))
-        return PitCells(*(part.sum(0, keepdims=True) for part in some))
+        chosen = (part[list(folds)] for part in (self.weight, self.sums))
+        return PitCells(*(part.sum(0, keepdims=True) for part in chosen))
 
     def gains(self, maps: list[LevelMap]) -> Float64Array:
         """Return log G' of each fold's map in the fold's cells, (F, C)."""

@@ -204,9 +204,11 @@ class WeightedConformal:
         ndarray of shape (n,)
         """
         new = weight[:, None]
-        own = np.pad(self.ends_ - self.before_, 1)
+        step_weights = np.pad(self.ends_ - self.before_, 1)
         between = np.append(self.before_, self.total_) - np.append(0.0, self.ends_)
-        edge = np.tile(np.maximum(own[:-1], own[1:]), (len(weight), 1))
+        edge = np.tile(
+            np.maximum(step_weights[:-1], step_weights[1:]), (len(weight), 1)
+        )
         # At either end the neighbour is the new row itself.
         edge[:, [0, -1]] = np.maximum(edge[:, [0, -1]], new)
         mass = (between + 0.5 * (edge + new)).max(axis=1)

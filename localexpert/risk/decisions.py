@@ -576,19 +576,19 @@ def policy_profit(
         raise ValueError(msg)
     p = check_rows(probability, "probability", n)
     check_in_unit(float(p.min()), float(p.max()), "probability")
-    each = check_costs(cost, "cost", n)
+    costs = check_costs(cost, "cost", n)
     coverage = check_level(coverage, "coverage")
     n_bootstrap = check_integer(n_bootstrap, "n_bootstrap", 1)
     gain = p * _expected_amounts(amount, n)
-    send = gain > each
-    profits = np.where(send, came - each, 0.0)
+    send = gain > costs
+    profits = np.where(send, came - costs, 0.0)
     rng = make_rng(random_state)
     sums = _resampled_sums(profits, n_bootstrap, rng)
     low, high = np.quantile(sums, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage])
     return PolicyProfit(
         send,
         float(send.mean()),
-        float(np.where(send, gain - each, 0.0).sum()),
+        float(np.where(send, gain - costs, 0.0).sum()),
         float(profits.sum()),
         (float(low), float(high)),
     )
