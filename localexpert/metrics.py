@@ -1,7 +1,7 @@
 """Scores of predictive distributions, and scorers for model selection.
 
-Every function takes the observed targets and a `PredictiveDistribution` of as many
-rows; losses are averaged with `sample_weight`, a number of repetitions.
+Every function takes the observed targets and a `PredictiveDistribution` with the same
+number of rows. Losses are averaged with `sample_weight`, a number of repetitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.distribution.predictors import predict_dist
 
-# Rows whose thresholds are in memory at a time.
+# The thresholds of so many rows are in memory at a time.
 _CHUNK = 2048
 
 
@@ -83,8 +83,8 @@ def log_score(
     Returns
     -------
     float
-        In nats; of a discrete target the density is probability / cell width, and
-        infinite if a value came that training never saw.
+        In nats. For a discrete target the density is probability / cell width. The
+        score is infinite if an outcome never occurred in training.
 
     Examples
     --------
@@ -156,8 +156,8 @@ def interval_score(
     Returns
     -------
     float
-        Mean width plus :math:`2 / (1 - coverage)` times the distance of targets
-        outside.
+        Mean width plus :math:`2 / (1 - coverage)` times the mean distance by which
+        targets lie outside.
 
     Examples
     --------
@@ -195,11 +195,10 @@ def interval_coverage(
     Returns
     -------
     float
-        Mean of `PredictiveDistribution.covered`: for true forecasts of any kind about
-        `coverage`. A target with probability of its own counts by the share of it
-        that lies within the interval's levels; of quantiles alone, without a law, only
-        the share inside of the closed interval can be told, which is more where
-        values repeat.
+        Mean of `PredictiveDistribution.covered`: about `coverage` if forecasts are
+        true, whatever their kind. A target with probability of its own counts by its
+        share within the interval's levels. Quantiles without a law can only give the
+        share inside the closed interval, which is greater if values repeat.
 
     Examples
     --------
@@ -222,9 +221,9 @@ def pit_test(
 ) -> tuple[float, float]:
     """Return the Kolmogorov-Smirnov test of uniform PIT values.
 
-    Where an outcome has probability of its own its PIT value is drawn from the jump
-    of the CDF, which makes the test exact for forecasts of any kind: true ones have
-    uniform PIT values, and wrong ones keep what tells them apart.
+    If an outcome has probability of its own, its PIT value is drawn from the jump of
+    the CDF. So the test is exact for forecasts of any kind: true forecasts have uniform
+    PIT values, and wrong ones still differ from them.
 
     Parameters
     ----------
@@ -262,7 +261,7 @@ def threshold_weighted_crps(
     n_points: int = 500,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Return the mean CRPS with thresholds weighted, for forecasters of a region.
+    r"""Return the mean CRPS with weights for thresholds, to score a region.
 
     Parameters
     ----------
@@ -273,8 +272,8 @@ def threshold_weighted_crps(
         Non-negative weight of thresholds z, vectorised; for instance
         ``lambda z: z > 100``.
     n_points : int
-        The integral is a midpoint sum over this many thresholds, from the least
-        .0005 quantile or target to the greatest .9995 one.
+        The integral is a midpoint sum over this many thresholds. They reach from the
+        least .0005 quantile or target to the greatest .9995 quantile or target.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -301,7 +300,7 @@ def threshold_weighted_crps(
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
     step = (high - low) / check_integer(n_points, "n_points", 1)
-    # The middles of the steps: F jumps at outcomes, where an end would be ambiguous.
+    # Middles of the steps, because 1{y <= z} jumps at outcomes.
     z = low + step * (np.arange(n_points) + 0.5)
     held = step * np.asarray(weight(z), dtype=np.float64)
     losses = np.empty(len(y))
@@ -315,14 +314,14 @@ def threshold_weighted_crps(
 class DistributionScorer:
     """A scorer for `GridSearchCV` and `cross_val_score`: greater is better.
 
-    It scores whatever `predict_dist` understands: pipelines, searches and others.
+    It scores every model that `predict_dist` takes: pipelines, searches and others.
 
     Parameters
     ----------
     loss : callable
         One of the losses of this module, ``loss(y, dist, **options)``.
     **options
-        Passed on to the loss.
+        Options of the loss.
 
     Examples
     --------
@@ -343,18 +342,18 @@ class DistributionScorer:
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return minus the loss of what `predict_dist(estimator, X)` returns."""
+        """Return minus the loss of `predict_dist(estimator, X)`."""
         dist = predict_dist(estimator, X)
         return -self.loss(y, dist, sample_weight=sample_weight, **self.options)
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
-        """Say whether weights reach the loss, where scikit-learn routes metadata.
+        """Choose whether weights reach the loss if scikit-learn routes metadata.
 
         Parameters
         ----------
         sample_weight : bool, str or None
-            True: weights are passed on; False: they are not; None: giving some is an
-            error; a text is the name that they are given by.
+            True: weights are passed on. False: they are not. None: weights are an
+            error. A text: weights are passed on, and have this name.
 
         Returns
         -------
@@ -370,7 +369,7 @@ class DistributionScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what was requested; by default that is left open.
+        """Return the request; by default it is open.
 
         Returns
         -------

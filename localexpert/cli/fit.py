@@ -26,7 +26,7 @@ from localexpert.regressor.regressor import LocalExpertRegressor
 
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-# As that of `fit_large`.
+# The same as in `fit_large`.
 _MOST_ROWS = 250_000
 # Rows that columns are learned from where there are more, and that are read at once.
 _PART = 100_000
@@ -221,9 +221,10 @@ def _read_times(options: Any, frame: files.Frame) -> Float64Array:
 
 
 def folds_in_time(times: NDArray[Any], n_folds: int) -> list[Fold]:
-    """Return folds that test rows by those of earlier times, none of the same.
+    """Return folds that test rows by models of earlier times, never of the same time.
 
-    The first of n_folds + 1 parts, of as many rows where times differ, only trains.
+    Rows are cut into n_folds + 1 parts of equal size, except for equal times. The first
+    part is only for training.
     """
     distinct, earlier = np.unique(np.sort(times), return_index=True)
     wanted = np.arange(1, n_folds + 1) * len(times) / (n_folds + 1)
@@ -237,7 +238,7 @@ def folds_in_time(times: NDArray[Any], n_folds: int) -> list[Fold]:
 
 
 def _dialect(options: Any) -> dict[str, Any]:
-    """Return what the options say of how cells are written."""
+    """Return the options about how cells are written."""
     told = {name: getattr(options, name) for name in ("decimal", "thousands")}
     return {**told, "missing": options.missing, "date_order": options.date_order}
 

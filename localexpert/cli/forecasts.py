@@ -1,4 +1,4 @@
-"""`predict`, `evaluate`, `report` and `inspect`: what a fitted model says of tables."""
+"""`predict`, `evaluate`, `report` and `inspect`: commands that use a fitted model."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[Frame]:
 
 
 def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
-    """Return the columns of answers, or None for each as long as nobody is asked."""
+    """Return the columns of answers; each is None if there is no forecast."""
     risks = options.var or options.es
     asked = {
         "quantiles": sorted(set(options.quantiles)) or (() if risks else None),
@@ -164,7 +164,7 @@ def evaluate(options: Any) -> None:
 def _losses(
     y: Float64Array, dist: PredictiveDistribution, climate: PredictiveDistribution
 ) -> Float64Array:
-    """Return of each row a one, its losses by two forecasts, and what one expects.
+    """Return for each row a one, its losses by two forecasts, and expected losses.
 
     Shape (17, n), so that scores of a table are sums of its parts.
     """
@@ -178,7 +178,7 @@ def _losses(
 
 
 def _name_means(sums: Float64Array) -> Any:
-    """Return the scores of all rows that were summed, and the expected ones."""
+    """Return the mean scores of all rows in the sums, and the expected ones."""
     n, size = sums[0], len(_LABELS)
     told = {}
     for k, who in enumerate(("model", "climatology")):
@@ -283,33 +283,33 @@ def _group(model: TableModel, frame: Any, features: Any, name: str) -> Any:
 def inspect(options: Any) -> None:
     """Load the model and print what is known of it."""
     thing = load_object(options.model)
-    told: dict[str, Any] = {"type": type(thing).__name__}
+    facts: dict[str, Any] = {"type": type(thing).__name__}
     tables, model = {}, thing
     if isinstance(thing, TableModel):
         model = thing.learner
-        told |= {"target": thing.target, **thing.origin}
-        told["columns"] = [asdict(rule) for rule in thing.reader.rules_]
-        told["others"] = list(thing.reader.others)
+        facts |= {"target": thing.target, **thing.origin}
+        facts["columns"] = [asdict(rule) for rule in thing.reader.rules_]
+        facts["others"] = list(thing.reader.others)
         tables["columns"] = thing.reader.lay_out()
     else:
         names = getattr(thing, "feature_names_in_", None)
         known = getattr(thing, "n_features_in_", None)
-        told["features"] = known if names is None else [str(name) for name in names]
-    told["parameters"] = _parameters(model)
-    told["scale"] = getattr(thing, "scale", None)
+        facts["features"] = known if names is None else [str(name) for name in names]
+    facts["parameters"] = _parameters(model)
+    facts["scale"] = getattr(thing, "scale", None)
     if (check := getattr(model, "check_", None)) is not None:
-        told["check"], tables["check"] = asdict(check), f"out of fold\n{check}"
+        facts["check"], tables["check"] = asdict(check), f"out of fold\n{check}"
     if (chosen := getattr(model, "report_", None)) is not None:
         tables["chosen"] = f"chosen on the way\n{chosen}"
         if hasattr(chosen, "summary"):
-            told["chosen"] = chosen.summary()
+            facts["chosen"] = chosen.summary()
     if options.json:
-        write_out(f"{json.dumps(without_infinities(told), default=str)}\n")
+        write_out(f"{json.dumps(without_infinities(facts), default=str)}\n")
         return
-    lines = [f"{options.model}: a saved {told.pop('type')}"]
+    lines = [f"{options.model}: a saved {facts.pop('type')}"]
     lines += [
         f"{name}: {_show(value)}"
-        for name, value in told.items()
+        for name, value in facts.items()
         if value and name not in tables
     ]
     write_out("\n".join([*lines, *(f"\n{text}" for text in tables.values()), ""]))

@@ -1,4 +1,4 @@
-"""`monitor` and `recalibrate`: has a model aged, and what is done about it."""
+"""`monitor` and `recalibrate`: find out whether a model has aged, and correct it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def monitor(options: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What is kept from batch to batch, in a file of JSON.
+    """The state between batches, in a file of JSON.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _check_files(options: Any) -> None:
 
 
 def _check_options(watched: Any, options: Any) -> None:
-    """Refuse options that mean nothing of what is watched."""
+    """Refuse options that mean nothing for the model or calibrator watched."""
     others, whose = _OF_CALIBRATORS, "of a calibrator, not of a model"
     if is_of_scores(watched):
         others, whose = _OF_MODELS, "of a model, not of a calibrator"

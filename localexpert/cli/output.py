@@ -1,7 +1,7 @@
-"""What is written: lines on stderr, and files, whole or not at all.
+"""Output: lines on stderr, and files, which are written whole or not at all.
 
-Tables are text, Parquet or Excel, which the name of their file says. Text is written as
-the input is, with its delimiter and its decimal mark, unless options say how.
+Tables are text, Parquet or Excel; the name of the file says which. By default text has
+the delimiter and the decimal mark of the input. Options may change them.
 """
 
 from __future__ import annotations
@@ -112,14 +112,14 @@ def _send(file: IO[bytes], path: str = STDOUT) -> None:
 def name_stdout(text: str) -> str:
     """Return where an option says that tables go.
 
-    The names of standard output are one: where it is a file, it may be one that is to
-    grow, and must not be replaced.
+    All names of standard output become one. If it is a file, the file may be one that
+    grows, and must not be replaced.
     """
     return STDOUT if text in _NAMES_OF_STDOUT else text
 
 
 def check_file(path: str, option: str, others: Sequence[str] = ()) -> None:
-    """Refuse a path that is no file which can be written, or another of the command."""
+    """Refuse a path that cannot be written, or that the command already uses."""
     if path == STDOUT:
         refuse(f"{option} must be a file")
     with refusing(f"cannot write {option} {path!r}", OSError, ValueError):

@@ -1,1 +1,1 @@
-"""What is asked of forecasts: `PredictiveDistribution`."""
+"""`PredictiveDistribution`: the forecasts that users see, and what they can ask."""

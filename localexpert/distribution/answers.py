@@ -1,4 +1,4 @@
-"""`Answers`: what laws say at values and levels, and of their own losses."""
+"""`Answers`: what laws say at values and levels, and which losses they expect."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class ExpectedMean:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """Answers to values and levels; what all of `PredictiveDistribution` stands on.
+    """Answers to values and levels; the base of all of `PredictiveDistribution`.
 
-    All shapes are brought here, and here alone, into the (n, k) that laws know.
+    Laws know the shape (n, k) only. Every other shape is turned into it here.
     """
 
     law: Law
@@ -102,7 +102,7 @@ class Answers:
         return self._at(self.law.pdf, self._values(y))
 
     def logpdf(self, y: ArrayLike) -> Float64Array:
-        """Return the log density at y, finite however far out y lies in the support.
+        """Return the log density at y; it is finite everywhere in the support.
 
         Parameters
         ----------
@@ -136,16 +136,16 @@ class Answers:
     ) -> Float64Array:
         """Return the probability integral transform, uniform for a true forecast.
 
-        P(Y <= y) where y has no probability of its own. Where it has, the middle of
-        the jump of the CDF, or a uniform draw from it if `random_state` is given:
-        only the draw is uniform for a true forecast.
+        It is P(Y <= y) if y has no probability of its own. If it has, the CDF jumps
+        at y: the answer is the middle of the jump, or with `random_state` a uniform
+        draw from the jump. Only the draw is uniform for a true forecast.
 
         Parameters
         ----------
         y : array-like that broadcasts against (n,)
         random_state : int or Generator, optional
-            Seed or source of the draws. The draws of a seed are not those of
-            ``default_rng(seed)``, from which y itself may have been drawn.
+            Seed or source of the draws. A seed does not give the draws of
+            ``default_rng(seed)``, because y itself may come from those.
 
         Returns
         -------
@@ -164,8 +164,8 @@ class Answers:
     def covered(self, y: ArrayLike, coverage: float = 0.9) -> Float64Array:
         r"""Return how much of y the central interval covers: 1, 0, or a share.
 
-        Where y has no probability of its own it lies inside of `interval(coverage)`
-        or outside. Where it has, the interval takes some of it only if it ends there.
+        If y has no probability of its own, it lies inside `interval(coverage)` or
+        outside. If it has, and the interval ends at y, the interval covers a share.
 
         Parameters
         ----------
@@ -176,23 +176,23 @@ class Answers:
         Returns
         -------
         ndarray of the broadcast shape
-            Of mean `coverage` for a true forecast of any kind.
+            Their mean is `coverage` if the forecast is true, whatever its kind.
 
         Notes
         -----
-        The interval holds the levels from :math:`a = (1 - coverage) / 2` to 1 - a. At
-        a jump of the CDF from :math:`F(y-)` to :math:`F(y)` the share is that of the
-        jump's levels among them,
+        The interval holds the levels from :math:`a = (1 - coverage) / 2` to 1 - a.
+        Where the CDF jumps from :math:`F(y-)` to :math:`F(y)`, the answer is the share
+        of the jump's levels that the interval holds,
 
-        .. math:: \frac{\max(0, \min(F(y), 1 - a) - \max(F(y-), a))}{F(y) - F(y-)},
+        .. math:: \frac{\max(0, \min(F(y), 1 - a) - \max(F(y-), a))}{F(y) - F(y-)}.
 
-        the probability that a PIT value, drawn from the jump, is one of them. Counted
-        as inside, values at the ends would make true forecasts of few values cover
-        far more than they should.
+        It is the probability that the interval holds a PIT value drawn from the jump.
+        If values at the ends counted as inside, true forecasts of few values would
+        cover far more than they should.
 
         Examples
         --------
-        Of a fair coin the interval of 90 % is [0, 1], which holds everything:
+        The 90 % interval of a fair coin is [0, 1], which holds everything:
 
         >>> from localexpert import PredictiveDistribution
         >>> rows = [[0.5, 0.5]]
@@ -275,7 +275,7 @@ class Answers:
         )
         below, beyond = self.law.levels(self._columns(low), left=True)
         upto, above = self.law.levels(self._columns(high))
-        # In the upper half from above, where a difference of values near 1 cancels.
+        # In the upper half use P(Y > y): a difference of values near 1 cancels.
         share = np.where(below < 0.5, upto - below, beyond - above)
         return np.where(high < low, 0.0, np.maximum(_like(low, share), 0.0))
 
@@ -323,12 +323,12 @@ class Answers:
         return self.law.cdf(np.tile(shared, (len(self.law), 1)))
 
     def expected_crps(self) -> Float64Array:
-        r"""Return the CRPS that each forecast expects of itself, E crps(Y).
+        r"""Return the CRPS that each forecast expects for itself, E crps(Y).
 
         Returns
         -------
         ndarray of shape (n,)
-            Right to about 1e-6 of itself; infinite where the mean is not finite.
+            Exact to a share of about 1e-6; infinite where the mean is not finite.
 
         Notes
         -----
@@ -337,8 +337,8 @@ class Answers:
 
         .. math:: E\,crps(F, Y) = \int F (1 - F) = \tfrac12 E|Y - Y'|.
 
-        So a calibrated forecast states its own error without a label; a forecast that
-        is too sure of itself promises too little.
+        So a calibrated forecast states its own error without a label. A forecast that
+        is too sure states an error that is too small.
 
         References
         ----------
@@ -355,13 +355,13 @@ class Answers:
         return expected_by_loss(self.law)["crps"]
 
     def expected_abs_error(self) -> Float64Array:
-        """Return the absolute error that each forecast expects of its median.
+        """Return the absolute error that each forecast expects for its median.
 
         Returns
         -------
         ndarray of shape (n,)
-            E abs(Y - median), right to about 1e-6 of itself; infinite where the mean is
-            not finite.
+            E abs(Y - median), exact to a share of about 1e-6; infinite where the mean
+            is not finite.
 
         Examples
         --------
@@ -374,14 +374,14 @@ class Answers:
         return expected_by_loss(self.law)["abs_error"]
 
     def expected_mean(self, loss: str = "crps", coverage: float = 0.95) -> ExpectedMean:
-        r"""Return the mean loss over all rows that is to be expected, with an interval.
+        r"""Return the expected mean loss over all rows, with an interval.
 
         Parameters
         ----------
         loss : {"crps", "abs_error"}
             CRPS, or the absolute error of the median.
         coverage : float
-            Of the interval, in (0, 1).
+            Probability of the interval, in (0, 1).
 
         Returns
         -------
@@ -389,19 +389,18 @@ class Answers:
 
         Notes
         -----
-        The interval is for the mean loss of outcomes that come from the forecasts,
-        independent between rows: normal, with the variance
-        :math:`\sum_i Var\,loss_i(Y_i) / n^2`, right to a hundredth or so, and not below
-        0. A realised mean outside
-        of it says that rows or forecasts are not what they were.
+        The interval is for the mean loss of outcomes that come from the forecasts and
+        are independent between rows. It is normal, with the variance
+        :math:`\sum_i Var\,loss_i(Y_i) / n^2`, exact to about a hundredth. It does not
+        go below 0. If the realised mean lies outside, rows or forecasts have changed.
 
         Examples
         --------
         >>> from localexpert import PredictiveDistribution
         >>> rows = [[0.9, 0.1]] * 400
         >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
-        >>> told = dist.expected_mean()
-        >>> round(told.mean, 3), round(told.low, 3), round(told.high, 3)
+        >>> loss = dist.expected_mean()
+        >>> round(loss.mean, 3), round(loss.low, 3), round(loss.high, 3)
         (0.09, 0.066, 0.114)
         """
         check_choice(loss, "loss", LOSSES)
@@ -425,9 +424,9 @@ class Answers:
         return _like(values, method(self._columns(values)))
 
     def _columns(self, values: Float64Array) -> Float64Array:
-        """Return values (..., n), whose rows come last, as a contiguous (n, k).
+        """Return values (..., n), whose last axis is the rows, as a contiguous (n, k).
 
-        All values are those of a single row, whatever their shape.
+        If there is a single row, all values belong to it, whatever their shape.
         """
         n = len(self.law)
         k = values.size if n == 1 else math.prod(values.shape[:-1])
@@ -435,7 +434,7 @@ class Answers:
 
 
 def _like(values: Float64Array, answers: Float64Array) -> Float64Array:
-    """Return answers (n, k) in the shape (..., n) that was asked in."""
+    """Return answers (n, k) in the shape (..., n) of the question."""
     return answers.T.reshape(values.shape)
 
 
@@ -461,7 +460,7 @@ def mean_of_sums(
 
 
 def expected_by_loss(law: Law) -> dict[str, Float64Array]:
-    """Return the losses that each row of a law expects of itself, shape (n,) each.
+    """Return the losses that each row of a law expects for itself, shape (n,) each.
 
     Parameters
     ----------
@@ -482,7 +481,7 @@ def expected_by_loss(law: Law) -> dict[str, Float64Array]:
 
 
 def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
-    """Return the variance of each row's loss of an outcome of its own, shape (n,).
+    """Return the variance of each row's loss if Y comes from that row, shape (n,).
 
     Parameters
     ----------
@@ -503,7 +502,7 @@ def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
 
 
 def _outcomes(law: Law) -> tuple[Float64Array, Float64Array]:
-    """Return outcomes (n, m) and shares that stand for them in means of losses."""
+    """Return outcomes (n, m) and their shares; both give means of losses."""
     if law.is_discrete:
         return law.nodes()
     at, shares = STANDARD.greville, STANDARD.greville_weights

@@ -1,4 +1,4 @@
-"""`estimate_correlation`: how rows of a group stray from their forecasts together."""
+"""`estimate_correlation`: how rows of a group err together."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.law.totals import CorrelationEstimate
 
-# Levels beyond these are these: scores are numbers.
+# Levels are clipped to this and to 1 minus this, so that scores are finite.
 _LEAST_LEVEL = 1e-15
-# Jumps of less probability than this are none.
+# A jump of less probability than this does not count as a jump.
 _LEAST_JUMP = 1e-12
-# The greatest correlation at which shares of variances are numbers.
+# The greatest correlation at which shares of variances are finite.
 _MOST = 1.0 - 1e-9
 
 
@@ -38,14 +38,14 @@ def estimate_correlation(
     Parameters
     ----------
     dist : PredictiveDistribution
-        Of n rows that the model has not learned from: held-out ones, or
+        Forecasts of n rows that the model has not learned from: held-out rows, or
         `oof_distribution_` of a model that was fitted with these `groups`.
     y : array-like of shape (n,)
-        What came of them.
+        Outcomes of the rows.
     groups : array-like of shape (n,)
-        A label for each row: two groups or more, one of two rows at least.
+        A label for each row: two groups or more, one of them of two rows at least.
     coverage : float
-        Of the interval, in (0, 1).
+        Probability of the interval, in (0, 1).
 
     Returns
     -------
@@ -63,13 +63,13 @@ def estimate_correlation(
         w_g = \frac{1}{\lambda + 1 / n_g},
 
     has at the true :math:`\rho` the F law of G - 1 and n - G degrees of freedom, for
-    groups of any sizes (Wald). The estimate has W = 1, and the interval the levels of
-    that law. Their scale and mean are free: forecasts that are too wide or too high
-    are no correlation.
+    groups of any sizes (Wald). The estimate solves W = 1, and the ends of the interval
+    solve W = quantiles of that law. Scale and mean of the scores are free: forecasts
+    that are too wide or too high do not count as correlation.
 
-    Where y has probability of its own z is the mean score of the jump of F. Such scores
-    vary less than normal ones, by a share that their jumps tell, and the
-    correlation is divided by it. That is right to first order in :math:`\rho`.
+    Where y has probability of its own, z is the mean score of the jump of F. Such
+    scores vary less than normal ones. The jumps tell by which share, and the
+    correlation is divided by it. This is exact to first order in :math:`\rho`.
 
     References
     ----------
@@ -130,8 +130,8 @@ def _mean_scores(
 ) -> tuple[Float64Array, float]:
     """Return the normal scores (n,) of outcomes, and the share of variance they show.
 
-    The mean of a normal score between a and b is known, (phi(a) - phi(b)) / P. What
-    varies around it is not.
+    At a jump only the mean of a normal score between a and b is known,
+    (phi(a) - phi(b)) / P. The variation around this mean is not seen.
     """
     upto = np.clip(dist.law.cdf(y[:, None])[:, 0], _LEAST_LEVEL, 1.0)
     below = np.clip(dist.law.cdf_left(y[:, None])[:, 0], 0.0, 1.0 - _LEAST_LEVEL)

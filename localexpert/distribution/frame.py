@@ -1,4 +1,4 @@
-"""What is asked of forecasts as columns of a table: `Questions`, and data frames."""
+"""`Questions`: what users ask of forecasts, answered as columns of a table."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from localexpert._validation import (
 if TYPE_CHECKING:
     import pandas as pd
 
-# Quantiles that are given where nothing else is asked for.
+# The quantiles of a table if the user asks for nothing.
 DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What forecasts are asked besides mean and deviation, checked once for all rows.
+    """Questions besides mean and deviation, checked once for all rows.
 
     Parameters
     ----------
     levels : tuple of float
-        Of quantiles.
+        Levels of quantiles.
     coverages : tuple of float
-        Of central intervals.
+        Coverages of central intervals.
     values : tuple of float
-        That a target may exceed.
+        Values that a target may exceed.
     risks : tuple of float
         Confidences of values at risk and expected shortfalls.
     tail : {"upper", "lower"}
-        Where these lie.
+        The tail of these risks.
     """
 
     levels: tuple[float, ...]
@@ -58,7 +58,7 @@ class Questions:
         risk: ArrayLike | None = None,
         tail: str = "upper",
     ) -> Questions:
-        """Check what a user asks; nothing at all is three quantiles.
+        """Check what a user asks; a user who asks nothing gets three quantiles.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Questions:
         return list(dict.fromkeys(self._all_names()))
 
     def _all_names(self) -> list[str]:
-        """Return a name for each answer, the same for questions asked twice."""
+        """Return a name for each answer; a question asked twice has its name twice."""
         names = ["mean", "std", *(f"q{_name(level)}" for level in self.levels)]
         for coverage in self.coverages:
             names += [f"low_{_name(coverage)}", f"high_{_name(coverage)}"]
@@ -103,12 +103,12 @@ class Questions:
         Parameters
         ----------
         dist : PredictiveDistribution
-            Of n rows.
+            Forecasts of n rows.
 
         Returns
         -------
         dict of str to ndarray of shape (n,)
-            mean, std, q0.05, low_0.9, high_0.9, p_above_100, var_0.95, es_0.95.
+            Such as mean, std, q0.05, low_0.9, high_0.9, p_above_100, var_0.95, es_0.95.
         """
         columns = [dist.mean(), dist.std()]
         if self.levels:
@@ -147,6 +147,6 @@ def import_pandas(asker: str) -> Any:
 
 
 def _name(value: float) -> str:
-    """Return a number as short as it can be; no two have one name."""
+    """Return the shortest text of a number; two numbers never have the same text."""
     short = f"{value:.10g}"
     return short if float(short) == value else repr(float(value))

@@ -1,4 +1,4 @@
-"""`MadeForecasts`: forecasts as arrays, and made of what other libraries forecast."""
+"""`MadeForecasts`: forecasts as arrays, and made from forecasts of other libraries."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ from localexpert.law.steps import cell_widths
 
 
 class MadeForecasts(Answers):
-    """What a forecast is, in arrays; a base of `PredictiveDistribution`."""
+    """A forecast as arrays, and how to make one; a base of `PredictiveDistribution`."""
 
     @property
     def coefficients(self) -> Float64Array:
         """Coefficients of the rows' curves, (n, K); K is 0 where there are none.
 
-        A curve is y = sum_k c_k B_k(z), z the normal score of the level within what
-        no atom holds and B_k cubic B-splines on the `knots` of `to_arrays`. Between
-        bounds it is that of log(y - low), -log(high - y), or of the logit.
+        A curve is y = sum_k c_k B_k(z). Here z is the normal score of the level within
+        the probability that no atom holds, and B_k are cubic B-splines on the `knots`
+        of `to_arrays`. With bounds it is the curve of log(y - low), of -log(high - y),
+        or of the logit.
         """
         curve = self.law.clipped.curve
         return np.empty((len(self.law), 0)) if curve is None else curve.coefficients
 
     @property
     def atoms(self) -> Float64Array:
-        """Values of positive probability that all rows share, (A,)."""
+        """Values with probability of their own, the same for all rows, (A,)."""
         return self.law.clipped.atoms
 
     @property
@@ -56,15 +57,15 @@ class MadeForecasts(Answers):
         return self.law.clipped.masses
 
     def to_arrays(self) -> dict[str, Any]:
-        """Return all that the distributions are, for `from_arrays`.
+        """Return the distributions as arrays, which `from_arrays` takes back.
 
         Returns
         -------
         dict of str to ndarray or number
-            `atoms` (A,), `masses` (n, A), `widths` (A,); where there are curves
+            `atoms` (A,), `masses` (n, A), `widths` (A,). If there are curves:
             `coefficients` (n, K), `knots` (K + 4,), `slopes` (n, 2) beyond both ends
-            and `bounds` (n, 2); where values are rounded or clipped `step`, `offset`
-            and `ends`; moments (n, 4) where they are known otherwise.
+            and `bounds` (n, 2). If values are rounded or clipped: `step`, `offset` and
+            `ends`. If moments are known from elsewhere: `moments` (n, 4).
 
         Examples
         --------
@@ -114,36 +115,37 @@ class MadeForecasts(Answers):
         ordered: bool = False,
         moments: ArrayLike | None = None,
     ) -> Self:
-        """Return the distributions of coefficients, or of masses, or of both.
+        """Return the distributions with given coefficients, or masses, or both.
 
         Parameters
         ----------
         coefficients : array-like of shape (n, K), optional
-            Of the curves, not decreasing along a row; None where all probability is in
-            atoms.
+            Coefficients of the curves, not decreasing along a row. None if all
+            probability is in atoms.
         atoms : array-like of shape (A,)
             Increasing values of positive probability.
         masses : array-like of shape (n, A), optional
-            Rows sum to 1 without coefficients, and to 1 at most beside them.
+            Probabilities of the atoms. Rows sum to 1 without coefficients, and to 1 at
+            most with them.
         widths : array-like of shape (A,), optional
-            Of the atoms' cells, which say what a hit is worth in the log score; by
-            default cells that end half-way between atoms.
+            Widths of the atoms' cells. The density of an atom is its mass over this
+            width. By default cells end half-way between atoms.
         knots : array-like of shape (K + 4,), optional
-            Of the B-splines; by default the 95 that the library uses.
+            Knots of the B-splines; by default the 95 that the library uses.
         slopes : array-like of shape (n, 2), optional
-            Beyond the outer knots; by default as at them.
+            Slopes beyond the outer knots; by default those at these knots.
         bounds : array-like of shape (n, 2) or (2,), optional
             Least and greatest value of a curve, infinite by default.
         step, offset : float
-            Of a lattice that curves are rounded to; no lattice by default.
+            The lattice that curves are rounded to; no lattice by default.
         ends : (float, float)
-            What values are clipped to.
+            Values are clipped to these ends.
         end_width : float
-            Of the cells of the ends.
+            Width of the cells of the ends.
         ordered : bool
-            Whether rows are to keep their order in what is made of them.
+            Whether distributions made from these keep the order of rows.
         moments : array-like of shape (n, 4), optional
-            Mean and second to fourth central moment, where they are known otherwise.
+            Mean and second to fourth central moment, if they are known from elsewhere.
 
         Returns
         -------
@@ -195,7 +197,7 @@ class MadeForecasts(Answers):
         levels : array-like of shape (k,)
             Their levels in (0, 1), strictly increasing, k >= 2.
         bounds : (float, float), optional
-            Least and greatest possible value; None is no bound.
+            Least and greatest possible value; None means no bounds.
 
         Returns
         -------
@@ -204,25 +206,25 @@ class MadeForecasts(Answers):
         Warns
         -----
         CalibrationWarning
-            Where quantiles cross, or lie beyond the bounds: they are put in order, and
-            on the bound.
+            If quantiles cross, they are put in order. If they lie beyond the bounds,
+            they are put on the bound.
 
         Notes
         -----
         The quantiles come back exactly. On normal scores z of the levels the curve is a
-        natural cubic spline in y. Above a finite bound it is one in log(y - low),
-        below one in -log(high - y), and between two in the sum of both. Its slopes at
-        the levels lie between 0.3 (0.5 at the outermost) and 1.5 times the lesser slope
-        of the chords beside, so that it increases everywhere. Beyond the outermost
-        levels it is straight, with the slope that it has there; if the two outermost
-        quantiles are nearly equal, with a quarter of its mean slope. So tails are
+        natural cubic spline in y. With a lower bound it is a spline in log(y - low),
+        with an upper one in -log(high - y), and with both in the sum of the two. Its
+        slopes at the levels lie between 0.3 (0.5 at the outermost) and 1.5 times the
+        lesser slope of the chords beside, so it increases everywhere. Beyond the
+        outermost levels it is straight and keeps its slope; if the two outermost
+        quantiles are nearly equal, it has a quarter of its mean slope. So tails are
         normal, and log-normal towards a bound. With two levels and no bounds it is a
         normal law.
 
-        Quantiles that are equal are drawn apart by about 1e-6 of the range of those
-        around them: a steep part, not a value with probability of its own. An outcome
-        that hits it has a great density, so of forecasts with many ties compare the
-        CRPS, not log scores.
+        Equal quantiles are moved apart by about 1e-6 of the range of those around them:
+        the CDF is steep there, but no value has probability of its own. An outcome that
+        hits the steep part has a great density. So compare forecasts with many ties by
+        the CRPS, not by log scores.
 
         Examples
         --------
@@ -250,13 +252,13 @@ class MadeForecasts(Answers):
         Parameters
         ----------
         samples : array-like of shape (n, m)
-            m draws for each of n forecasts; of an array (m, n) give its transpose.
+            m draws for each of n forecasts; transpose an array (m, n).
         kind : {"auto", "smooth", "discrete"}
-            "smooth": a smooth curve through the draws, of which there must be 10 at
-            least. "discrete": each value met has its share of the row's draws. "auto":
-            discrete where all draws together have 100 distinct values at most.
+            "smooth": a smooth curve through at least 10 draws. "discrete": each value
+            has its share of the row's draws. "auto": discrete if all draws together
+            have at most 100 distinct values.
         bounds : (float, float), optional
-            Least and greatest possible value, of smooth distributions.
+            Least and greatest possible value of smooth distributions.
 
         Returns
         -------
@@ -265,9 +267,10 @@ class MadeForecasts(Answers):
         Notes
         -----
         "discrete" is the empirical law: its CRPS is that of the ensemble. It takes
-        memory for n times the number of distinct values in all rows. The smooth law is
-        the sorted draws at their normal scores, as straight lines, smoothed by a
-        Gaussian window of width 0.7 m^(-1/5); its tails are those of `from_quantiles`.
+        memory for n times the number of distinct values in all rows. The smooth law
+        joins the sorted draws at their normal scores by straight lines, and smooths
+        these by a Gaussian window of width 0.7 m^(-1/5). Its tails are those of
+        `from_quantiles`.
 
         Examples
         --------
@@ -283,21 +286,21 @@ class MadeForecasts(Answers):
 
     @classmethod
     def from_bins(cls, edges: ArrayLike, probabilities: ArrayLike) -> Self:
-        """Return the smooth distributions of probabilities of bins.
+        """Return the smooth distributions with given probabilities of bins.
 
         Parameters
         ----------
         edges : array-like of shape (B + 1,)
             Finite and strictly increasing, the same for all rows.
         probabilities : array-like of shape (n, B)
-            Of the bins between them; rows sum to 1.
+            Probabilities of the bins between the edges; rows sum to 1.
 
         Returns
         -------
         PredictiveDistribution
-            With the histogram's quantiles at 161 levels from Phi(-3) to Phi(3), joined
-            as in `from_quantiles`, between the outermost edges. The CDF is that of the
-            histogram within about 0.01.
+            It has the histogram's quantiles at 161 levels from Phi(-3) to Phi(3),
+            joined as in `from_quantiles`, and lies between the outermost edges. Its CDF
+            differs from the histogram's by about 0.01 at most.
 
         Examples
         --------
@@ -315,20 +318,20 @@ class MadeForecasts(Answers):
         Parameters
         ----------
         frozen : frozen continuous or discrete distribution
-            As ``scipy.stats.norm(loc, scale)`` with arrays (n,) or numbers.
+            Such as ``scipy.stats.norm(loc, scale)`` with arrays (n,) or numbers.
         n : int, optional
-            Number of rows, for parameters that are numbers only; one by default.
+            Number of rows if all parameters are numbers; one by default.
 
         Returns
         -------
         PredictiveDistribution
             A continuous law has scipy's quantiles at 91 levels, or at 161 if some of
             its moments do not exist, and scipy's moments: those that do not exist are
-            infinite or nan. Between the levels quantiles are right to about 1e-5 of
-            the spread, and log densities to 1e-4; next to a kink of the density, as in
-            the middle of a Laplace law, to 1e-2. A discrete law has its values but for
-            1e-12 of the probability in each tail, 10 000 values at most in all rows
-            together.
+            infinite or nan. Between the levels quantiles are exact to about 1e-5 of
+            the spread, and log densities to 1e-4, or to 1e-2 next to a kink of the
+            density, as in the middle of a Laplace law. A discrete law keeps its values,
+            except 1e-12 of the probability in each tail. All rows together may have at
+            most 10 000 values.
 
         Examples
         --------
@@ -346,7 +349,7 @@ class MadeForecasts(Answers):
 
 
 def _refuse_alone(**parts: Any) -> None:
-    """Refuse parts of curves where there are none."""
+    """Refuse arguments of curves if there are no curves."""
     for name, value in parts.items():
         if value is not None:
             msg = f"`{name}` must be None without `coefficients`, got {value!r:.60}."
@@ -366,7 +369,7 @@ def _read_atoms(atoms: ArrayLike) -> Float64Array:
 def _read_masses(
     masses: ArrayLike | None, values: Float64Array, curve: Curve | None
 ) -> Float64Array:
-    """Return the masses (n, A) of atoms, whole where there is no curve."""
+    """Return the masses (n, A) of atoms; without curves rows must sum to 1."""
     if len(values) == 0:
         if curve is None:
             msg = (
@@ -398,7 +401,7 @@ def _read_widths(widths: ArrayLike | None, values: Float64Array) -> Float64Array
 
 
 def _check_moments(moments: ArrayLike, n: int) -> Float64Array:
-    """Return four moments for each row, which need not be finite."""
+    """Return four moments for each row; they may be infinite or nan."""
     known = np.asarray(as_numbers(moments, "moments"))
     if known.shape != (n, 4):
         msg = f"`moments` must have shape ({n}, 4), got shape {known.shape}."
@@ -407,7 +410,7 @@ def _check_moments(moments: ArrayLike, n: int) -> Float64Array:
 
 
 def _check_ends(ends: ArrayLike) -> tuple[float, float]:
-    """Return the two ends that values are clipped to, infinite where there is none."""
+    """Return the two ends that values are clipped to; infinite means no end."""
     found = as_numbers(ends, "ends")
     if found.shape != (2,) or not found[0] < found[1]:
         msg = f"`ends` must be a low end and a higher one, got {found.tolist()}."
@@ -424,8 +427,8 @@ def _check_knots(knots: ArrayLike) -> Float64Array:
     # No more than two are equal inside.
     if not clamped or (inner < 0.0).any() or (inner[:-1] + inner[1:] <= 0.0).any():
         msg = (
-            "`knots` must not decrease, be four times the same at both ends and twice "
-            f"at most inside, got {found!r:.60}."
+            "`knots` must not decrease, be equal four times at both ends and at most "
+            f"twice inside, got {found!r:.60}."
         )
         raise ValueError(msg)
     return found
@@ -437,7 +440,7 @@ def _read_curve(
     slopes: ArrayLike | None,
     bounds: ArrayLike | None,
 ) -> Curve:
-    """Return curves, and refuse coefficients that fall by row and column."""
+    """Return curves. If coefficients fall, the error names the row and the column."""
     basis = STANDARD if knots is None else basis_of(_check_knots(knots))
     c = check_array(coefficients, "coefficients", (None, basis.size))
     falls = np.argwhere(np.diff(c, axis=1) < 0.0)

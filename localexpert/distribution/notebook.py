@@ -1,4 +1,4 @@
-"""What a notebook shows of forecasts: figures of a few rows beside small densities."""
+"""A notebook shows forecasts so: figures of a few rows beside small densities."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from localexpert._validation import format_number
 from localexpert.distribution.frame import Questions
 
 _MOST_ROWS = 5
-# Pictures of all rows are as wide as what is between these levels of any of them.
+# All pictures share one axis: it reaches between these levels of every row.
 _OUTERMOST = (0.005, 0.995)
 _MOST_CELLS = 60
-# What differences of a CDF leave where all probability is on values.
+# Where all probability is on values, differences of the CDF are 0 up to this.
 _ROUNDING = 1e-9
 _WIDTH, _HEIGHT = 180, 32
 
@@ -61,9 +61,9 @@ def _edges(low: float, high: float, step: float) -> Float64Array:
     """Return edges (C + 1,) of cells from `low` to `high`, whole steps of a lattice."""
     if step > 0.0:
         n_steps = round((high - low) / step) + 1
-        each = math.ceil(n_steps / _MOST_CELLS)
-        cells = np.arange(math.ceil(n_steps / each) + 1.0)
-        return low + step * (each * cells - 0.5)
+        steps_per_cell = math.ceil(n_steps / _MOST_CELLS)
+        cells = np.arange(math.ceil(n_steps / steps_per_cell) + 1.0)
+        return low + step * (steps_per_cell * cells - 0.5)
     # Values at the ends, and targets that are all equal, lie within a cell.
     margin = 0.05 * (high - low) or 0.01 * abs(low) or 0.01
     return np.linspace(low - margin, high + margin, _MOST_CELLS + 1)
@@ -72,12 +72,12 @@ def _edges(low: float, high: float, step: float) -> Float64Array:
 def _pictures(dist: Any, edges: Float64Array) -> list[str]:
     """Return an SVG for each row (n): an area, and lines for values with probability.
 
-    The highest of a row is as high as the picture; lines beside an area are as high as
-    their probability.
+    The highest point of a row is as high as the picture. If there is an area, the
+    height of a line is its probability.
     """
     areas = np.diff(dist.cdf_at(edges), axis=1)
     lines = np.zeros_like(areas)
-    # As the CDF counts them: a value on an edge belongs to the cell that ends there.
+    # The CDF counts so, too: a value on an edge belongs to the cell that ends there.
     cells = np.searchsorted(edges, dist.atoms) - 1
     seen = (cells >= 0) & (cells < areas.shape[1])
     np.add.at(lines.T, cells[seen], dist.masses[:, seen].T)

@@ -1,4 +1,4 @@
-"""`PredictiveDistribution`: what a forecast is asked, for all rows at once."""
+"""`PredictiveDistribution`: the forecasts of all rows, and what users ask of them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from localexpert.law.transform import ValueMap, transform_law
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rows whose nodes are held in memory at a time by `expect`.
+# `expect` holds the nodes of so many rows in memory at a time.
 _CHUNK = 2048
-# How far the eigenvalues of a correlation matrix may be below 0 by rounding.
+# Rounding may bring the eigenvalues of a correlation matrix so far below 0.
 _ROUNDING = 1e-8
 
 
@@ -52,34 +52,34 @@ class PredictiveDistribution(MadeForecasts):
     (k, n) gives (k, n). `quantiles` and `cdf_at` take a vector that all rows share
     and give one row of answers per row of the forecast.
 
-    Rows are picked as from an array: by a number (which gives one row), a slice,
-    indices or booleans.
+    Pick rows as from an array: by a number (which gives one row), a slice, indices or
+    booleans.
 
-    The upper tail is where targets are large. The `level` of a tail is the confidence
-    on either side: at 0.95 the value at risk leaves 5 % of the probability beyond it.
+    The upper tail is where targets are large. The `level` is a confidence for both
+    tails: at 0.95 the value at risk leaves 5 % of the probability beyond it.
 
     Parameters
     ----------
     law : Law
-        What the distributions are. It is internal: `from_arrays`, `from_quantiles`,
+        The distributions. It is internal: `from_arrays`, `from_quantiles`,
         `from_samples`, `from_bins` and `from_scipy` make forecasts.
     labels : ndarray of shape (n,), optional
-        Names of the rows: those of the groups that a `total` is of.
+        Names of the rows. `total` names each row by its group.
 
     Notes
     -----
-    A row is masses of values that all rows share, the `atoms`, and a curve for what is
-    left: y as an increasing function of the normal score of the level, by the
-    `coefficients` of cubic B-splines. `to_arrays` returns all of it.
+    A row has masses of values that all rows share, the `atoms`, and a curve for the
+    rest of the probability. The curve gives y as an increasing function of the normal
+    score of the level, by the `coefficients` of cubic B-splines. `to_arrays` returns
+    all of it.
 
     Models, `from_scipy`, `pool`, `transform` and recalibrations read a curve at 91
-    normal scores between -8 and 8, closest in the middle. Of usual distributions
-    quantiles, means and the CRPS are then right to about 1e-5 of the spread, and log
-    scores to 1e-4. Next to deep gaps between peaks they are less so, as `pool` says.
+    normal scores between -8 and 8, closest in the middle. For usual distributions
+    quantiles, means and the CRPS are then exact to about 1e-5 of the spread, and log
+    scores to 1e-4. Next to deep gaps between peaks they are less exact, see `pool`.
 
-    Where values have probability of their own, the density there is that
-    probability over the width of the value's cell, which by default ends half-way to
-    the next value.
+    If a value has probability of its own, its density is that probability over the
+    width of the value's cell. By default the cell ends half-way to the next value.
 
     Examples
     --------
@@ -253,7 +253,7 @@ class PredictiveDistribution(MadeForecasts):
     def value_at_risk(
         self, level: ArrayLike, tail: Literal["upper", "lower"] = "upper"
     ) -> Float64Array:
-        """Return the quantile that a share 1 - level of the probability lies beyond.
+        """Return the quantile with a share 1 - level of the probability beyond it.
 
         Parameters
         ----------
@@ -292,9 +292,9 @@ class PredictiveDistribution(MadeForecasts):
 
         .. math:: v + \frac{E \max(Y - v, 0)}{1 - \alpha},
 
-        the mean of the quantiles beyond the level; likewise below. Of a v with
-        probability of its own only as much counts as makes up the share
-        :math:`1 - \alpha`, which keeps the measure coherent.
+        the mean of the quantiles beyond the level. The lower tail is alike. If v has
+        probability of its own, only a part of it counts: the part that completes the
+        share :math:`1 - \alpha`. This keeps the measure coherent.
 
         References
         ----------
@@ -317,8 +317,8 @@ class PredictiveDistribution(MadeForecasts):
         Returns
         -------
         ndarray of shape (n,)
-            As exact as the moments for smooth functions that grow no faster than
-            the fourth power.
+            For smooth functions that grow no faster than the fourth power it is as
+            exact as the moments.
         """
         check_callable(func, "func")
         parts = [np.empty(0)]
@@ -331,7 +331,7 @@ class PredictiveDistribution(MadeForecasts):
                     f"got shape {values.shape}."
                 )
                 raise ValueError(msg)
-            # What func says of values without probability may be infinite or nan.
+            # At values without probability func may be infinite or nan.
             held = np.where(weights > 0.0, values, 0.0)
             parts.append((held * weights).sum(axis=1))
         return np.concatenate(parts)
@@ -355,11 +355,11 @@ class PredictiveDistribution(MadeForecasts):
         interval : float or array-like, optional
             Coverages of central intervals.
         exceed : float or array-like, optional
-            Values whose chance to be passed is wanted.
+            Values v of the probabilities P(Y > v).
         risk : float or array-like, optional
             Confidences of values at risk and expected shortfalls, in (0, 1).
         tail : {"upper", "lower"}
-            Where these lie.
+            The tail of these risks.
         index : array-like of shape (n,), optional
             Labels of the rows; `labels` if there are any.
 
@@ -407,20 +407,20 @@ class PredictiveDistribution(MadeForecasts):
         ----------
         func, inverse : callable
             An increasing function and its inverse; both map an array of values to an
-            array of the same shape, element by element. They are tried at quantiles,
-            and refused where func does not increase or inverse does not undo it.
+            array of the same shape, element by element. They are tried at quantiles:
+            an error is raised if func does not increase or inverse does not undo it.
 
         Returns
         -------
         PredictiveDistribution
-            Values of positive probability are mapped, and probabilities kept. An
-            affine func is exact. Of any other one curves are read anew, at 91 normal
-            scores: there quantiles are exact. Between these, quantiles, moments and
-            the CRPS are right to about 1e-5 of the spread for a smooth func, and log
-            scores to 1e-4. Neither function is kept, so the result can always be
-            pickled. Moments that do not exist, as those of exp(Y) where Y has tails
-            heavier than normal ones, come out huge, infinite or nan, for curves are
-            lines beyond 8 deviations: quantiles are as good as before.
+            Values of positive probability are mapped and keep their probabilities. An
+            affine func is exact. For any other func curves are read anew, at 91 normal
+            scores: there quantiles are exact. Between them, quantiles, moments and the
+            CRPS are exact to about 1e-5 of the spread for a smooth func, and log scores
+            to 1e-4. The result keeps neither function, so it can always be pickled.
+            Some moments do not exist, such as those of exp(Y) where Y has tails
+            heavier than normal ones. They come out huge, infinite or nan, because
+            curves are lines beyond 8 deviations; quantiles are as good as before.
 
         Examples
         --------
@@ -447,14 +447,14 @@ class PredictiveDistribution(MadeForecasts):
         Parameters
         ----------
         weights : array-like of shape (n,), optional
-            What each row counts: positions in a portfolio, which may be negative.
+            Weight of each row, such as a position in a portfolio; may be negative.
         groups : array-like of shape (n,), optional
             A label for each row: one total for each label, in the order of
             ``np.unique(groups)``. None sums all rows.
         correlation : float, CorrelationEstimate or array-like of shape (n, n)
-            Of the rows' normal scores: one for all pairs, what `estimate_correlation`
-            found, or a matrix. 0 is independence, which makes totals too sure where
-            rows of a group share what no feature tells.
+            Correlation of the rows' normal scores: one for all pairs, the result of
+            `estimate_correlation`, or a matrix. 0 is independence. It makes totals too
+            narrow if the rows of a group share an influence that no feature shows.
         random_state : int or Generator, optional
             Seed or source of the draws for correlated rows; None draws a seed.
 
@@ -465,23 +465,23 @@ class PredictiveDistribution(MadeForecasts):
 
         Notes
         -----
-        Means are exact, and so are variances of independent rows, as well as third and
-        fourth moments. Where all rows are discrete on a lattice, counts for instance,
-        probabilities of independent sums are exact to 1e-14 or so, products in
-        frequencies. Other laws are laid on a grid of a fortieth of the sum's
-        deviation or less, multiplied in frequencies, and told by the quantiles at 97
-        levels between 1e-9 and 1 - 1e-9: CDFs are right to about 1e-4, beyond these
-        levels tails are normal ones. Values that a sum takes with probability of its
-        own, as 0 where no row has any rain, keep it.
+        Means are exact. For independent rows variances, third and fourth moments are
+        exact too. If all rows are discrete on a lattice, such as counts, probabilities
+        of independent sums are products in frequencies, exact to about 1e-14. Other
+        laws are put on a grid of at most a fortieth of the sum's deviation and
+        multiplied in frequencies. The result has quantiles at 97 levels between 1e-9
+        and 1 - 1e-9: CDFs are exact to about 1e-4, and tails beyond these levels are
+        normal. A value that a sum takes with probability of its own, such as 0 where
+        no row has any rain, keeps that probability.
 
-        Correlated rows have a Gaussian copula: row i is the quantile of
-        :math:`Z_i` where the normal :math:`Z` have the given correlation, which is
-        that of the rows themselves only if these are normal. The law is that of
-        16 384 antithetic draws, and 4 096 from 10 000 rows on: CDFs are right to about
-        0.005. Variances are sums by
-        Mehler's formula, right to 1e-4 for smooth laws, and 1e-2 for others; where all
-        rows are discrete, mean and variance are those of the draws. Values that more
-        than a thousandth of the draws take have probability of their own.
+        Correlated rows have a Gaussian copula: row i is the quantile of :math:`Z_i`,
+        and the normal :math:`Z` have the given correlation. The rows themselves have
+        this correlation only if they are normal. The law comes from 16 384 antithetic
+        draws, and from 4 096 if there are 10 000 rows or more: CDFs are exact to about
+        0.005. Variances are sums by Mehler's formula, exact to 1e-4 for smooth laws,
+        and 1e-2 for others; if all rows are discrete, mean and variance are those of
+        the draws. A value that more than a thousandth of the draws take has
+        probability of its own.
 
         References
         ----------
@@ -509,7 +509,7 @@ class PredictiveDistribution(MadeForecasts):
         rows = rows_of(groups, n)
         most = max(len(each) for each in rows)
         if isinstance(correlation, CorrelationEstimate):
-            # No more negative than so many rows can have.
+            # So many rows cannot have a correlation below this.
             correlation = max(correlation.correlation, -1.0 / max(most - 1, 1))
         bond = _read_correlation(correlation, n, most, make_rng(random_state))
         labels = None if groups is None else np.unique(np.asarray(groups))
@@ -555,13 +555,13 @@ def rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
 def _read_correlation(
     correlation: ArrayLike, n: int, most: int, rng: np.random.Generator
 ) -> Correlation | None:
-    """Return the correlation of n rows, of which `most` are summed; None if it is 0."""
+    """Return the correlation of n rows, None if it is 0; `most` rows are in a sum."""
     if np.ndim(correlation) == 0:
         rho = check_number(correlation, "correlation", -1.0, 1.0)
         if most > 1 and rho < -1.0 / (most - 1) - _ROUNDING:
             msg = (
                 f"`correlation` of {most} rows must be at least -1 / {most - 1}, got "
-                f"{rho:g}: no rows can differ so from all others."
+                f"{rho:g}: no such correlation of all pairs exists."
             )
             raise ValueError(msg)
         return None if rho == 0.0 else Correlation(rng, rho)
@@ -576,7 +576,7 @@ def _read_correlation(
     if least < -_ROUNDING * n:
         msg = (
             "`correlation` must have no negative eigenvalue, got "
-            f"{least:g}: no rows can be correlated so."
+            f"{least:g}: no such correlation exists."
         )
         raise ValueError(msg)
     return None if not (matrix - np.eye(n)).any() else Correlation(rng, 0.0, matrix)
@@ -616,15 +616,15 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
     Parameters
     ----------
     dists : sequence of PredictiveDistribution
-        One or more, of any kinds of laws: of parts of a table that were forecast one
-        by one, of models for groups of rows.
+        One or more, with laws of any kinds. They may be forecasts of parts of a table,
+        or of models for groups of rows.
 
     Returns
     -------
     PredictiveDistribution
-        Of as many rows as all have. Its law is of the parts' kind where all are of
-        one. Where values have probability of their own, they and the widths of their
-        cells are shared by all rows: log scores there are in units of those.
+        The rows of all parts. If all parts have the same kind of law, it has this kind.
+        If values have probability of their own, all rows share them and the widths of
+        their cells: log scores there are in units of these widths.
 
     Examples
     --------
@@ -666,7 +666,7 @@ def mass_below_zero(
     Parameters
     ----------
     dist : PredictiveDistribution
-        Of n rows, out of fold where they are those of training.
+        Forecasts of n rows; for training rows take those out of fold.
     y : array-like of shape (n,)
         Targets of the rows.
     sample_weight : array-like of shape (n,), optional
@@ -675,8 +675,8 @@ def mass_below_zero(
     Returns
     -------
     float or None
-        Weighted mean of :math:`P(Y_i < 0)`; None if a target lies below zero, for
-        then forecasts may as well.
+        Weighted mean of :math:`P(Y_i < 0)`. None if a target lies below zero, because
+        forecasts may lie there too.
 
     Examples
     --------

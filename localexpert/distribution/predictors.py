@@ -1,4 +1,4 @@
-"""`predict_dist`: distributions of whatever forecasts them, wrapped or not."""
+"""`predict_dist`: distributions from any model that forecasts them, wrapped or not."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimato
 
 
 def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
-    """Return the distributions that a model forecasts, also from inside scikit-learn.
+    """Return the distributions that a model forecasts, also inside scikit-learn.
 
-    scikit-learn's wrappers hand on `predict` only. This function asks the regressor
-    inside, after what the wrapper does before and after `predict`.
+    scikit-learn's wrappers pass on `predict` only. This function asks the regressor
+    inside, and does what the wrapper does before and after `predict`.
 
     Parameters
     ----------
     model : fitted estimator
-        One with a method `predict_dist`, or a wrapper of one, nested in any order:
-        `Pipeline` (its steps transform `X`), `GridSearchCV` and all that have a
-        `best_estimator_`, `TransformedTargetRegressor` (the law of what its
-        transformer makes of a forecast, which must increase), `FrozenEstimator`.
+        A model with a method `predict_dist`, or wrappers of one, nested in any order:
+        `Pipeline` (its steps transform `X`), `GridSearchCV` and others that have a
+        `best_estimator_`, `TransformedTargetRegressor` (its transformer must increase,
+        and is applied to the law of the forecast), `FrozenEstimator`.
     X : array or data frame of shape (n, p)
-        As `model.predict` takes it.
+        A table that `model.predict` takes.
 
     Returns
     -------
     PredictiveDistribution
-        Of n rows.
+        Forecasts of n rows.
 
     Notes
     -----
-    A Pipeline's steps that have no `transform` (those of imbalanced-learn, which only
-    pick rows to fit on) are left out. Other meta-estimators are refused: a forecast of
-    the regressor inside is not always theirs (that of a vote, of a boosting step, of
-    features that were chosen).
+    Some steps of a Pipeline have no `transform`: those of imbalanced-learn only pick
+    rows to fit on. They are left out. Other meta-estimators are refused, because they
+    may forecast something else than the regressor inside (by a vote, in a boosting
+    step, or from chosen features).
 
     Examples
     --------
@@ -73,14 +73,14 @@ def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
 
 
 def find_forecaster(model: Any, name: str = "model") -> Any:
-    """Return what has a method `predict_dist`: the model, or what it wraps.
+    """Return the model that has a method `predict_dist`: this one or one inside it.
 
     Parameters
     ----------
     model : estimator
         Fitted or not.
     name : str
-        Of the argument, in messages.
+        Name of the argument in messages.
 
     Returns
     -------
@@ -95,18 +95,18 @@ def find_forecaster(model: Any, name: str = "model") -> Any:
     where = f" as {', in '.join(reversed(places))}" if places else ""
     msg = (
         f"`{name}` must have a method predict_dist, got {got}{where}; it is found "
-        f"inside of {_KNOWN}."
+        f"inside {_KNOWN}."
     )
     raise TypeError(msg)
 
 
 def innermost(model: Any) -> Any:
-    """Return what forecasts inside of wrappers, or what cannot be opened."""
+    """Return the forecaster inside all wrappers, or the first that does not open."""
     return _unwrap(model)[0]
 
 
 def check_predicts(model: Any, name: str = "model") -> None:
-    """Refuse what forecasts no distributions."""
+    """Refuse a model that does not forecast distributions."""
     find_forecaster(model, name)
 
 
@@ -116,14 +116,14 @@ def open_same(model: Any, *, pipelines: bool = False) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        That forecasts distributions.
+        A model that forecasts distributions.
     pipelines : bool
-        Whether to open a Pipeline too, whose last step gets another table.
+        Whether to open a Pipeline too; its last step gets another table.
 
     Returns
     -------
     estimator
-        Where a target is transformed, the wrapper that does it.
+        If a wrapper transforms the target, this wrapper.
     """
     closed = (TransformedTargetRegressor, *(() if pipelines else (Pipeline,)))
     return _unwrap(model, closed)[0]
@@ -136,7 +136,10 @@ def _forecasts(model: Any) -> bool:
 
 
 def _open(model: Any) -> tuple[Any, str] | None:
-    """Return the estimator in a wrapper, fitted where that is, and its place."""
+    """Return the estimator in a wrapper, the fitted one if there is one, and its place.
+
+    None if the model is no wrapper that is known.
+    """
     if isinstance(model, type):
         return None
     kind = type(model).__name__
@@ -155,7 +158,10 @@ def _open(model: Any) -> tuple[Any, str] | None:
 
 
 def _unwrap(model: Any, closed: tuple[type, ...] = ()) -> tuple[Any, list[str]]:
-    """Return what is inside of all wrappers but closed ones, and places on the way."""
+    """Return the model inside all wrappers, and the places on the way.
+
+    Wrappers of the types in `closed` stay closed.
+    """
     places: list[str] = []
     while not _forecasts(model) and not isinstance(model, closed):
         opened = _open(model)
@@ -167,7 +173,7 @@ def _unwrap(model: Any, closed: tuple[type, ...] = ()) -> tuple[Any, list[str]]:
 
 
 def _ask(model: Any, X: Any) -> Any:
-    """Return what the forecaster in a model says, as the model would pass it on."""
+    """Return the answer of the forecaster inside, as the model would pass it on."""
     opened = None if _forecasts(model) else _open(model)
     if opened is None:
         return model.predict_dist(X)
@@ -183,7 +189,7 @@ def _ask(model: Any, X: Any) -> Any:
         return _untransform_target(model, _ask(inner, X))
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
-            # "passthrough" has none, nor have steps that only pick rows to fit on.
+            # "passthrough" has no transform. Steps that only pick rows have none, too.
             if hasattr(step, "transform"):
                 X = step.transform(X)
     return _ask(inner, X)
@@ -192,7 +198,7 @@ def _ask(model: Any, X: Any) -> Any:
 def _untransform_target(
     model: TransformedTargetRegressor, dist: PredictiveDistribution
 ) -> PredictiveDistribution:
-    """Return the distributions of the target, of those of its transform."""
+    """Return the distributions of the target from those of the transformed target."""
     if model.transformer is not None:
         back, forth = "inverse_transform", "transform"
         inner = model.transformer_
@@ -201,7 +207,7 @@ def _untransform_target(
     elif model.func is None:
         return dist
     else:
-        # Not by the FunctionTransformer of the fit, which refuses infinite ends.
+        # The fitted FunctionTransformer refuses infinite ends, so use the functions.
         back, forth = "inverse_func", "func"
         calls = model.inverse_func, model.func
         name = getattr(model.inverse_func, "__name__", model.inverse_func)
@@ -209,11 +215,11 @@ def _untransform_target(
     try:
         return dist.transform(*(_of_column(call) for call in calls))
     except (TypeError, ValueError) as error:
-        # In words of the wrapper, which calls the one "func" that is the other here.
+        # Use the wrapper's names: its "func" is the inverse here.
         names = {"func": back, "inverse": forth}
         why = re.sub(r"\b(func|inverse)\b", lambda found: names[found[0]], str(error))
         if " finite " in why:
-            why += " `bounds` of the regressor keep forecasts to where it is."
+            why += " `bounds` of the regressor keep forecasts where it is finite."
         msg = (
             f"{type(model).__name__} forecasts distributions with an increasing "
             f"{got}: {why}"
@@ -223,7 +229,7 @@ def _untransform_target(
 
 
 def _of_column(function: Callable[[Float64Array], Any]) -> Any:
-    """Return a function of a column (m, 1), as transformers are, for any array."""
+    """Let a function of a column (m, 1), as transformers are, take any array."""
 
     def call(y: Float64Array) -> Float64Array:
         column = function(y.reshape(-1, 1))

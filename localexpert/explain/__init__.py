@@ -1,4 +1,4 @@
-"""Why a forecast is what it is: contributions of features, and what they are worth."""
+"""Explanations of forecasts: contributions of features, and their importance."""
 
 from localexpert.explain.permutation import (
     PermutationImportance,

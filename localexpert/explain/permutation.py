@@ -1,4 +1,4 @@
-"""`permutation_importance`: what forecasts lose without the order of a feature."""
+"""`permutation_importance`: how much worse forecasts get if a feature is shuffled."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from localexpert.progress import show_progress
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationImportance:
-    """What forecasts lose when a feature is permuted: means over repeats, and errors.
+    """Increases of losses when a feature is permuted: means over repeats, and errors.
 
-    Losses stand in one order: the CRPS, the pinball loss of every level, the Brier
-    score of the event "y is at most v" of every threshold.
+    The order of losses is: the CRPS, the pinball loss of every level, and for every
+    threshold v the Brier score of the event "y is at most v".
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PermutationImportance:
     --------
     >>> import numpy as np
     >>> from localexpert.explain import PermutationImportance
-    >>> told = PermutationImportance(
+    >>> importance = PermutationImportance(
     ...     ("age", "dose"),
     ...     levels=np.array([0.5]),
     ...     thresholds=np.array([2.0]),
@@ -60,11 +60,11 @@ class PermutationImportance:
     ...     increases=np.array([[0.1, 0.0, 0.0], [0.5, 0.3, 0.1]]),
     ...     standard_errors=np.full((2, 3), 0.02),
     ... )
-    >>> print(told)
+    >>> print(importance)
     increase of the CRPS (1 with every feature in its place)
       dose       +0.5   (se 0.02)
       age        +0.1   (se 0.02)
-    >>> told.to_frame("pinball")
+    >>> importance.to_frame("pinball")
     level of the quantile  0.5
     age                    0.0
     dose                   0.3
@@ -112,7 +112,7 @@ class PermutationImportance:
         Returns
         -------
         pandas.DataFrame of shape (P, 1), (P, q) or (P, k)
-            The index of the columns has a name, which a heat map writes below them.
+            The index of the columns has a name. A heat map writes it below the columns.
         """
         import pandas as pd
 
@@ -142,16 +142,15 @@ def permutation_importance(
 ) -> PermutationImportance:
     """Return how much worse forecasts get when a feature's values change rows.
 
-    Measured for whole distributions (CRPS), for every quantile (pinball loss) and
-    for every event "y is at most v" (Brier score), from one forecast of each
-    permutation.
+    It is measured for whole distributions (CRPS), for every quantile (pinball loss) and
+    for every event "y is at most v" (Brier score). Each permutation needs one forecast.
 
     Parameters
     ----------
     model : fitted model that `predict_dist` understands
-        Asked once, and once for every feature and repeat.
+        It forecasts once, and then once for every feature and repeat.
     X : array or data frame of shape (n, p)
-        Rows to score, best ones that the model was not fitted on.
+        Rows to score. Rows that the model was not fitted on are best.
     y : array-like of shape (n,)
     levels : array-like of shape (q,)
         In (0, 1).
@@ -162,7 +161,7 @@ def permutation_importance(
     groups : dict of str to list, optional
         Features that are permuted together; see `explain_forecast`.
     sample_weight : array-like of shape (n,), optional
-        Number of rows that each stands for, in the losses and as donors of values.
+        Each row counts as so many rows, in the losses and as donor of values.
     random_state : int, optional
     verbose : int or bool
         0: silent; 1: a progress bar on stderr.
@@ -173,13 +172,13 @@ def permutation_importance(
 
     Notes
     -----
-    Every row gets the feature's value of another, its donor. Without weights donors
-    are a permutation of the rows; with weights a row is donor about n w / sum(w)
+    Every row gets the feature's value from another row, its donor. Without weights
+    donors are a permutation of the rows. With weights a row is donor about n w / sum(w)
     times (systematic sampling, shuffled).
 
-    A feature whose part others can play seems unimportant; permute such features as a
-    group. For one score of single features ``permutation_importance`` of
-    `sklearn.inspection` does, with `crps_scorer`.
+    If other features can replace a feature, it seems unimportant; permute such features
+    as a group. If you need only one score of single features, use
+    ``permutation_importance`` of `sklearn.inspection` with `crps_scorer`.
 
     References
     ----------
@@ -197,8 +196,8 @@ def permutation_importance(
     ...         p = np.column_stack([1 - p, p])
     ...         return PredictiveDistribution.from_arrays(atoms=[0, 1], masses=p)
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> told = permutation_importance(Coin(), X, X[:, 0], levels=[0.5], random_state=0)
-    >>> bool(told.crps[0] > 0.1), float(told.crps[1])
+    >>> found = permutation_importance(Coin(), X, X[:, 0], levels=[0.5], random_state=0)
+    >>> bool(found.crps[0] > 0.1), float(found.crps[1])
     (True, 0.0)
     """
     check_predicts(model)
@@ -220,11 +219,11 @@ def permutation_importance(
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
 
     def measure(forecast: Any) -> Float64Array:
-        told = {"sample_weight": weight}
-        pinball = [pinball_loss(target, forecast, level=q, **told) for q in asked]
+        options = {"sample_weight": weight}
+        pinball = [pinball_loss(target, forecast, level=q, **options) for q in asked]
         below = zip(values, forecast.cdf_at(values).T, strict=True)
-        events = [brier_score(target <= v, p, **told) for v, p in below]
-        return np.array([crps_score(target, forecast, **told), *pinball, *events])
+        events = [brier_score(target <= v, p, **options) for v, p in below]
+        return np.array([crps_score(target, forecast, **options), *pinball, *events])
 
     baseline = measure(predict_dist(model, table))
     increases = np.empty((size, n_repeats, len(baseline)))

@@ -16,7 +16,7 @@ from calibration.typing import Int64Array
 from localexpert._validation import check_list, check_mapping, format_number
 from localexpert.data.columns import Columns, has_columns, list_columns
 
-# Values of a group that are written out.
+# A group shows so many of its values.
 _VALUES_SHOWN = 3
 # Kinds of numbers; truth values are another.
 _NUMBERS = {"i", "u", "f"}
@@ -29,9 +29,9 @@ class MixedRows:
     Parameters
     ----------
     table : array or data frame of shape (n, p)
-        What columns are taken from.
+        The table that columns are taken from.
     names : tuple of str
-        Of the P players. A group stands where the first of its columns stood.
+        Names of the P players. A group has the place of its first column.
     owner : ndarray of shape (p,)
         The player of every column.
     """
@@ -42,7 +42,7 @@ class MixedRows:
 
     @classmethod
     def of(cls, table: Any, groups: Mapping[str, Sequence[Any]] | None) -> MixedRows:
-        """Name the columns of a table and put some of them together.
+        """Name the columns of a table, and join some of them to groups.
 
         Columns of an array are called x0, x1, ..., and may be given by number.
         """
@@ -153,7 +153,7 @@ def join_rows(X: Any, background: Any) -> Any:
 def _read_groups(
     labels: tuple[Any, ...], groups: Mapping[str, Sequence[Any]], numbered: bool
 ) -> dict[int, str]:
-    """Return the group of every column that is in one, by the column's number."""
+    """Return the group of each column in a group, by the column's number."""
     check_mapping(groups, "groups", "names to lists of features")
     held: dict[int, str] = {}
     for name, features in groups.items():

@@ -1,4 +1,4 @@
-"""`explain_forecast`: Shapley values of a number of the forecast distribution."""
+"""`explain_forecast`: Shapley values of a number read from forecast distributions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from localexpert.explain.rows import MixedRows, join_rows, read_table
 Evaluate: TypeAlias = Callable[[PredictiveDistribution], Float64Array]
 Name: TypeAlias = Literal["mean", "median", "std", "quantile", "exceedance"]
 _NAMES = ("mean", "median", "std", "quantile", "exceedance")
-# Most players whose coalitions are enumerated, whatever it costs.
+# With more players than this, coalitions are never enumerated.
 _MOST_ENUMERATED = 12
 # Most rows in a call of `predict_dist`.
 _BATCH = 20_000
@@ -43,17 +43,17 @@ class Explanation:
     Parameters
     ----------
     of : str
-        What is explained: "mean", "quantile 0.9", "P(y > 3)", or a function's name.
+        The number explained: "mean", "quantile 0.9", "P(y > 3)", or a function's name.
     feature_names : tuple of str
         Features, or groups of them.
     values : ndarray of shape (n, P)
-        Contributions, in units of what is explained.
+        Contributions, in units of the number explained.
     standard_errors : ndarray of shape (n, P)
-        Of the sampling of orders; 0 where contributions are exact.
+        Standard errors of sampled orders; 0 where contributions are exact.
     base : float
-        Mean of what is explained over the background rows.
+        Mean of the number over the background rows.
     total : ndarray of shape (n,)
-        What is explained, of every row: `base` and the row's contributions, summed.
+        The number of every row: the sum of `base` and the row's contributions.
     inputs : ndarray of str, shape (n, P)
         The rows' values of the features.
 
@@ -175,7 +175,7 @@ def explain_forecast(
 ) -> Explanation:
     r"""Return what every feature contributes to a number of each forecast.
 
-    What is explained is the number as forecast, after every stage of the model, so
+    The number comes from the final forecast, after every stage of the model. So
     contributions to a probability are in units of probability.
 
     Parameters
@@ -184,7 +184,7 @@ def explain_forecast(
     X : array or data frame of shape (n, p)
         Rows to explain.
     background : array or data frame of shape (m, p)
-        Rows that features are compared with, for instance those of training.
+        Rows to compare features with, such as training rows.
     of : {"mean", "median", "std", "quantile", "exceedance"} or callable
         The number: the mean, median or standard deviation, the quantile of level
         `at`, or P(y > at | x). A callable maps a `PredictiveDistribution` of k rows to
@@ -194,14 +194,14 @@ def explain_forecast(
         Features that enter together, by the names of columns (of an array x0, x1,
         ..., or numbers).
     method : {"auto", "enumerate", "sample"}
-        All coalitions of features, which is exact, or sampled orders; "auto"
-        enumerates where that asks the model no more than sampling would.
+        All coalitions of features, which is exact, or sampled orders. "auto" enumerates
+        if the model needs no more forecasts than for sampling.
     n_permutations : int
         Orders of the features drawn per background row, in antithetic pairs: even
         and at least 4.
     n_background : int
-        Of a larger background so many rows are drawn without repetition and stand
-        for it, in the base as well.
+        If the background has more rows, so many are drawn without repetition. They
+        replace the background, also in the base.
     random_state : int, optional
         Seed of the draws. The contributions of a row depend on no other row of `X`.
 
@@ -211,11 +211,11 @@ def explain_forecast(
 
     Notes
     -----
-    With f the number and :math:`v_x(S)` the mean of f over the background rows whose
-    columns S are replaced by those of x, the contribution of feature j is the mean of
-    :math:`v_x(S \cup j) - v_x(S)` over all orders of the features, S being those
-    before j. Columns are replaced whatever they depend on: mixed rows may be unlike
-    any row that was seen.
+    Let f be the number, and :math:`v_x(S)` the mean of f over the background rows with
+    columns S replaced by those of x. The contribution of feature j is the mean of
+    :math:`v_x(S \cup j) - v_x(S)` over all orders of the features, where S are the
+    features before j. Columns are replaced without regard to dependence: mixed rows may
+    be unlike any row seen.
 
     Contributions add up to f(x) minus the mean of f over the background, sampled or
     not: along one order the changes of f telescope to :math:`f(x) - f(b)`, and every
@@ -262,8 +262,8 @@ def explain_forecast(
     mixed = MixedRows.of(join_rows(rows, against), groups)
     game = _Game(model, label, evaluate, mixed)
     p = len(mixed.names)
-    own = game.ask(n + m, lambda asked: np.repeat(asked[:, None], p, axis=1))
-    total, base = np.split(own, [n])
+    numbers = game.ask(n + m, lambda asked: np.repeat(asked[:, None], p, axis=1))
+    total, base = np.split(numbers, [n])
     cost = n_permutations * (p - 1)
     few = p <= _MOST_ENUMERATED and 2**p - 2 <= cost
     if method == "enumerate" or (method == "auto" and few):
@@ -297,7 +297,7 @@ def _read_number(of: Any, at: Any) -> tuple[str, Evaluate]:
 
 @dataclass(frozen=True)
 class _Game:
-    """What coalitions S of features are worth to a row x.
+    """Values of coalitions S of features for a row x.
 
     v(S) is the mean over background rows b of f(x in the columns of S, b in the
     others). The table holds the n explained rows, and after them the m of the
@@ -358,10 +358,10 @@ class _Game:
         forth = rng.random((m, n_pairs, p)).argsort(axis=-1)
         ranks = np.stack([forth, p - 1 - forth], axis=2)
         entered = ranks[..., None, :] < np.arange(1, p)[:, None]
-        each = np.repeat(np.arange(m), n_pairs * 2 * (p - 1))
+        row_of_draw = np.repeat(np.arange(m), n_pairs * 2 * (p - 1))
         road = np.empty((n, m, n_pairs, 2, p + 1))
         road[..., 0] = base[:, None, None]
-        inner = self._worth(n, entered.reshape(-1, p), each)
+        inner = self._worth(n, entered.reshape(-1, p), row_of_draw)
         road[..., 1:-1] = inner.reshape(n, m, n_pairs, 2, p - 1)
         road[..., -1] = total[:, None, None, None]
         gains = np.take_along_axis(np.diff(road), ranks[None], axis=-1).mean(axis=3)

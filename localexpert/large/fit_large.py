@@ -38,8 +38,8 @@ def fit_large(
 ) -> LocalExpertRegressor:
     """Fit a regressor on a table of any size, part by part.
 
-    A sample is learned from in memory. All other rows, which no model has seen, correct
-    its forecasts by their PIT values, where rows held out confirm the correction.
+    The model learns from a sample in memory. No model has seen the other rows: their
+    PIT values correct the forecasts, if held-out rows confirm the correction.
 
     Parameters
     ----------
@@ -47,21 +47,21 @@ def fit_large(
         Unfitted; it stays as it is. Its `cv` must be "auto" or an integer, its
         `recalibrate` None or "pit", which here are the same.
     parts : path, data frame, list of either, or callable
-        CSV files, packed or not, Parquet files or folders of these; frames of pandas;
-        one of Dask, which is computed as Dask is set, as by the workers of a
+        CSV files, packed or not, Parquet files or folders of these; pandas frames; a
+        Dask frame, which Dask computes as it is set, such as by the workers of a
         `distributed.Client`; or a function without arguments that returns an iterator
         of pandas frames, the same rows at each call.
     target : str
         Column of y.
     max_train_rows : int
-        Most rows of the sample, and its most weight. Equal rows count once where there
-        are more distinct ones.
+        Most rows of the sample, and its greatest weight. If there are more distinct
+        rows, equal rows count once.
     weight : str, optional
         Column of weights, which are repetitions: a row of weight 3 is the same as
         three equal rows. Rows of weight 0 are left out.
     key : str, optional
-        Column that says which rows belong together, as those of a customer: they are
-        drawn into the sample together, and stay in one fold. It is no feature. By
+        Column that says which rows belong together, such as those of a customer. They
+        enter the sample together and stay in one fold. The column is no feature. By
         default equal rows belong together.
     learning_curve : bool
         Whether the report says what more rows would gain, at a third of the time of
@@ -77,10 +77,9 @@ def fit_large(
 
     Notes
     -----
-    The sample is the rows with the smallest hashes of their content, or of their key.
-    So it is drawn without shuffling, and with integer weights the sample, the folds
-    and the correction are the same, bit for bit, however the table is parted and
-    ordered.
+    The sample has the rows with the smallest hashes of their content, or of their key.
+    So no shuffling is needed. With integer weights the sample, the folds and the
+    correction are the same, bit for bit, for every order and partition of the table.
 
     Examples
     --------
@@ -254,7 +253,7 @@ _CHUNK = 2000
 def learn_curve(
     model: Any, sample: Rows, beyond: Rows, fit: Callable[[Any, Rows], Any]
 ) -> dict[str, Any] | None:
-    """Fit a model's like on parts of its sample, and try all of them on other rows.
+    """Fit models like this one on parts of its sample, and score them on other rows.
 
     Parameters
     ----------
@@ -289,8 +288,8 @@ def learn_curve(
 def expected_gain(first: float, second: float, third: float) -> float:
     """Return the share of the last CRPS that four times the rows would gain.
 
-    With errors a + b n^-c each step to four times the rows gains a constant share of
-    what the step before it did.
+    If errors are a + b n^-c, each step to four times the rows gains a constant share of
+    the gain of the step before.
 
     Parameters
     ----------
@@ -316,10 +315,10 @@ def expected_gain(first: float, second: float, third: float) -> float:
 
 
 def _like(model: Any, n_folds: int) -> Any:
-    """Return an unfitted model that learns as the fitted one did at last.
+    """Return an unfitted model with the choices of the fitted one.
 
-    It does not try again what was tried and not taken, and it has no more folds. Fewer
-    rows would ask for more of both.
+    It does not try choices again that were not taken, and it has no more folds. With
+    fewer rows the model would otherwise do more of both.
     """
     less = clone(model).set_params(verbose=0)
     if isinstance(less.cv, str):

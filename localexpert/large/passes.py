@@ -18,8 +18,8 @@ Columns: TypeAlias = dict[str, tuple[str, str]]
 _KNOWN = ("number", "date", "text", "gaps")
 # Rows that are forecast together, and folds of their scores.
 _BLOCK, _FOLDS = 16_384, 5
-# Scores are rounded to this, so that sums of them with integer weights are exact, in
-# any order, and do not tell of the last bits, which products of matrices leave open.
+# Scores are rounded to this. So their sums with integer weights are exact in any order,
+# and do not depend on the last bits, which differ between products of matrices.
 _STEP = 2.0**-12
 
 
@@ -33,7 +33,7 @@ class Drawn:
         With weight.
     weight : float
     check : int
-        Sum of the rows' hashes: that of other rows is another one.
+        Sum of the rows' hashes; other rows have another sum.
     low, high : float
         Least and greatest target.
     columns : dict of str to (str, str)
@@ -106,7 +106,7 @@ class Draw:
         )
 
     def merge(self, parts: Sequence[Drawn]) -> Drawn:
-        """Return what several parts tell."""
+        """Return the answers of several parts as one."""
         return Drawn(
             sum(part.n_rows for part in parts),
             sum(part.weight for part in parts),
@@ -138,8 +138,8 @@ class Scores:
 class CountScores:
     """The pass that forecasts the rows beyond a sample.
 
-    Where y has probability of its own its PIT value is drawn, by the row's hash, from
-    the jump of the CDF: then every row is in one cell.
+    If y has probability of its own, its PIT value is drawn from the jump of the CDF, by
+    the row's hash. So every row is in one cell.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class CountScores:
     last : uint64
         The greatest hash of the sample.
     furthest : float
-        Scores beyond are taken to be there.
+        Scores are clipped to -furthest and furthest.
     """
 
     model: Any
@@ -163,14 +163,14 @@ class CountScores:
     def __call__(self, name: str, frame: Any) -> Scores:
         """Return the counts of one part."""
         rows = self.roles.read(name, frame)
-        told = [np.empty((0, 1))]
+        pit_ends = [np.empty((0, 1))]
         unseen = rows.take(rows.hashes > self.last)
         for start in range(0, len(unseen), _BLOCK):
-            some = unseen.take(slice(start, start + _BLOCK))
-            table = self.model.reader_.read(as_features(some.frame, self.kinds))
-            share = shares_of(some.content, "place in a jump")[:, None]
-            told.append(self.model._law(table).scores(some.y[:, None], share))
-        near = np.clip(np.concatenate(told), -self.furthest, self.furthest)
+            block = unseen.take(slice(start, start + _BLOCK))
+            table = self.model.reader_.read(as_features(block.frame, self.kinds))
+            share = shares_of(block.content, "place in a jump")[:, None]
+            pit_ends.append(self.model._law(table).scores(block.y[:, None], share))
+        near = np.clip(np.concatenate(pit_ends), -self.furthest, self.furthest)
         ends = np.round(near / _STEP) * _STEP
         part = shares_of(unseen.hashes, "fold of a PIT value")
         fold = (part * _FOLDS).astype(np.int64)

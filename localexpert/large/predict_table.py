@@ -36,39 +36,38 @@ def predict_table(
     dtype: str = "float64",
     batch_size: int = BATCH,
 ) -> Any:
-    """Return what a model forecasts for the rows of a table as columns of a table.
+    """Return the forecasts of a model for the rows of a table as a table.
 
-    Rows are forecast in batches, so that beside the answers no more memory is needed
-    than for one of them, and each row's answers are the same in any batch. This is
-    the function that engines call with each part of a table; of Dask it takes the
-    whole table by itself.
+    Rows are forecast in batches, so besides the answers only one batch needs memory.
+    The answers of a row do not depend on its batch. Engines call this function with
+    each part of a table. It takes a Dask table as a whole.
 
     Parameters
     ----------
     model : fitted estimator
         One with a method `predict_dist`, or a wrapper of one; see `predict_dist`.
     table : data frame or array of shape (n, p)
-        Of pandas, polars, pyarrow (a Table) or Dask, with the columns of the fit, or
-        an array. It may have no rows.
+        A table of pandas, polars, pyarrow (a Table) or Dask with the columns of the
+        fit, or an array. It may have no rows.
     quantiles : float or array-like, optional
         Levels in [0, 1]; 0.05, 0.5 and 0.95 if nothing else is asked for.
     interval : float or array-like, optional
         Coverages of central intervals.
     exceed : float or array-like, optional
-        Values whose chance to be passed is wanted.
+        Values v of the probabilities P(Y > v).
     dtype : {"float64", "float32"}
-        Of the answers.
+        Type of the answers.
     batch_size : int
         Rows that are forecast at once.
 
     Returns
     -------
     data frame of n rows
-        Of the kind of the table, pandas for an array. Columns mean, std and, as asked
-        for, q0.05, low_0.9 and high_0.9, p_above_100: those of
-        `PredictiveDistribution.to_frame`. The index of pandas and Dask is kept. That
-        of Dask is computed when it is asked for, partition by partition, and the model
-        is in its graph once.
+        A table of the same library; pandas for an array. It has the columns of
+        `PredictiveDistribution.to_frame`: mean, std and, as asked for, q0.05, low_0.9
+        and high_0.9, p_above_100. The index of pandas and Dask is kept. A Dask table is
+        computed when it is needed, partition by partition, and its graph holds the
+        model once.
 
     Examples
     --------
@@ -159,8 +158,8 @@ def _predict_dask(
     """Return a Dask data frame of answers; each partition is asked when computed."""
     from dask.delayed import delayed
 
-    # As one node of the graph: as an argument it would be copied for each partition,
-    # and hashed. Not scattered: what a worker holds alone is lost with the worker.
+    # The model is one node of the graph: an argument would be copied for each partition
+    # and hashed. It is not scattered: a worker that holds it alone may be lost.
     held = delayed(model, pure=False, traverse=False)
     meta = _as_pandas(np.empty((0, len(asked.names)), dtype), asked, table._meta.index)
     return table.map_partitions(_predict_part, held, asked, dtype, size, meta=meta)

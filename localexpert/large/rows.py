@@ -16,7 +16,7 @@ from localexpert._kernels.row_hashes import add_hashes, finish_hashes
 
 Hashes = NDArray[np.uint64]
 
-# Of a gap, whatever the kind of its column.
+# The bits of a gap in any kind of column.
 _GAP = np.uint64(0x7FF8000000000000)
 # Kinds of columns, by what pandas calls their cells; the rest is texts.
 _KINDS = {
@@ -60,11 +60,11 @@ class Rows:
         -------
         Rows
         """
-        own = self.y, self.weight, self.hashes, self.content
-        return Rows(self.frame.iloc[places], *(column[places] for column in own))
+        columns = self.y, self.weight, self.hashes, self.content
+        return Rows(self.frame.iloc[places], *(column[places] for column in columns))
 
     def repeat(self, most: int) -> Rows:
-        """Return rows that weigh no more than so many, equal ones as often as they fit.
+        """Return rows whose weight is at most `most`; equal rows repeat if they fit.
 
         Parameters
         ----------
@@ -73,8 +73,8 @@ class Rows:
         Returns
         -------
         Rows
-            With whole weights that are no more than `most` together each row is there
-            as often as its weight says, and has the weight 1.
+            If weights are whole and sum to at most `most`, each row is repeated as
+            often as its weight says, and has the weight 1.
         """
         weight = self.weight * min(most / self.weight.sum(), 1.0)
         more = np.maximum(weight - 1.0, 0.0)
@@ -87,14 +87,14 @@ class Rows:
     def smallest(cls, parts: Sequence[Rows], most: int) -> Rows:
         """Return the distinct rows of several parts with the smallest hashes.
 
-        Equal rows are one row with their weight together. A row that a part leaves
-        out here is left out of all parts together, so it can be forgotten.
+        Equal rows become one row with the sum of their weights. A row that is left out
+        of one part would be left out of all parts together, so it can be dropped.
 
         Parameters
         ----------
         parts : sequence of Rows
         most : int
-            Rows of one hash are taken while fewer rows than that are.
+            Rows of the next hash are taken while there are fewer rows than this.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column of a table is what; all others are features.
+    """The roles of columns of a table; all other columns are features.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def as_texts(column: Any) -> NDArray[Any]:
 
 
 def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
-    """Return features as the whole table has them, whatever a part makes of them.
+    """Return features with the kinds of the whole table, not those of one part.
 
     Parameters
     ----------

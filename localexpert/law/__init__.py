@@ -1,1 +1,1 @@
-"""What a forecast is, and what one asks of it."""
+"""Laws: forecasts as objects of the program, and their answers."""

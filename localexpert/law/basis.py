@@ -33,7 +33,7 @@ def chords_beside(knots: Float64Array, values: Float64Array) -> Float64Array:
 
 
 def harmonic_slopes(steps: Float64Array, chords: Float64Array) -> Float64Array:
-    """Return slopes between K chords over so long steps: weighted harmonic means.
+    """Return slopes between K chords over steps: weighted harmonic means.
 
     Where chords are positive the Hermite curve with these slopes increases (Fritsch &
     Butland, 1984); chords are (..., K), slopes (..., K - 1).
@@ -92,9 +92,9 @@ class Basis:
     Notes
     -----
     They are positive and sum to 1, so a curve lies between its coefficients,
-    increases where they do, and is greater where they are (Schoenberg). B_k stands for
-    its Greville point, the mean of its three inner knots: straight lines have the
-    values there as coefficients.
+    increases if they increase, and is greater if they are greater (Schoenberg). The
+    Greville point of B_k is the mean of its three inner knots: the coefficients of a
+    straight line are its values at these points.
     """
 
     def __init__(self, knots: Float64Array):
@@ -105,7 +105,7 @@ class Basis:
         return Basis, (self.knots,)
 
     def __eq__(self, other: object) -> bool:
-        # Those of many lengths are not all remembered, so two may have the same knots.
+        # The cache forgets some bases, so two bases may have the same knots.
         same = isinstance(other, Basis) and np.array_equal(self.knots, other.knots)
         return self is other or same
 
@@ -164,7 +164,7 @@ class Basis:
         return np.asarray(np.diff(ndtr(edges)))
 
 
-# Kept here and not in bases: files of models hold no sparse tables.
+# Cached here and not in bases, because files of models hold no sparse tables.
 @lru_cache(maxsize=64)
 def _at_greville(basis: Basis) -> csr_array:
     """Return B_k(g_j), (K, K)."""
@@ -189,7 +189,7 @@ def _panels(basis: Basis) -> Panels:
     add_up = csr_array(np.kron(np.eye(len(width)), np.ones((1, len(_NODES)))))
     weights = csr_array(vstack([add_up.multiply(power) for power in powers]))
     values = csr_array(BSpline.design_matrix(z, t, 3))
-    # The slope of a curve is a sum of quadratic B-splines, by rises: none is below
+    # The slope of a curve is a sum of quadratic B-splines times rises. No term is below
     # 0, so no digits are lost.
     rates = csr_array(BSpline.design_matrix(z, t[1:-1], 2))
     rates = csr_array(rates.multiply(3.0 / (t[4:-1] - t[1:-4])))

@@ -1,4 +1,4 @@
-"""Laws between bounds: cut off there and made whole, or clipped to them."""
+"""Laws between bounds: cut off and scaled to probability 1, or clipped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from localexpert.law.law import Law
 
 
 def cut(law: Law, low: float, high: float) -> Law:
-    """Return the law given that Y is between bounds; of a lattice its cells are whole.
+    """Return the law given that Y is between bounds; a lattice keeps whole cells.
 
     Parameters
     ----------
     law : Law
-        Not one that keeps order, which rows that are made whole each by a factor of
-        their own would lose.
+        Not a law that keeps order: each row is scaled by its own factor, and so rows
+        would lose their order.
     low, high : float
 
     Returns
@@ -46,17 +46,17 @@ def cut(law: Law, low: float, high: float) -> Law:
 
 
 def clip(law: Law, low: float, high: float, width: float) -> Law:
-    """Return the law of max(low, min(high, Y)): what lies beyond is at the bounds.
+    """Return the law of max(low, min(high, Y)): values beyond move to the bounds.
 
-    Between the bounds the CDF stays what it was, and so of rows whose CDFs do not
-    cross none crosses another after.
+    Between the bounds the CDF does not change. So if the CDFs of rows do not cross
+    before, they do not cross after.
 
     Parameters
     ----------
     law : Law
     low, high : float
     width : float
-        Of the cell of a bound.
+        Width of the cell of a bound.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`Curve`: the smooth part of a law, an increasing function of a normal score a row."""
+"""`Curve`: the smooth part of a law, for each row an increasing function of a score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localexpert._kernels.monotone import increase_rows
 from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 
-# Peaks of a density that are looked at more closely, and scores between which.
+# So many peaks of a density are searched closely, for scores within this reach.
 _PEAKS, _GOLDEN_STEPS, _PEAK_REACH = 3, 45, 6.0
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
 _LEAST_END, _ROUNDING = 1e-3, 2.0**-50
@@ -28,10 +28,10 @@ _HALVINGS, _TILT = 26, 0.03
 # Rows whose nodes are in memory at a time.
 _ROWS = 256
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
-# A bound that is so many widths of a row away from it is none: floats could not tell
-# in its coordinate where in the row a value is.
+# A bound so many widths of a row away does not count: in its coordinate floats are too
+# coarse to tell where in the row a value is.
 _FARTHEST = 1e5
-# Levels so near to that of a bound are found by the density there, in deviations.
+# Levels so near to that of a bound use the density there; in deviations.
 _NEAR = 1e-6
 _LEAST_GAP = 1e-300
 
@@ -117,7 +117,7 @@ class Curve:
     def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the z with Q(z) = y and the log density there, y (n, k).
 
-        At a bound it is that beside it.
+        At a bound it is the density beside the bound.
         """
         z, rate = self._find(y)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,9 +147,10 @@ class Curve:
             return z, rate * from_coordinates(u, low, high)[1]
 
     def _ends(self) -> Iterator[tuple[float, float, Float64Array, Float64Array]]:
-        """Yield side, last score, bound, and what is left to it beyond, all (n, 1).
+        """Yield side, last score, bound, and the distance left to the bound, (n, 1).
 
-        There y is uniform: its density is neither 0 nor infinite at the bound.
+        Over this distance y is uniform, so at the bound its density is neither 0 nor
+        infinite.
         """
         breaks, width = self.basis.shared.breaks, (self.high - self.low)[:, None]
         for side, k, bound in ((-1.0, 0, self.low), (1.0, -1, self.high)):
@@ -160,9 +161,9 @@ class Curve:
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the integrals of F, F^2 below y, and of 1 - F, (1 - F)^2 above it.
 
-        Shape (4, n, k); and that of F (1 - F), shape (n,). With y = Q(z) an integral of
-        F(y)^a dy is one of Phi(z)^a Q'(z) dz: nothing cancels, and Gauss-Legendre sums
-        on panels are right to many digits.
+        Their shape is (4, n, k). Return also the integral of F (1 - F), shape (n,).
+        With y = Q(z), F(y)^a dy becomes Phi(z)^a Q'(z) dz: nothing cancels, and
+        Gauss-Legendre sums on panels are exact to many digits.
         """
         borders, sums = self.basis.panels.borders, self._panel_sums()
         last, (n, k) = len(borders) - 2, y.shape
@@ -175,7 +176,7 @@ class Curve:
         spread += beyond[0, last + 1 - middle] - beyond[1, last + 1 - middle]
         z = np.clip(self.scores(y), borders[0], borders[-1])
         p = np.minimum(np.searchsorted(borders, z, "right") - 1, last)
-        # What is left of y in its panel, and right of it.
+        # The parts of y's panel to the left and to the right of y.
         ends = np.stack([borders[p], z, borders[p + 1]], axis=2)
         width = np.diff(ends, axis=2)[..., None]
         nodes = ends[..., :2, None] + width * RULE[0]
@@ -186,7 +187,7 @@ class Curve:
         row, out = np.arange(n)[:, None], np.empty((4, n, k))
         out[:2] = upto[:, p, row] + parts[..., 0]
         out[2:] = beyond[:, last - p, row] + parts[..., 1]
-        # Beyond the borders F is 0 or 1 but for rounding.
+        # Beyond the borders F is 0 or 1 up to rounding.
         first, final = self.values(np.tile(borders[[0, -1]], (n, 1))).T[:, :, None]
         with np.errstate(invalid="ignore"):
             out[:2] += np.maximum(y - final, 0.0)
@@ -245,12 +246,12 @@ class Curve:
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""
         nodes = self.basis.panels.z
-        # Beyond, a density that is high holds no probability: it is rounding.
+        # A high density further out is rounding: it holds no probability.
         grid = nodes[np.abs(nodes) < _PEAK_REACH]
         heights = self.heights(np.tile(grid, (len(self), 1)))[1]
         walled = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
         is_peak = (heights >= walled[:, :-2]) & (heights >= walled[:, 2:])
-        # A lower one may be the higher between the nodes.
+        # Between nodes a lower peak may be the higher one.
         best = np.argsort(-np.where(is_peak, heights, -np.inf), axis=1, kind="stable")
         best = best[:, :_PEAKS]
         low, high = (
@@ -258,7 +259,7 @@ class Curve:
             grid[np.minimum(best + 1, len(grid) - 1)],
         )
         inner = golden_section(lambda z: -self.heights(z)[1], low, high, _GOLDEN_STEPS)
-        # The ends, too: a density that is cut off may be greatest where it is cut.
+        # Try the ends, too: a density that is cut may be greatest there.
         trials = np.hstack([inner, low, high])
         values, heights = self.heights(trials)
         place = np.argmax(heights, axis=1)[:, None]
@@ -271,8 +272,8 @@ class Curve:
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.
 
-        It is read at nodes, with lines of log density between them. Where a density is
-        flat, what is nearer to the median comes first.
+        The log density is read at nodes, with straight lines between them. If a density
+        is flat, values nearer to the median come first.
         """
         grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
         y, heights = self.heights(np.tile(grid, (len(self), 1)))
@@ -288,7 +289,7 @@ class Curve:
             level = 0.5 * (low + high)
             part = np.exp(np.clip(level[:, None] - top, fall, 0.0)) - 1.0
             enough = (part * weight).sum(axis=1) >= coverage
-            # The lower end: the region holds at least what was asked for.
+            # Take the lower end: the region holds at least the coverage.
             low, high = np.where(enough, level, low), np.where(enough, high, level)
         return [_above(*row) for row in zip(y, heights, low, strict=True)]
 
@@ -304,9 +305,9 @@ def _above(y: Float64Array, heights: Float64Array, level: float) -> Float64Array
 
 
 def _gaps(t: Float64Array, width: Float64Array) -> Float64Array:
-    """Return how far values are from the bound that t = -inf stands for.
+    """Return the distances of values from the bound, which is at t = -inf.
 
-    Not differences of values, which floats may not tell apart.
+    Differences of values would lose all digits near the bound.
     """
     two = np.isfinite(width)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -322,7 +323,7 @@ def from_coordinates(
         with np.errstate(over="ignore"):
             gap = np.exp(u)
         return low + gap, gap
-    # From the nearer end, whose distance keeps its digits.
+    # The distance from the nearer end keeps its digits.
     from_low = lower & (~upper | (u < 0.0))
     t = np.where(from_low, u, -u)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -359,10 +360,10 @@ def coordinates_of_gaps(
 
 
 def fill_ends(u: Float64Array) -> Float64Array:
-    """Return coordinates (n, K) that increase, those lost to rounding on a line."""
+    """Return coordinates (n, K) that increase; a line replaces lost ones."""
     for turned, sign in ((u[:, ::-1], -1.0), (u, 1.0)):
         lost = ~np.isfinite(turned)
-        # From the middle outwards each follows from the two before it.
+        # From the middle outwards: each continues the line of the two before it.
         for k in range(turned.shape[1] // 2 - 1, -1, -1):
             steps = turned[:, k + 1] - turned[:, k + 2]
             steps = np.where(sign * steps < 0.0, steps, 0.0)
@@ -381,10 +382,10 @@ def read_curve(
 ) -> Curve:
     """Return the curves with coordinates (n, K) at the Greville points of a basis.
 
-    Coefficients interpolate: one banded solve for all rows. Where they would fall the
-    row has those nearest to them that increase, or the coordinates themselves, which
-    cannot fall, if the curve is nearer then. `plain` takes these in all rows, which
-    keeps order: of rows that are greater everywhere curves are.
+    Coefficients interpolate: one banded solve for all rows. If the coefficients of a
+    row fall, the nearest increasing ones are taken, or the coordinates themselves,
+    which cannot fall, if their curve is nearer. `plain` takes the coordinates in all
+    rows, and so keeps order: a row that is greater everywhere has the greater curve.
 
     Parameters
     ----------
@@ -407,7 +408,7 @@ def read_curve(
 
 
 def end_slopes(c: Float64Array, basis: Basis) -> Float64Array:
-    """Return the slopes of curves at both ends, (n, 2), not quite 0 where they are."""
+    """Return the slopes of curves at both ends, (n, 2); a slope of 0 is made small."""
     g = basis.greville
     rises = np.column_stack([c[:, 1] - c[:, 0], c[:, -1] - c[:, -2]])
     slopes = rises / np.array([g[1] - g[0], g[-1] - g[-2]])
@@ -428,7 +429,7 @@ def increase_curves(
     solved : ndarray of shape (n, K)
         Coefficients that may fall.
     values : ndarray of shape (n, K)
-        What the curves are to be at the Greville points.
+        Values that the curves should have at the Greville points.
     basis : Basis
 
     Returns
@@ -443,11 +444,11 @@ def increase_curves(
 
 
 def _nearer(solved: Float64Array, plain: Float64Array, basis: Basis) -> Float64Array:
-    """Return coefficients that increase: those whose curve is nearest to the values.
+    """Return increasing coefficients whose curve is nearest to the values.
 
-    Solved ones projected, the plain ones, or these with one step towards the solved
-    ones, which hang on their neighbours alone. What is compared is how far the scores
-    of the values are from the Greville points.
+    There are three candidates: the solved ones projected, the plain ones, and the plain
+    ones with one step towards the solved ones, where each depends on its neighbours
+    only. The nearest has scores of the values closest to the Greville points.
     """
     weights, none = basis.greville_weights, np.zeros(basis.size - 1)
     free = np.full(len(plain), np.inf)
@@ -478,7 +479,7 @@ def rebound(
 
 
 def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Array]:
-    """Return the curves between bounds, made whole, and what was there, (n,)."""
+    """Return the curves cut to the bounds, and their probability there, (n,)."""
     n, basis = len(curve), curve.basis
     ends = np.column_stack([np.full(n, low), np.full(n, high)])
     z, log_density = curve.densities(ends)
@@ -499,15 +500,15 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
     new_low = np.maximum(new_low, curve.low)
     new_high = np.minimum(new_high, curve.high)
     g = basis.greville
-    own = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
-    at = scores_of(outside[:, :1] + own[0], outside[:, 1:] + own[1])
+    inside = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
+    at = scores_of(outside[:, :1] + inside[0], outside[:, 1:] + inside[1])
     y = curve.values(at)
     gaps = [y - new_low[:, None], new_high[:, None] - y]
     for side in range(2):
-        # Beside a bound a difference of values has no digits left.
+        # Near a bound a difference of values has no digits left.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            steps = own[side] / np.exp(log_density[:, side, None])
-            beside = own[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
+            steps = inside[side] / np.exp(log_density[:, side, None])
+            beside = inside[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
         gaps[side] = np.where(beside & (outside[:, side, None] > 0), steps, gaps[side])
     # A gap of 0 has no logarithm.
     below, above = (np.maximum(gap, _LEAST_GAP) for gap in gaps)
@@ -522,11 +523,11 @@ def golden_section(
     high: Float64Array,
     n_steps: int,
 ) -> Float64Array:
-    """Return where in each [low, high] (n, k) a function is least, of one valley.
+    """Return where in each [low, high] (n, k) a function with one valley is least.
 
-    Each step keeps a share of 0.618 of the interval (Kiefer, 1953). It asks for both
-    of its points, though one is known from the step before in each row: in which
-    place it stands differs between rows. It is asked for (n, 2 k) points at a time.
+    Each step keeps a share of 0.618 of the interval (Kiefer, 1953). It evaluates both
+    inner points. One of them is known from the step before, but which one differs
+    between rows. The function gets (n, 2 k) points at a time.
     """
     k = low.shape[1]
     for _ in range(n_steps):

@@ -1,4 +1,4 @@
-"""Laws of what other libraries forecast: quantiles, bins, draws, laws of scipy."""
+"""Laws from forecasts of other libraries: quantiles, bins, draws, laws of scipy."""
 
 from __future__ import annotations
 
@@ -57,11 +57,12 @@ def curve_through(
 ) -> Curve:
     """Return the curves with given values at given scores, straight beyond them.
 
-    They are natural cubic splines in the coordinate of the bounds. Where a spline falls
-    or is nearly flat or steep its slopes are those nearest to it between 0.3 (0.5 at
-    the ends) and 1.5 times the lesser slope of the chords beside, with which the
-    coefficients increase. Tails have the slopes of the curve's ends; where its last
-    chord there is below 0.3 of the mean slope, up to a quarter of that.
+    They are natural cubic splines in the coordinate of the bounds. If a spline falls or
+    is too flat or steep, its slopes are clipped to lie between 0.3 (0.5 at the ends)
+    and 1.5 times the lesser slope of the chords beside. Then the coefficients increase.
+    Tails have the slopes of the curve's ends. If the last chord there is below 0.3 of
+    the mean slope, a tail's slope is raised: the flatter the chord, the nearer to a
+    quarter of the mean slope.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def curve_through(
         Strictly increasing along a row, strictly within the bounds.
     bounds : (float, float)
     slopes : ndarray of shape (n, k), optional
-        Those at the scores, of curves without bounds, if they are known.
+        Slopes at the scores if they are known, for curves without bounds.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def curve_through(
     x = scores
     low, high = (np.full(len(values), end) for end in bounds)
     u = to_coordinates(values, low[:, None], high[:, None])
-    # Rounding in the coordinate may not undo an order of values.
+    # Rounding in the coordinate must not change the order of values.
     u = np.maximum.accumulate(u, axis=1)
     beside = chords_beside(x, u)
     if slopes is None:
@@ -114,9 +115,9 @@ def curve_through(
 def _fill_gaps(
     breaks: Float64Array, heights: Float64Array, rates: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return the same curves on more breaks: they are read at these when mapped.
+    """Return the same curves on more breaks: maps of curves read them at breaks.
 
-    The parts of a cubic are cubics, and where its coefficients increase so do theirs.
+    The parts of a cubic are cubics. If its coefficients increase, theirs do, too.
     """
     widest = np.where(np.abs(breaks[1:] + breaks[:-1]) < 2.0 * _CENTRE, _NEAR, _FAR)
     parts = np.ceil(np.diff(breaks) / widest).astype(np.intp)
@@ -137,9 +138,9 @@ def _fill_gaps(
     )
 
 
-# Equal quantiles are drawn apart by this share of the range around them (of the row's
-# where there is none), a row without range by its square. Quantiles that are out of
-# order by less than the latter are so by rounding.
+# Equal quantiles are moved apart by this share of the range around them, or of the
+# row's range if that is 0. A row without range uses the square of it. If quantiles are
+# out of order by less than this square, it is rounding.
 _APART = 1e-6
 # How far "around" reaches in normal scores: heavy tails are no measure of the middle.
 _AROUND = 0.5
@@ -211,7 +212,7 @@ def increase_rows(
     Returns
     -------
     ndarray of shape (n, k)
-        Those of rows that increase well within the bounds already, as they are.
+        Rows that already increase well within the bounds stay as they are.
     """
     size = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
     tiny = _APART**2 * size
@@ -248,7 +249,7 @@ def _range_around(rows: Float64Array, knots: Float64Array) -> Float64Array:
 
 
 def _as_floats(step: Float64Array, value: Float64Array) -> Float64Array:
-    """Return steps that floats of the size of a value can tell."""
+    """Return steps that are large enough for floats of the size of a value."""
     finite = np.where(np.isfinite(value), value, 0.0)
     return np.maximum(step, _FEW_ULPS * np.spacing(np.abs(finite)))
 

@@ -64,7 +64,7 @@ def append_laws(laws: Sequence[Law]) -> Law:
 
 
 def _append_curves(laws: Sequence[Law]) -> Curve | None:
-    """Return the curves of all laws; a law without one has any, without probability."""
+    """Return the curves of all laws; a law without one gets any, of probability 0."""
     curves = [law.curve for law in laws if law.curve is not None]
     if not curves:
         return None
@@ -88,7 +88,7 @@ def _common_basis(curves: Sequence[Curve]) -> Basis:
 
 
 def _with_one_last_step(laws: list[Law]) -> list[Law]:
-    """Return laws that end in the same rounding or clipping, or all in none."""
+    """Return laws that all have the same last step, or none: rounding or clipping."""
 
     def last_step(law: Law) -> tuple[object, ...]:
         return law.step, law.offset, law.ends, law.end_width
@@ -120,7 +120,7 @@ def jump_values(laws: Sequence[Law]) -> Float64Array:
 
 
 def _masses_at(law: Law, values: Float64Array) -> Float64Array:
-    """Return masses (n, A) of values that are a law's atoms, or none of its."""
+    """Return masses (n, A) of a law at values; 0 where it has no atom."""
     out = np.zeros((len(law), len(values)))
     if len(law.atoms):
         # Atoms of a law that are near each other share a place.
@@ -150,7 +150,7 @@ def pool_laws(
         Not negative, of sum 1.
     kind : {"linear", "probit"}
         :math:`\sum_k w_k F_k` or :math:`\Phi(\sum_k w_k \Phi^{-1}(F_k))`; the latter
-        of laws that all are smooth, or all discrete.
+        for laws that are all smooth, or all discrete.
     sharpness : float
         Factor of a smooth pool's scores: above 1 quantiles are nearer to the median.
 
@@ -229,10 +229,10 @@ def _pool_discrete(
             masses += w[:, None] * _masses_at(law, values)
         return Law.discrete(values, masses)
     at = np.broadcast_to(values, (len(weights), len(values)))
-    own = np.zeros(at.shape)
+    pooled = np.zeros(at.shape)
     for w, law in zip(weights.T, laws, strict=True):
-        own += w[:, None] * clip_scores(law.scores(at))
-    return Law.discrete(values, masses_of_scores(own))
+        pooled += w[:, None] * clip_scores(law.scores(at))
+    return Law.discrete(values, masses_of_scores(pooled))
 
 
 def _pool_curves(
@@ -240,7 +240,7 @@ def _pool_curves(
 ) -> Curve:
     """Return the pool of curves, read at the Greville points of a common basis.
 
-    It is known, with its slopes, at values of all members, and cubic between these.
+    Values of all members give its levels and slopes; it is cubic between them.
     """
     low = np.min([curve.low for curve in curves], axis=0)
     high = np.max([curve.high for curve in curves], axis=0)
@@ -265,10 +265,10 @@ def _pool_rows(
 ) -> Float64Array:
     """Return the pool's coordinates at the Greville points, (n, K)."""
     # With many members every other value of each is enough.
-    some = basis.greville
+    places = basis.greville
     if len(curves) > _MANY:
-        some = np.unique(np.append(some[::2], some[-1]))
-    g = np.tile(some, (len(weights), 1))
+        places = np.unique(np.append(places[::2], places[-1]))
+    g = np.tile(places, (len(weights), 1))
     read = [curve.coordinates(g) for curve in curves]
     sums = np.zeros((len(curves), 3, *g.shape))
     for k, (w, curve) in enumerate(zip(weights.T, curves, strict=True)):
@@ -295,7 +295,7 @@ def _pool_rows(
 def _add_member(
     sums: Float64Array, w: Float64Array, z: Float64Array, rate: Float64Array, kind: str
 ) -> None:
-    """Add what a member says of values whose scores z and slopes du/dz are given."""
+    """Add a member's levels and slopes at values with scores z and slopes du/dz."""
     if kind == "probit":
         sums[0] += w * clip_scores(z)
         sums[2] += w / rate
@@ -309,7 +309,7 @@ def _add_member(
 
 
 def _with_endless_moments(pool: Law, laws: Sequence[Law], weights: Float64Array) -> Law:
-    """Return a pool that knows which moments it lacks: those that a member lacks."""
+    """Return a pool that marks moments as missing if a member lacks them."""
     if all(law.known is None for law in laws):
         return pool
     rows = np.stack([law.moments() for law in laws])

@@ -32,7 +32,7 @@ from localexpert.law.steps import (
 
 # Rounding that sums of probabilities may carry where a quantile meets a jump.
 _SLACK, _TINIEST = 1e-14, 5e-324
-# A curve of less probability than this is none.
+# A curve of less probability than this does not count.
 _ROUNDING = 1e-12
 # Up to so many steps from the median every cell of a lattice is kept; cells further out
 # grow by this factor. A number may miss its place by this share of a step.
@@ -46,7 +46,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _of_clipped(method: _Method) -> _Method:
-    """Let a method be that of the law whose clipped ends are atoms."""
+    """Make a method use the law whose clipped ends are atoms."""
 
     @wraps(method)
     def call(law: Law, *asked: Any) -> Any:
@@ -61,34 +61,34 @@ class Law:
 
     .. math:: F_i(y) = \sum_{a_j \le y} m_{ij} + (1 - \sum_j m_{ij}) \Phi(Q_i^{-1}(y)),
 
-    masses m of a few values a that all rows share, and a curve Q. As a last step values
-    may be rounded to a lattice, or clipped.
+    with masses m of a few values a that all rows share, and a curve Q. As a last step
+    values may be rounded to a lattice, or clipped.
 
-    An argument `y`, `q` or `scores` is a float64 array (n, k): column by column what
-    is asked of each row. The answer has the same shape. Answers about a row as a whole
-    have shape (n,), or a row each. `PredictiveDistribution` checks the arguments.
+    An argument `y`, `q` or `scores` is a float64 array (n, k) with k questions for each
+    row. The answer has the same shape. Answers about a row as a whole have shape (n,),
+    or one row each. `PredictiveDistribution` checks the arguments.
 
     Parameters
     ----------
     curve : Curve or None
-        None where all probability is in values.
+        None if all probability is in values.
     atoms : ndarray of shape (A,)
         Strictly increasing.
     masses : ndarray of shape (n, A)
         Not negative; rows sum to 1 at most.
     widths : ndarray of shape (A,)
-        Of the atoms' cells: the density at an atom is mass / width, so that no spike
-        earns an unbounded score. In a row where an atom has no mass it is the curve's.
+        Widths of the atoms' cells. The density at an atom is mass / width, so that no
+        spike gets an unbounded score. Where an atom has no mass it is the curve's.
     step, offset : float
-        Of the lattice that values are rounded to; step 0 is none.
+        The lattice that values are rounded to; step 0 means none.
     ends : (float, float)
-        What Y is clipped to: what lies beyond is at the ends.
+        Y is clipped to these ends.
     end_width : float
-        Of the cells of the ends.
+        Width of the cells of the ends.
     ordered : bool
         Whether curves are read so that rows keep their order.
     known : ndarray of shape (n, 4), optional
-        Mean and central moments, if they are known: those that do not exist are not
+        Mean and central moments, if they are known. Moments that do not exist are not
         finite.
     """
 
@@ -118,8 +118,21 @@ class Law:
         return len(self.masses)
 
     def __reduce__(self) -> tuple[type[Law], tuple[Any, ...]]:
-        own = self.curve, self.atoms, self.masses, self.widths, self.step, self.offset
-        return type(self), (*own, self.ends, self.end_width, self.ordered, self.known)
+        fields = (
+            self.curve,
+            self.atoms,
+            self.masses,
+            self.widths,
+            self.step,
+            self.offset,
+        )
+        return type(self), (
+            *fields,
+            self.ends,
+            self.end_width,
+            self.ordered,
+            self.known,
+        )
 
     def take(self, rows: slice | NDArray[Any]) -> Law:
         """Return the law of some rows."""
@@ -131,12 +144,12 @@ class Law:
 
     @property
     def is_discrete(self) -> bool:
-        """Whether no curve has a part in it."""
+        """Whether there is no curve."""
         return self.curve is None
 
     @property
     def is_smooth(self) -> bool:
-        """Whether a curve is all there is."""
+        """Whether there is only a curve."""
         return len(self.atoms) == 0 and not self.has_jumps
 
     @property
@@ -196,7 +209,7 @@ class Law:
 
     @property
     def clipped(self) -> Law:
-        """The same law, clipped ends as atoms beside curves that are cut off there."""
+        """The same law, with clipped ends as atoms and curves cut off there."""
         return self._cut_at_ends if self.is_clipped else self
 
     @cached_property
@@ -217,7 +230,7 @@ class Law:
         total = rows.sum(axis=1, keepdims=True)
         whole = total >= 1.0 - _ROUNDING
         rows = np.where(whole, rows / np.where(whole, total, 1.0), rows)
-        # A row without anything between the ends has the curve of any other.
+        # A row without probability between the ends may have any row's curve.
         held, place = np.flatnonzero(~whole), np.zeros(len(self), dtype=np.intp)
         place[held] = np.arange(len(held))
         curve = self.curve
@@ -379,8 +392,8 @@ class Law:
     def _inner_ppf(self, scores: Float64Array, p: Float64Array) -> Float64Array:
         """Return quantiles of atoms and curve together, at scores of levels p.
 
-        With k atoms wholly below the quantile it is the next atom, if the level
-        falls into its jump, or else a quantile of the curve.
+        If k atoms lie below the quantile, it is the next atom if the level falls into
+        its jump, or else a quantile of the curve.
         """
         n_atoms, upto = len(self.atoms), self._jumps[1]
         before, rest = upto - self.masses, self.rest[:, None]
@@ -441,7 +454,7 @@ class Law:
         at = self.offset + self.step * (place[:, 1:2] + grid)
         middles = np.floor(0.5 * (grid[1:] + grid[:-1])) + 0.5
         edges = self.offset + self.step * (place[:, 1:2] + middles)
-        # The cells of the lattice's own ends have all that is beyond.
+        # The outermost cells of the lattice also hold all probability beyond.
         below, above = self._inner_levels(edges)
         over = edges > self.ends[1]
         below, above = np.where(over, 1.0, below), np.where(over, 0.0, above)
@@ -463,7 +476,7 @@ class Law:
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return E max(y - Y, 0), E max(Y - y, 0) and CRPS, (3, n, k), and E CRPS.
 
-        The latter (n,) is what the law expects of itself, the integral of F (1 - F).
+        The latter (n,) is the CRPS that the law expects, the integral of F (1 - F).
         """
         out, spread = np.empty((3, *y.shape)), np.empty(len(self))
         for rows, part in self._parts():
@@ -478,7 +491,7 @@ class Law:
             out[0, rows], out[1, rows] = sums[0], sums[2]
             out[2, rows] = sums[1] + sums[3]
         if self.known is not None:
-            # Where there is no mean there is none on one side of a value, or on both.
+            # If the mean does not exist, it is missing on one side of a value, or both.
             mean = self.known[:, 0]
             out[0, (mean == -np.inf) | np.isnan(mean)] = np.inf
             out[1, (mean == np.inf) | np.isnan(mean)] = np.inf
@@ -504,7 +517,7 @@ class Law:
 
     @cached_property
     def _whole_masses(self) -> Float64Array:
-        """Masses made whole, of a row without any equal ones."""
+        """Masses scaled to sum 1; a row without any gets equal masses."""
         total = self.masses.sum(axis=1, keepdims=True)
         equal = np.full(self.masses.shape, 1.0 / max(len(self.atoms), 1))
         return np.where(total > 0.0, self.masses / np.where(total > 0, total, 1), equal)
@@ -576,7 +589,7 @@ class Law:
 
     @_of_clipped
     def mode(self) -> Float64Array:
-        """Return the y of greatest density, of jumps alone the likeliest value."""
+        """Return the y of greatest density, or the likeliest value if all is jumps."""
         out = np.empty(len(self))
         for rows, part in self._parts():
             if self.all_jumps:
@@ -615,7 +628,7 @@ class Law:
             ends = self.ppf(np.hstack([starts, np.minimum(starts + coverage, 1.0)]))
             return ends[:, starts.shape[1] :] - ends[:, : starts.shape[1]]
 
-        # On a grid that is dense where tails may be long, and then between the
+        # First on a grid that is dense where tails may be long, then between the
         # neighbours of the best.
         room = 1.0 - coverage
         starts = 0.5 * room * (1.0 - np.cos(np.linspace(0.0, np.pi, _N_STARTS)))

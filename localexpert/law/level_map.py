@@ -17,7 +17,7 @@ from localexpert.law.curve import Curve, end_slopes, increase_curves
 from localexpert.law.law import Law
 from localexpert.law.steps import clip_scores, scores_of
 
-# A further piece at each end, on which a map leads over to slope 1.
+# Length of one more piece at each end, on which a map goes over to slope 1.
 _END_STEP = 1.0
 
 
@@ -25,8 +25,8 @@ _END_STEP = 1.0
 class LevelMap:
     """G(p) = Phi(h(Phi^-1(p))), h a cubic Hermite curve, straight beyond its knots.
 
-    Where h goes on with slope 1 the tails of a law keep their index, and so the moments
-    that are finite.
+    If h goes on with slope 1, the tails of a law keep their index, and so finite
+    moments stay finite.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class LevelMap:
     def through(
         cls, knots: Float64Array, values: Float64Array, slopes: Float64Array
     ) -> LevelMap:
-        """Return one that leads over to slope 1 on a further piece at each end."""
+        """Return a map that goes over to slope 1 on one more piece at each end."""
         step = np.array([-_END_STEP, _END_STEP])
         x, h = knots[[0, -1]] + step, values[[0, -1]] + step
         return cls(
@@ -117,7 +117,7 @@ class LevelMap:
         return follow_curves(basis.shared, c, slopes[:, [0, -1]], x, inverse=inverse)
 
     def take(self, rows: slice | NDArray[Any]) -> LevelMap:
-        """Return the map of some rows; one curve for all rows is that of any."""
+        """Return the map of some rows; one curve for all rows stays the same."""
         if self.values.ndim == 1:
             return self
         return LevelMap(self.knots, self.values[rows], self.slopes[rows])
@@ -163,7 +163,7 @@ def map_levels(law: Law, levels: LevelMap) -> Law:
     found = replace(law, curve=_read_at(law, at), masses=masses, known=None)
     if law.known is None:
         return found
-    # Moments that do not exist do not come to be.
+    # A moment that does not exist before does not exist after.
     known = np.where(np.isfinite(law.known), found.moments(), law.known)
     return replace(found, known=known)
 
@@ -190,7 +190,7 @@ def _map_masses(law: Law, levels: LevelMap) -> Float64Array:
 def masses_of_scores(scores: Float64Array) -> Float64Array:
     """Return masses of values with P(Y <= values[j]) = Phi(scores[i, j]), (n, V)."""
     upto, beyond = ndtr(scores), ndtr(-scores)
-    # Beyond the last value there is nothing.
+    # No probability lies beyond the last value.
     upto[:, -1], beyond[:, -1] = 1.0, 0.0
     # Differences of the smaller one of both tails keep their digits.
     rises = np.diff(upto, axis=1, prepend=0.0)
@@ -203,9 +203,9 @@ def _beside_atoms(
 ) -> tuple[Float64Array, Float64Array]:
     """Return mapped masses (n, A), and the scores at which the curve is read (n, K).
 
-    The rest beside the mapped atoms reaches the level Phi(g) in one of the gaps between
-    atoms. There the inverse of G gives the level of the whole law, and this gives the
-    level of its curve.
+    The probability besides the mapped atoms reaches the level Phi(g) in one of the gaps
+    between atoms. There the inverse of G gives the level of the whole law, and from it
+    follows the level of the curve.
     """
     values = np.broadcast_to(law.atoms, law.masses.shape)
     sides = [
@@ -251,10 +251,9 @@ _PATIENCE = 5
 def recentre(law: Law, means: Float64Array) -> Law:
     """Return the law of each row moved to a given mean.
 
-    A smooth law without bounds is shifted. The values of any other cannot move:
-    there the CDF F becomes Phi(Phi^-1(F) - delta), with the delta of each row that
-    gives the mean (the exponential tilt of a Gaussian), and 6 where a mean cannot
-    be reached.
+    A smooth law without bounds is shifted. The values of other laws cannot move: their
+    CDF F becomes Phi(Phi^-1(F) - delta). Each row has the delta that gives its mean
+    (the exponential tilt of a Gaussian), and 6 if a mean cannot be reached.
 
     Parameters
     ----------
@@ -285,7 +284,7 @@ def recentre(law: Law, means: Float64Array) -> Law:
     endless = np.flatnonzero(~np.isfinite(spread))
     low, high = law.take(endless).ppf(np.tile(_QUARTILES, (len(endless), 1))).T
     spread[endless] = high - low
-    # The mean increases with the shift, so one root is all there is.
+    # The mean increases with the shift, so there is only one root.
     shift = _solve_increasing(mean, means, before[:, 0], spread)
     return map_levels(law, LevelMap.line(-shift))
 

@@ -59,10 +59,10 @@ def merge_near_values(y: Float64Array, weight: Float64Array) -> Float64Array:
 def near_runs(values: Float64Array) -> NDArray[np.intp]:
     """Return the number of the run of near values that each value is in.
 
-    Two neighbours are near that differ by 1e-12 of their size or less. The size of a
-    small one is the median's, for 0 and .1 + .2 - .3 are near among tenths; none
-    exceeds the range of all, for seconds since 1970 may differ by milliseconds. Floats
-    that are next to each other are near, but not a long row of them.
+    Two neighbours are near if they differ by 1e-12 of their size or less. A size is at
+    least the median's, because 0 and .1 + .2 - .3 are near among tenths. It is at most
+    the range of all, because seconds since 1970 may differ by milliseconds. Floats that
+    are next to each other are near, but a long row of them is not.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def near_runs(values: Float64Array) -> NDArray[np.intp]:
 
 
 def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
-    """Return how far from each value a number is still taken for it, shape (m,).
+    """Return how far from each value a number still counts as it, shape (m,).
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
 def count_upto(
     values: Float64Array, reach: Float64Array, y: Float64Array
 ) -> NDArray[np.intp]:
-    """Return how many values are at most y, or are y but for rounding.
+    """Return how many values are at most y, or equal y up to rounding.
 
     Parameters
     ----------
@@ -157,14 +157,14 @@ def nearest_places(values: Float64Array, at: Float64Array) -> NDArray[np.intp]:
 LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Beyond such scores levels are 0 or 1, and no two scores differ.
 _FURTHEST = 37.0
-# A touch of slack, so that a coverage is not missed by the rounding of a sum.
+# A little slack, so that rounding of a sum does not miss a coverage.
 _SLACK = 1.0 - 1e-14
 
 
 def cell_edges(values: Float64Array) -> Float64Array:
     """Return the edges (V + 1,) of cells that are nearer to a value than to others.
 
-    The outermost cells reach as far out as in; a single value has one of width 1.
+    The outermost cells are symmetric about their value; a single value has width 1.
     """
     if len(values) == 1:
         return np.array([values[0] - 0.5, values[0] + 0.5])
@@ -215,17 +215,17 @@ def densest_runs(
     """Return runs of the likeliest values, intervals (m, 2) for each row."""
     kept = densest_values(masses, coverage).astype(np.int8)
     edges = np.diff(kept, axis=1, prepend=0, append=0)
-    own = np.broadcast_to(values, masses.shape)
+    row_values = np.broadcast_to(values, masses.shape)
     # A run of kept values starts where the edge is 1, and ends before one of -1.
     return [
         np.column_stack([row[edge[:-1] == 1], row[edge[1:] == -1]])
-        for row, edge in zip(own, edges, strict=True)
+        for row, edge in zip(row_values, edges, strict=True)
     ]
 
 
 def log_between(low: Float64Array, high: Float64Array) -> Float64Array:
     """Return log(Phi(high) - Phi(low)), -inf where low is not below high."""
-    # From the tail that both are in, so nothing cancels however far out they are.
+    # Use the tail that both are in, so that nothing cancels far out.
     turned = low > 0.0
     a, b = np.where(turned, -high, low), np.where(turned, -low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -254,8 +254,8 @@ def draw_shares(
 ) -> Float64Array:
     """Return uniform draws.
 
-    The draws of a seed are not those of ``default_rng(seed)``, from which y itself
-    may have been drawn: PIT values of the same draws would not be uniform.
+    A seed does not give the draws of ``default_rng(seed)``, because y itself may come
+    from those: PIT values from the same draws would not be uniform.
     """
     if not isinstance(random_state, np.random.Generator | None):
         seed = check_integer(random_state, "random_state", 0)

@@ -26,7 +26,7 @@ from localexpert.law.transform import lattice_as_atoms
 
 # Values that a sum of values off a lattice may take, and one of atoms beside a rest.
 _MOST_VALUES, _MOST_ATOMS = 4096, 256
-# A probability of less than this is none: of sums of atoms alone, and of one of them.
+# Smaller probabilities count as 0: of all sums of atoms, and of one value.
 LEAST_ATOM, _LEAST_MASS = 1e-9, 1e-15
 # Steps of the grid in a deviation of the sum, and per root of the number of rows.
 _STEPS, _STEPS_PER_ROOT = 40.0, 4.0
@@ -48,8 +48,8 @@ Values: TypeAlias = tuple[Float64Array, Float64Array]
 def add_values(law: Law, weights: Float64Array) -> Values:
     """Return all sums of weighted atoms of m rows, and their masses.
 
-    It returns none if they are too many, or nearly impossible. Where rows have a smooth
-    rest these are the sums of atoms alone.
+    It returns none if there are too many, or if they are nearly impossible. If rows
+    also have curves, these are the sums of atoms only.
     """
     share = float(np.prod(1.0 - law.rest))
     if share < LEAST_ATOM:
@@ -85,7 +85,7 @@ def merge_values(values: Float64Array, masses: Float64Array) -> Values:
 
 
 def lattice_step(values: Float64Array) -> float | None:
-    """Return the step of the lattice that values (m,) lie on, if that is a coarse one.
+    """Return the step of the lattice that values (m,) lie on, if it is coarse.
 
     The greatest common divisor of their differences, up to rounding; 1 of one value.
     """
@@ -176,8 +176,8 @@ def _place_grid(
 ) -> tuple[Float64Array, Float64Array, float, int]:
     """Return the rows' middles (m, 1), how far they reach (m,), and width and length.
 
-    Cells are narrow on the scale of the sum's narrowest side, which quantiles show, so
-    that a peak beside a long tail is seen.
+    Cells are narrow compared with the sum's narrowest side, which quantiles show. So a
+    peak beside a long tail is not lost.
     """
     ends = law.ppf(np.tile(_LEVELS, (len(law), 1)))
     middle = ends[:, len(_LEVELS) // 2, None]
@@ -200,7 +200,7 @@ def _cell_masses(
 ) -> Float64Array:
     """Return probabilities (m, 2 reach + 1) of curves in cells around the middles.
 
-    All that is beyond counts for the outermost.
+    The outermost cells also get the probability beyond them.
     """
     assert law.curve is not None
     edges = middle + (np.arange(-reach, reach) + 0.5) * width
@@ -251,7 +251,7 @@ _DRAWN = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class CorrelationEstimate:
-    """How rows of a group go together; build it with `estimate_correlation`.
+    """Correlation of the rows of a group; build it with `estimate_correlation`.
 
     Parameters
     ----------
@@ -304,12 +304,12 @@ class Correlation(NamedTuple):
         most = max(_DRAWN // half, 1)
         starts = np.arange(most, len(rows), most)
         if self.matrix is None and self.rho >= 0.0:
-            # What all have in common is drawn one from each of as many equal parts.
+            # The common part has one draw from each of as many equal parts of (0, 1).
             levels = (self.rng.permutation(half) + self.rng.uniform(size=half)) / half
             common = np.sqrt(self.rho) * ndtri(np.clip(levels, 1e-12, 1.0 - 1e-12))
             for part in np.split(rows, starts):
-                own = self.rng.standard_normal((len(part), half))
-                yield part, common + np.sqrt(1.0 - self.rho) * own
+                independent = self.rng.standard_normal((len(part), half))
+                yield part, common + np.sqrt(1.0 - self.rho) * independent
             return
         values, vectors = np.linalg.eigh(self.of_rows(rows))
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -391,10 +391,10 @@ def _hermite(z: Float64Array) -> Float64Array:
     return np.asarray(density[:, None] * basis)
 
 
-# Draws of more than this share that are equal are a value with probability.
+# If more than this share of the draws are equal, they are a value with probability.
 _REPEATS = 1e-3
-# A curve that misses the known deviation, or by a share of it the mean, by more has
-# tails that it does not tell, and is left as it is.
+# If a curve misses the known deviation, or the mean, by more than this share of the
+# deviation, its tails are not known well. Such a curve stays as it is.
 _MOST_STRETCH = 0.005
 
 # Atoms of each sum, curves of the rest, and moments of both.
@@ -431,7 +431,7 @@ def total_law(
     none = [g for g, rows in enumerate(held) if len(rows) == 0]
     alone = [g for g, rows in enumerate(held) if weights[rows].tolist() == [1.0]]
     many = sorted({*range(len(held))} - {*none, *alone})
-    # What is one row itself, or nothing at all, is exact.
+    # A sum of one row, or of none, is exact.
     itself = np.array([held[g][0] for g in alone], dtype=np.intp)
     nothing = Law.discrete(np.zeros(1), np.ones((len(none), 1)))
     parts = [law.take(itself), nothing]
@@ -536,10 +536,10 @@ def _beside(
 
 def _stretch(curve: Curve, mean: Float64Array, variance: Float64Array) -> Curve:
     """Return curves moved and stretched to known means and variances (n,)."""
-    own = curve.moments()
-    near = np.abs(mean - own[:, 0]) <= _MOST_STRETCH * np.sqrt(own[:, 1])
-    mean = np.where(near, mean, own[:, 0])
-    factor = np.sqrt(np.maximum(variance, 0.0) / own[:, 1])
+    moments = curve.moments()
+    near = np.abs(mean - moments[:, 0]) <= _MOST_STRETCH * np.sqrt(moments[:, 1])
+    mean = np.where(near, mean, moments[:, 0])
+    factor = np.sqrt(np.maximum(variance, 0.0) / moments[:, 1])
     factor = np.where(np.abs(factor - 1.0) <= _MOST_STRETCH, factor, 1.0)[:, None]
-    c = mean[:, None] + factor * (curve.coefficients - own[:, :1])
+    c = mean[:, None] + factor * (curve.coefficients - moments[:, :1])
     return replace(curve, coefficients=c, slopes=factor * curve.slopes)

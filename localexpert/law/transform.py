@@ -15,8 +15,8 @@ from localexpert.law.law import Law
 
 Vectorised = Callable[[Float64Array], Float64Array]
 
-# How far from what is known, in doublings of its span, a domain is looked for, the
-# halvings in which its end is found, and the step over which a function must not fall.
+# Doublings of the known span in which a domain is searched, halvings that find its end,
+# and the step over which a function must not fall.
 _DOUBLINGS, _HALVINGS, _STEP = 40, 120, 1e-9
 
 
@@ -64,10 +64,10 @@ class ValueMap:
         return x if np.isnan(limit) else limit
 
     def domain(self, low: float, high: float) -> tuple[float, float]:
-        """Return where func is defined and increases, around what is known.
+        """Return where func is defined and increases, around known values.
 
-        The square increases above 0 alone. A model may forecast the law of roots: what
-        lies below 0 would come back as values that rise to either side.
+        The square increases above 0 only. A model may forecast the law of roots: the
+        square of roots below 0 would rise again.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class ValueMap:
         span = max(high - low, abs(high), abs(low), 1e-300)
         ends = []
         for start, sign in ((low, -1.0), (high, 1.0)):
-            # A step towards what is known.
+            # A step towards the known values.
             step = -sign * _STEP * span
             trials = start + sign * span * 2.0 ** np.arange(-10.0, _DOUBLINGS)
             fine = self._is_right(trials, step)
@@ -97,7 +97,7 @@ class ValueMap:
                     inside = middle
                 else:
                     outside = middle
-            # What is found next to 0 is 0.
+            # An end next to 0 is 0.
             ends.append(0.0 if abs(inside) < 10.0 * _STEP * span else float(inside))
         return ends[0], ends[1]
 
@@ -113,16 +113,16 @@ class ValueMap:
 class LogOf:
     """The function log(y + shift) up to the value `most`, and straight beyond.
 
-    Its slope is continuous. Beyond all that was seen the logarithm would say that a
-    value of ten times the size is as near as the tenth of it: there a normal tail in
-    the logarithm may hold the mean of y all alone.
+    Its slope is continuous. To the logarithm, ten times a value is as near as a tenth
+    of it. So beyond all values seen, a normal tail in the logarithm could determine the
+    mean of y alone.
     """
 
     shift: float
     most: float
 
     def __call__(self, y: Float64Array) -> Float64Array:
-        """Return log(y + shift), or what it is followed by."""
+        """Return log(y + shift), or the straight part."""
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(np.minimum(y, self.most) + self.shift)
         beyond = np.maximum(y - self.most, 0.0) / (self.most + self.shift)
@@ -317,7 +317,7 @@ def _map_inside(
     """Return func of values between ends, and beyond one what mirrors it there.
 
     func may not be defined for values that are clipped. A flat part in their place
-    would bend the curve before the end too, because it is read at some scores only.
+    would also bend the curve before the end, because curves are read at few scores.
     """
     out = values.forward(np.clip(y, *ends))
     for end, beyond in zip(ends, (y < ends[0], y > ends[1]), strict=True):
@@ -391,9 +391,9 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
 def _map_values(
     y: Float64Array, masses: Float64Array, values: ValueMap
 ) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Return func of the values (V,) that it knows, and which these are.
+    """Return func of the values (V,) where it is defined, and which these are.
 
-    All those must be among them that any row gives probability to.
+    It must be defined for all values that have probability in some row.
     """
     if not len(y):
         return y, np.ones(0, dtype=bool)

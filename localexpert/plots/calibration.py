@@ -54,8 +54,8 @@ def plot_pit(
 ) -> Axes:
     r"""Draw the histogram of PIT values, flat for a calibrated forecast.
 
-    A hump says that forecasts are too wide, a trough that they are too narrow, a
-    slope that they are too low (rising) or too high (falling).
+    A hump shows that forecasts are too wide, a trough that they are too narrow. Rising
+    bars show that they are too low, falling bars that they are too high.
 
     Parameters
     ----------
@@ -69,8 +69,9 @@ def plot_pit(
         Least probability with which a calibrated forecast keeps all bars in the
         band, in (0, 1).
     random_state : int or Generator, optional
-        Of the draws where an outcome has probability of its own; None takes the
-        middle of the jump instead, which is not uniform even for a true forecast.
+        Seed or source of the draws for outcomes that have probability of their own.
+        None takes the middle of the jump, which is not uniform even for a true
+        forecast.
     ax : matplotlib Axes, optional
         Where to draw; default a new figure.
 
@@ -138,7 +139,7 @@ def plot_quantile_reliability(
     random_state: int | np.random.Generator | None = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how many outcomes lie below quantiles against how many should.
+    """Draw the share of outcomes below each quantile against its level.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def plot_quantile_reliability(
     coverage : float
         Probability of the band at each level, in (0, 1).
     difference : bool
-        Draw the difference of both shares, in which small departures are seen.
+        Draw the difference of both shares, which shows small departures.
     random_state : int or Generator, optional
         See `plot_pit`.
     ax : matplotlib Axes, optional
@@ -165,10 +166,10 @@ def plot_quantile_reliability(
     Notes
     -----
     An outcome counts as below the quantile if its PIT value is at most the level,
-    which is the same where the forecast has no jump; an outcome at a jump counts with
-    the probability that makes true forecasts calibrated. The band holds the share at
-    each level by itself with the given probability if the forecast is calibrated and
-    outcomes are independent (quantiles of the binomial law): consistency, pointwise.
+    which is the same where the forecast has no jump. An outcome at a jump counts with
+    the probability that makes true forecasts calibrated. If the forecast is calibrated
+    and outcomes are independent, the band holds the share with the given probability
+    (quantiles of the binomial law). This is true for each level by itself.
 
     Examples
     --------
@@ -265,9 +266,9 @@ def plot_coverage(
 
     .. math:: \frac{p + z^2 / 2m \pm z \sqrt{p (1 - p) / m + z^2 / 4m^2}}{1 + z^2 / m}.
 
-    A value with probability of its own is covered by the share of it that lies within
-    the interval's levels (`PredictiveDistribution.covered`), so that forecasts of few
-    values reach the nominal coverage, too; the bars are then wider than need be.
+    A value with probability of its own is covered by its share within the interval's
+    levels (`PredictiveDistribution.covered`). So forecasts of few values reach the
+    nominal coverage, too; their bars are then wider than necessary.
 
     References
     ----------
@@ -365,10 +366,10 @@ def plot_sharpness(
     target_name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw the error that came against the spread that was forecast.
+    r"""Draw the errors of forecasts against their spreads.
 
-    Means of the errors in bins of equally many rows, from the sharpest forecasts to
-    the widest, and what the forecasts themselves expected of these errors.
+    It draws the mean error in bins of equally many rows, from the sharpest forecasts to
+    the widest, and the mean error that the forecasts expect.
 
     Parameters
     ----------
@@ -393,13 +394,13 @@ def plot_sharpness(
 
     Notes
     -----
-    An error is :math:`|y_i - m_i|` with the forecast's median :math:`m_i`; a
-    calibrated forecast has errors of mean :math:`E|Y_i - m_i|`, whatever its shape,
-    and its bars, a mean with a normal interval, lie on that line. Single errors are
-    drawn faintly: of more than 3000 a sample. Where the longest tails would press the
-    others together they lie outside the picture: triangles at its edge, and the
-    legend says how many of all errors and how far they go. Of more than 20 000 rows a
-    sample of so many stands for all. Samples are always the same.
+    An error is :math:`|y_i - m_i|` with the forecast's median :math:`m_i`. The errors
+    of a calibrated forecast have the mean :math:`E|Y_i - m_i|`, whatever its shape. So
+    its bars, a mean with a normal interval, lie on that line. Single errors are drawn
+    faintly; if there are more than 3000, a sample is drawn. Very long tails would make
+    the rest of the picture small, so they lie outside: triangles mark them at the
+    edge, and the legend says how many they are and how far they go. If there are more
+    than 20 000 rows, a sample of so many is used. Samples are always the same.
 
     Examples
     --------
@@ -422,15 +423,23 @@ def plot_sharpness(
     error, expected = np.abs(outcomes - median), np.add(*dist.partial_means(median))
     group = _bin_rows(width, n_bins)
     size = np.bincount(group)
-    at, mean, own = (np.bincount(group, v) / size for v in (width, error, expected))
+    at, mean, expected_error = (
+        np.bincount(group, v) / size for v in (width, error, expected)
+    )
     variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
     half = z * np.sqrt(variance / size)
     ax = canvas.open_axes(ax)
     canvas.draw_dots(ax, width, error, canvas.GREY, label="each row")
-    ax.plot(at, own, "x--", color="C1", lw=1.3, label="expected by the forecasts")
+    ax.plot(
+        at, expected_error, "x--", color="C1", lw=1.3, label="expected by the forecasts"
+    )
     label = f"mean, {inputs.format_percent(level)} confidence"
     ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
-    top = max(float(np.quantile(error, _SEEN_ERRORS)), (mean + half).max(), own.max())
+    top = max(
+        float(np.quantile(error, _SEEN_ERRORS)),
+        (mean + half).max(),
+        expected_error.max(),
+    )
     _hide_tails(ax, width, error, at.max(), top)
     unit = "" if called == "y" else f"\n{called}"
     ax.set(xlabel=f"Standard deviation of the forecast{unit}")

@@ -47,9 +47,9 @@ def plot_fan(
 ) -> Axes:
     r"""Draw medians and central intervals over a variable or over time.
 
-    Rows are put in the order of x. Of rows with the same x, and of those joined to a
-    group, the means of their quantiles are drawn at their mean x; the outer groups
-    reach to the ends of x.
+    Rows are put in the order of x. Rows with the same x, or joined to a group, are
+    drawn at their mean x, with the means of their quantiles. The outer groups reach to
+    the ends of x.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def plot_fan(
     y : array-like of shape (n,), optional
         Outcomes, drawn as dots; of more than 3000 a sample, always the same.
     n_groups : int, optional
-        Join neighbouring rows to this many groups of about equal size: to see how
-        forecasts change with a variable among others. At least as many as there are
-        values of x: each by itself. Default: see Notes.
+        Join neighbouring rows to this many groups of about equal size. This shows how
+        forecasts change with one variable among others. If it is at least the number of
+        values of x, nothing is joined. Default: see Notes.
     target_name : str, optional
         What the target is called on its axis, with its unit; default the name of `y`
         if it has one.
@@ -79,12 +79,12 @@ def plot_fan(
 
     Notes
     -----
-    By default each value of x is drawn by itself as long as that is a curve. Times,
-    and numbers evenly spaced with a row each, are a series: every value by itself up
-    to 2000 of them, 500 groups beyond. With other numbers forecasts depend on more
-    than x as a rule, and neighbours differ. Their quantiles Q are joined to about
-    :math:`\sqrt n` groups, from 5 to 50, if the mean squared step from one value of x
-    to the next is more than a tenth of that of a shuffled x:
+    By default each value of x is drawn by itself if this gives a curve. Times are a
+    series, and so are evenly spaced numbers with one row each: up to 2000 values are
+    drawn by themselves, more are joined to 500 groups. With other numbers forecasts
+    usually depend on more than x, and neighbours differ. Their quantiles Q are joined
+    to about :math:`\sqrt n` groups, from 5 to 50, if the mean squared step from one
+    value of x to the next is more than a tenth of that of a shuffled x:
 
     .. math:: \sum_j (Q_{j+1} - Q_j)^2 > 0.1 \cdot 2 \sum_j (Q_j - \bar Q)^2.
 
@@ -120,7 +120,7 @@ def plot_fan(
         n_groups = check_integer(n_groups, "n_groups", 2)
     tails = 0.5 * (1.0 - np.array(shares))
     quantiles = dist.quantiles(np.concatenate([tails, [0.5], 1.0 - tails]))
-    at, bands, told = _join(values, quantiles, n_groups, dated)
+    at, bands, group_note = _join(values, quantiles, n_groups, dated)
     ax = canvas.open_axes(ax)
     k = len(shares)
     # The narrowest first, so that a legend can tell them.
@@ -145,7 +145,7 @@ def plot_fan(
         short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_formatter(short)
     ax.margins(x=0.01)
-    ax.set(xlabel=f"{inputs.name_of(x, 'x')}{told}", ylabel=called)
+    ax.set(xlabel=f"{inputs.name_of(x, 'x')}{group_note}", ylabel=called)
     return ax
 
 

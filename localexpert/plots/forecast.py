@@ -69,10 +69,10 @@ def plot_forecast(
 ) -> Any:
     r"""Draw one forecast: its density, its CDF, and where the outcome fell.
 
-    The region of highest density, a union of intervals, is shaded, or the central
-    interval, and the legend says which and of what probability. Values that have
-    probability of their own are stems with a head, filled if they are in the region;
-    beside a density they have an axis of their own on the right.
+    The shaded part is the region of highest density, a union of intervals, or the
+    central interval. The legend says which, and its probability. Values that have
+    probability of their own are stems with a head, filled if they are in the region. If
+    there is a density, too, stems have their own axis on the right.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ def plot_forecast(
     y : float, optional
         The outcome.
     prediction : float, optional
-        A point forecast to mark beside the mean, that of a stacker for instance.
+        A point forecast to mark beside the mean, such as that of a stacker.
     expert_points : array-like of shape (2, N), optional
-        Thresholds and probabilities: what the experts said, P(Y <= threshold),
-        thresholds in units of y: a row of `LocalExpertRegressor.expert_points`. Drawn
-        on the CDF as far as they are in sight.
+        Thresholds in units of y, and the experts' probabilities P(Y <= threshold): a
+        row of `LocalExpertRegressor.expert_points`. Points in sight are drawn on the
+        CDF.
     target_name : str, optional
         What the target is called on its axis, with its unit; default "y".
     ax : matplotlib Axes, or two of them for "both", optional
@@ -184,9 +184,10 @@ def plot_forecasts(
     y : array-like of shape (n,), optional
         Outcomes of all rows of the forecast; those of `rows` are marked.
     scale : {"auto", "common", "own"}
-        Of heights: one for all rows, or all rows equally high, so that widths compare
-        but heights do not. "auto" is one for all unless the highest would be more than
-        five times as high as the lowest. The axis says which.
+        Scale of heights. "common": one for all rows. "own": all rows are equally high,
+        so widths compare but heights do not. "auto": one for all rows, except where the
+        highest would be more than five times as high as the lowest. The axis says
+        which.
     target_name : str, optional
         What the target is called on its axis, with its unit; default the name of `y`
         if it has one.
@@ -200,9 +201,9 @@ def plot_forecasts(
 
     Notes
     -----
-    Values of positive probability are stems. A probability of 1 is .8 of the distance
-    between two rows where there are densities; else the likeliest value is, that of
-    all rows or, on scales of their own, of each.
+    Values of positive probability are stems. If there are densities, a probability of 1
+    is .8 of the distance between two rows. If not, the likeliest value has this height:
+    that of all rows, or of each row on its own scale.
 
     To lay few densities over one another, ``ax.plot(x, dist[[0, 1]].pdf(x[:, None]))``.
 
@@ -237,14 +238,14 @@ def plot_forecasts(
     curves = [one.curve(low, high) for one in shapes]
     k, room = len(picked), 0.8 + _LEAST_ROOM * len(picked)
     ax = canvas.open_axes(ax, (6.5, min(max(4.0, room), _MOST_HEIGHT)))
-    told = _draw_ridge(ax, shapes, curves, scale)
+    axis_label = _draw_ridge(ax, shapes, curves, scale)
     looks: dict[str, Any] = {"color": canvas.ink_of(ax), "ms": 9, "mew": 1.6}
     if marks.size:
         base = np.arange(k)[::-1]
         ax.plot(marks[:, 0], base, "|", zorder=4, label="outcome", **looks)
     ax.set_yticks(np.arange(k)[::-1], names)
     ax.tick_params(axis="y", length=0)
-    ax.set(xlim=(low, high), xlabel=called, ylabel=told)
+    ax.set(xlim=(low, high), xlabel=called, ylabel=axis_label)
     return ax
 
 
@@ -332,7 +333,7 @@ class ForecastShape:
         return np.asarray(law.rest[0] * np.exp(law.curve.densities(x[None, :])[1][0]))
 
     def steps(self, x: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return what to join to draw the CDF over x: twice each x where it jumps."""
+        """Return the points of the CDF over x; an x where it jumps is there twice."""
         if not len(self.spikes):
             return x, self.dist.cdf_at(x)[0]
         seen = self.spikes[(self.spikes >= x[0]) & (self.spikes <= x[-1])]
@@ -436,5 +437,5 @@ def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) 
         ax.vlines(shape.spikes, base, heads, color=color, lw=1.6, zorder=layer)
         ax.plot(shape.spikes, heads, "o", color=color, ms=4, zorder=layer)
     ax.set_ylim(-0.3, k - 0.9 + (_OVERLAP if smooth.any() else 1.0))
-    told = "all rows on one scale" if same else "each row on a scale of its own"
-    return f"{'Density' if smooth.any() else 'Probability'}, {told}"
+    scale_note = "all rows on one scale" if same else "each row on a scale of its own"
+    return f"{'Density' if smooth.any() else 'Probability'}, {scale_note}"

@@ -1,4 +1,4 @@
-"""What pictures of forecasts are given: checks of their arguments, and texts."""
+"""Inputs of pictures: checks of their arguments, and texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_TICK, _LONGEST_NAME = 28, 48
 
 
 def check_dist(dist: Any) -> None:
-    """Refuse what is no forecast, or one of no rows."""
+    """Refuse an argument that is no forecast, or has no rows."""
     if len(check_distribution(dist)) == 0:
         msg = "`dist` must have at least one row, got none."
         raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""Tables as people have them: read from files, and their columns made features."""
+"""Tables as people write them: read from files, with columns turned into features."""
 
 from localexpert.reading.columns import ColumnRule, OddCell
 from localexpert.reading.files import FileFormat

@@ -1,4 +1,4 @@
-"""`ColumnRule`: what a column of the training table is, and how it is read again."""
+"""`ColumnRule`: the kind of a column in training, and how it is read again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class OddCell:
-    """A text in a column that is not what the column is.
+    """A text in a column that does not fit the kind of the column.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class OddCell:
     where : str
         The first of them, as "line 17 of claims.csv".
     why : str
-        What it is, and what has become of it.
+        Why it does not fit, and how it was read.
     """
 
     column: str
@@ -157,9 +157,9 @@ class ColumnRule:
         if self.kind == "category":
             held = [cut(str(value)) for value in self.categories]
             return f"{count(len(held), 'word')}: {join_few(held, _MOST_NAMED)}"
-        said = {"boolean": "yes or no", "date": "dates", "dropped": "dropped"}
+        kind_names = {"boolean": "yes or no", "date": "dates", "dropped": "dropped"}
         more = self.reason or self.date_format
-        return said[self.kind] + (f" ({more})" if more else "")
+        return kind_names[self.kind] + (f" ({more})" if more else "")
 
     def read(self, column: Column, dialect: Dialect) -> tuple[Any, NDArray[np.bool_]]:
         """Return the values of a column (n,), and which cells it should not hold.
@@ -351,16 +351,16 @@ def list_odd(
 
 @dataclass(eq=False)
 class Learner:
-    """Finds out what the columns of a training table are.
+    """Finds the kinds of the columns of a training table.
 
     Parameters
     ----------
     frame : pandas.DataFrame of shape (n, p)
     dialect : Dialect
     odd : list of OddCell
-        What is odd is added here.
+        Odd cells are added to this list.
     said : list of str
-        What is worth a warning is added here.
+        Texts for warnings are added to this list.
     """
 
     frame: Any
@@ -369,7 +369,7 @@ class Learner:
     said: list[str] = field(default_factory=list)
 
     def learn(self, name: str, *, as_category: bool = False) -> ColumnRule:
-        """Return the rule of a column, which is dropped if it can tell nothing."""
+        """Return the rule of a column; a column without information is dropped."""
         rule, values = self.find(name, as_category=as_category)
         held, n = load_pandas().Series(values), len(values)
         known = held.dropna()
@@ -445,7 +445,7 @@ class Learner:
         return rule, values
 
     def _find_rule(self, rule: ColumnRule, cells: Cells) -> ColumnRule:
-        """Return what nearly all filled cells are: words, if nothing else."""
+        """Return the kind of nearly all filled cells; words if no other kind fits."""
         words, counts, name = cells.words, cells.counts, rule.name
         category = replace(rule, kind="category", categories=tuple(sorted(words)))
         if not words or rule.kind == "category":

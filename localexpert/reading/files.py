@@ -42,7 +42,7 @@ from localexpert.reading.messages import (
 Frame: TypeAlias = Any
 #: The name of standard input.
 STDIN = "-"
-#: Bytes that a file may unpack to, unless told.
+#: Bytes that a file may unpack to by default.
 MOST_BYTES = 4 * 2**30
 
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
@@ -65,12 +65,12 @@ _SNIFFED_ROWS = 20
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What the user says of files; None is found out, once for each file.
+    """How files are written, as the user says; None is found for each file.
 
     Parameters
     ----------
     delimiter : str, optional
-        What parts the fields of a CSV, one character.
+        Character between the fields of a CSV.
     decimal : {".", ","}, optional
     encoding : str, optional
         Of text. By default UTF-8, or UTF-16 that says so, or else cp1252.
@@ -112,7 +112,7 @@ def is_parquet(path: str) -> bool:
 def find_tables(paths: Sequence[str]) -> list[str]:
     """Return files, and of each folder its Parquet files in the order of their names.
 
-    Those whose names begin with a dot or underscore are marks that engines leave.
+    Names that begin with a dot or underscore are left out: engines write such marks.
     """
     found: list[str] = []
     for path in paths:
@@ -160,9 +160,9 @@ def read_tables(
 ) -> Iterator[Frame]:
     """Yield the tables of files one after another, whole or so many rows at a time.
 
-    Of a plain Parquet file no more is read than a part needs. All of them are opened
-    before any is read, so that what is wrong with the last is told at once; those
-    without rows are left out where others have some.
+    From a plain Parquet file only the rows of a part are read. All files are opened
+    before any is read, so that an error in the last is found at once. Files without
+    rows are left out if others have some.
     """
     files = [_File(path, how or FileFormat(), columns, n_rows) for path in paths]
     filled = [f for f in files if not is_parquet(f.path) or f.count_rows()]
@@ -171,9 +171,10 @@ def read_tables(
 
 
 def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Frame:
-    """Return the rows of several tables, each of which knows where it comes from.
+    """Return the rows of several tables; each row keeps its file and place.
 
-    Columns have the order of the first; those that are `left_out` may differ and go.
+    Columns have the order of the first table. Columns in `left_out` may differ, and are
+    dropped.
     """
     if len(frames) == 1:
         return frames[0]
@@ -458,7 +459,7 @@ def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
 def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, bool, int]:
     """Return how evenly a mark cuts the first rows, then into how many fields.
 
-    A mark that the header has comes before one that cuts nothing at all.
+    A mark in the header ranks above a mark that cuts nothing.
     """
     try:
         rows = islice(_read_rows(text, delimiter, strict=False), _SNIFFED_ROWS)

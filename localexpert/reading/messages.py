@@ -1,4 +1,4 @@
-"""What is said of a table: mistakes as one line, and lists cut to a few."""
+"""Messages about a table: mistakes as one line, and short lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refuse(message: str) -> NoReturn:
 
 @contextmanager
 def refusing(what: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Make errors of these kinds the user's; their reason follows what is said."""
+    """Turn errors of these kinds into errors of the user; `what` comes first."""
     try:
         yield
     except (TableError, BrokenPipeError):  # the latter is the end of the output
@@ -33,7 +33,7 @@ def refusing(what: str, *kinds: type[Exception]) -> Iterator[None]:
 
 
 def load_module(name: str, message: str) -> Any:
-    """Return a module, or refuse with a message what needs it."""
+    """Return a module, or refuse with a message that says who needs it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

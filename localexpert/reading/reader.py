@@ -1,4 +1,4 @@
-"""`ColumnReader`: what the columns of a training table are, stored with a model."""
+"""`ColumnReader`: the rules of a training table's columns, stored with a model."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _LEAST_ROWS = 2
 class ColumnReader(BaseEstimator):
     """Reads raw tables as the training table was read: columns become features.
 
-    A column is numbers, dates, yes or no, or words by what at least 95 % of its filled
-    cells are. All other cells become gaps and are listed. Numbers may have a unit, a
-    percent sign or marks of thousands that are the same all over.
+    A column holds numbers, dates, yes or no, or words. At least 95 % of its filled
+    cells decide the kind. All other cells become gaps and are listed. Numbers may have
+    a unit, a percent sign or marks of thousands that are the same all over.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ColumnReader(BaseEstimator):
     categories : sequence of str, optional
         Columns that are no numbers, though digits, such as zip codes.
     missing : sequence of str, optional
-        What stands for nothing besides the usual marks, in any case.
+        More marks of gaps besides the usual ones; upper and lower case are the same.
     decimal : {".", ","}, optional
         Decimal mark; by default it is found in each table.
     thousands : {",", ".", " ", "'"}, optional
@@ -137,7 +137,7 @@ class ColumnReader(BaseEstimator):
         Parameters
         ----------
         frame : pandas.DataFrame of shape (n, p)
-            As it is read: texts or types. Columns are told by their rows with a target.
+            As it is read: texts or types. Rows with a target decide the kinds.
         y : None
             Ignored: the target is a column.
         """
@@ -175,8 +175,8 @@ class ColumnReader(BaseEstimator):
         frame : data frame of shape (n, p)
             Of pandas or polars, as it was read from a file or with types.
         odd : list of OddCell, optional
-            What the columns should not hold is added here. By default it is told in
-            one warning.
+            Cells that do not fit their columns are added here. By default one warning
+            lists them.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class ColumnReader(BaseEstimator):
         ----------
         frame : data frame of shape (n, p)
         name : str, optional
-            What the target is called there, if not as in training.
+            Name of the target in this table, if not the name in training.
         odd : list of OddCell, optional
             As in `transform`.
         """
@@ -259,7 +259,7 @@ class ColumnReader(BaseEstimator):
         odd: list[OddCell],
         role: str = "column",
     ) -> Any:
-        """Return a column; refuse it if it holds nothing that it should."""
+        """Return a column; refuse it if no filled cell fits."""
         values, is_odd = rule.read(frame[rule.name], dialect)
         if is_odd.any():
             if rule.kind != "category" and load_pandas().isna(values).all():
@@ -356,7 +356,7 @@ def read_words(
 def find_gaps(
     frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
 ) -> NDArray[np.bool_]:
-    """Return which cells of a column stand for nothing, shape (n,)."""
+    """Return which cells of a column are gaps, shape (n,)."""
     check_column(frame, name, role)
     cells = Cells.of(frame[name], Dialect(gaps=_all_gaps(missing)))
     return cells.is_gap[cells.codes]

@@ -23,14 +23,15 @@ Forecast = TypeVar("Forecast", Law, PredictiveDistribution)
 
 
 class Recalibration(ABC):
-    """Learns from forecasts and what came of them how to correct forecasts.
+    """A correction of forecasts, learned from past forecasts and their outcomes.
 
-    Forecasts are laws, or distributions: those of any model, of this package or not.
+    Forecasts are laws or distributions of any model, of this package or another.
     A subclass sets `map_`, the map for new rows, and `oof_map_`, the map for the rows
-    that the regressor was trained on, honest for each of them.
+    that the regressor was trained on. Each of these rows gets a map that has not
+    learned from it.
     """
 
-    #: Whether the rows it is fitted on must be kept from everything else.
+    #: Whether nothing else may see the rows that it is fitted on.
     holds_out: ClassVar[bool]
     map_: LevelMap
     oof_map_: LevelMap
@@ -42,7 +43,7 @@ class Recalibration(ABC):
         sample_weight: ArrayLike | None = None,
         folds: list[Fold] | None = None,
     ) -> Self:
-        """Learn the map from laws that never saw their rows' y, and those y.
+        """Learn the map from laws and outcomes; no law may know its row's outcome.
 
         Parameters
         ----------
@@ -51,9 +52,9 @@ class Recalibration(ABC):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         folds : list of (train, test), optional
-            Of these rows, each in one test part. What is learned for a fold is from
-            those whose rows it trains on: all others, or where time orders them the
-            earlier ones. Not used where rows are held out.
+            Folds of these rows; each row is in one test part. The map of a fold is
+            learned from its training rows: all other folds, or the earlier ones if time
+            orders them. Not used if `holds_out` is true.
 
         Returns
         -------
@@ -75,7 +76,7 @@ class Recalibration(ABC):
 
     @abstractmethod
     def choices(self) -> dict[str, Any]:
-        """Return what was chosen.
+        """Return the choices that `fit` made.
 
         Returns
         -------
@@ -93,7 +94,7 @@ class Recalibration(ABC):
         Returns
         -------
         Law or PredictiveDistribution
-            What was given; the very same one if the map is the identity.
+            Of the type given; the same object if the map is the identity.
         """
         return correct(law, self.map_)
 
@@ -103,7 +104,7 @@ class Recalibration(ABC):
         Parameters
         ----------
         law : Law or PredictiveDistribution
-            Of the rows that `fit` was given, in their order.
+            Forecasts of the rows of `fit`, in their order.
 
         Returns
         -------
@@ -114,7 +115,7 @@ class Recalibration(ABC):
 
 
 def correct(given: Forecast, levels: LevelMap) -> Forecast:
-    """Return forecasts with CDF G(F), of the kind that is given."""
+    """Return forecasts with CDF G(F), of the type given."""
     law = _law_of(given)
     mapped = map_levels(law, levels)
     if mapped is law:
@@ -123,7 +124,7 @@ def correct(given: Forecast, levels: LevelMap) -> Forecast:
 
 
 def _law_of(given: Any) -> Law:
-    """Return a law, or that of a distribution."""
+    """Return a law as it is, or the law of a distribution."""
     law = given.law if isinstance(given, PredictiveDistribution) else given
     if not isinstance(law, Law):
         msg = (

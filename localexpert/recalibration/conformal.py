@@ -23,12 +23,12 @@ from localexpert.law.steps import draw_shares
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.pit import PitRecalibration
 
-# Scores nearer than this are one.
+# Scores nearer to each other than this count as one.
 _LEAST_GAP = 1e-6
-# Scores of values that a forecast holds impossible: no level has them.
+# Score of a value that a forecast holds impossible: no level has this score.
 _FURTHEST = 38.0
-# A row so many deviations out is one in two millions, and a share of such rows says
-# that forecasts are too narrow by far.
+# A row so many deviations out is one in two millions. If a share of the rows lies so
+# far out, forecasts are much too narrow.
 _FAR, _MANY, _FEWEST = 5.0, 0.01, 10
 _GREATEST = 1e6
 # Rows beyond either outer knot.
@@ -42,7 +42,7 @@ class HeldOut:
     Parameters
     ----------
     law : Law
-        Of m rows, not corrected.
+        The law of m rows before any correction.
     y, weight : ndarrays of shape (m,)
     scores : ndarray of shape (m,)
         Phi^-1 of the PIT values, finite and not falling.
@@ -62,7 +62,7 @@ class HeldOut:
         Warns
         -----
         CalibrationWarning
-            Where many rows lie far out.
+            If many rows lie far out.
         """
         share = draw_shares(random_state, (len(y), 1))
         scores = law.scores(y[:, None], share)[:, 0]
@@ -76,15 +76,15 @@ class HeldOut:
 
     @property
     def ties(self) -> int:
-        """How many rows beyond one the longest run of equal scores has."""
+        """Number of rows in the longest run of equal scores, less one."""
         return int(np.diff(run_starts(self.scores), append=len(self.y)).max()) - 1
 
     def reading_error(self, levels: LevelMap) -> float:
-        """Return by how much a corrected law misses what the map makes of its levels.
+        """Return the greatest difference between G(F(y)) and the corrected CDF at y.
 
-        Curves are read anew at some scores, so it is not 0; the greatest over the rows.
+        It is not 0, because the corrected curves are read anew at some scores only.
         """
-        # Where F jumps, at both ends of the jump.
+        # If F jumps at y, take both ends of the jump.
         y, ends = self.y[:, None], np.array([[0.0, 1.0]])
         before = np.clip(self.law.scores(y, ends), -_GREATEST, _GREATEST)
         after = map_levels(self.law, levels).scores(y, ends)
@@ -96,22 +96,22 @@ def _warn_of_far(scores: Float64Array) -> None:
     if far >= _FEWEST and far > _MANY * len(scores):
         msg = (
             f"{far / len(scores):.0%} of the calibration rows lie more than {_FAR:g} "
-            "deviations out: the forecasts are too narrow by far. What is beyond the "
-            "outermost rows after the correction is a guess."
+            "deviations out: the forecasts are much too narrow. Beyond the outermost "
+            "rows the correction is a guess."
         )
         warnings.warn(msg, CalibrationWarning, stacklevel=5)
 
 
 def run_starts(scores: Float64Array) -> NDArray[np.intp]:
-    """Return where runs of equal ones begin in scores that do not fall."""
+    """Return where runs of equal scores begin; the scores must not fall."""
     return np.flatnonzero(np.diff(scores, prepend=-np.inf) > _LEAST_GAP)
 
 
 def outer_shares(n_rows: float) -> Float64Array:
-    """Return at which shares of an outer gap of so many rows there are more knots.
+    """Return the shares of an outer gap of so many rows at which to put more knots.
 
-    Beyond the outer knots a map can only go on as it is: the levels of usual intervals
-    should lie between knots.
+    Beyond the outer knots a map cannot bend. So the levels of usual intervals should
+    lie between knots.
     """
     n_halves = int(np.log2(max(n_rows / _LEAST_OUTSIDE, 1.0)))
     return np.asarray(0.5 ** np.arange(n_halves, 0, -1))
@@ -124,40 +124,39 @@ def curve_through(knots: Float64Array, levels: Float64Array) -> LevelMap:
     increases.
     """
     z = ndtri(levels)
-    # The chords of the pieces that lead over to the tails are 1.
+    # On the pieces between knots and tails the chords have slope 1.
     h = np.concatenate([[1.0], np.diff(knots), [1.0]])
     chords = np.concatenate([[1.0], np.diff(z) / np.diff(knots), [1.0]])
     return LevelMap.through(knots, z, harmonic_slopes(h, chords))
 
 
-# Fewest rows that a map is drawn through, and fewest in either part of a split.
+# Fewest rows for a map, and fewest rows in either part of a split.
 _LEAST_ROWS, _LEAST_PART = 20, 50
 
 
 class ConformalRecalibration(Recalibration):
     r"""A map through order statistics of held-out PIT values, with a guarantee.
 
-    Fitted on m calibration rows that nothing else has seen, with PIT values
-    u_(1) < ... < u_(m), G passes through (u_(j), j / (m + 1)) for ranks j at most k
-    apart, at either end also those that halve the outer gap, and the next, down to two
-    rows, and increases smoothly between them.
+    It is fitted on m calibration rows that nothing else has seen, with PIT values
+    u_(1) < ... < u_(m). G passes through (u_(j), j / (m + 1)) for ranks j that are at
+    most k apart. More ranks at either end halve the outer gap, again and again, down to
+    two rows. G increases smoothly between these points.
 
     Parameters
     ----------
     largest_gap : "auto" or int
-        The k below. "auto": the least integer that is not below sqrt(m + 1), which
-        costs about 1 / (2 sqrt(m)) nats of log score in noise of the density.
+        The k below. "auto": the least integer that is not below sqrt(m + 1). The noise
+        of the density then costs about 1 / (2 sqrt(m)) nats of log score.
     random_state : int, optional
         Draws PIT values inside the jumps of CDFs.
 
     Attributes
     ----------
     map_, oof_map_ : LevelMap
-        The same: no training row had a part in it.
+        The same map twice, because it has learned from no training row.
     bound_ : float
-        k / (m + 1), with k the largest gap of ranks that there is, and the number of
-        rows beyond one that share a PIT value; and what is lost when curves are read
-        anew.
+        (k + t) / (m + 1) + e. Here k is the largest gap between ranks, t the number of
+        rows, less one, that share a PIT value, and e the error of reading curves anew.
 
     Notes
     -----
@@ -174,18 +173,19 @@ class ConformalRecalibration(Recalibration):
     1) G^-1(a) lies between u_(i) and u_(j), and P(V <= G^-1(a)) between i / (m + 1)
     and j / (m + 1), as a does; these are at most k / (m + 1) apart.
 
-    The probability is over the calibration rows as well as (X, Y): it is coverage on
-    average over x, not at each x. Where F_X has jumps, V is drawn uniformly between
-    P(Y' < Y) and P(Y' <= Y), and the same proof gives
+    The probability is over the calibration rows and (X, Y): coverage holds on average
+    over x, not at each x. If F_X has jumps, V is drawn uniformly between P(Y' < Y) and
+    P(Y' <= Y), and the same proof gives
 
     .. math:: P(Y < Q(a)) - k / (m + 1) \le a \le P(Y \le Q(a)) + k / (m + 1).
 
-    Rows of weight 0 are left out. Weights other than 0 and 1, and dependence within
-    groups, void exchangeability.
-    Where PIT values are equal, as those of outcomes that forecasts hold impossible, all
-    of their ranks lie in one step of the map: `bound_` counts them. So it does the
-    greatest difference between G(F(y)) and the CDF of the corrected forecast at y, over
-    the calibration rows: new curves are read at some levels, and not exact between.
+    Rows of weight 0 are left out. With weights other than 0 and 1, or with dependence
+    within groups, rows are not exchangeable.
+    PIT values may be equal, such as those of outcomes that forecasts hold impossible.
+    All of their ranks lie in one step of the map, and `bound_` counts them. New curves
+    are read at some levels and are not exact between them. So `bound_` also counts the
+    greatest difference, over the calibration rows, between G(F(y)) and the CDF of the
+    corrected forecast at y.
 
     References
     ----------
@@ -222,9 +222,9 @@ class ConformalRecalibration(Recalibration):
     def _learn(
         self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
     ) -> None:
-        del folds  # no row of these is forecast again
+        del folds  # none of these rows is forecast again
         total = float(weight.sum()) + 1.0
-        # Weights count rows, but a row of weight 30 is still one order statistic.
+        # Weights count as rows, but a row of weight 30 is still one order statistic.
         n_held = min(float((weight > 0.0).sum()), total - 1.0)
         if n_held < _LEAST_ROWS:
             msg = (
@@ -309,7 +309,7 @@ def split_calibration_rows(
     labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
     order = make_rng(random_state).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
-    # The first groups that hold enough rows together, all if they do not.
+    # The first groups that together hold enough rows, or all groups.
     taken = order[: int(np.searchsorted(sizes, wanted)) + 1]
     aside = np.isin(labels, taken)
     n_aside = int(aside.sum())
@@ -326,7 +326,7 @@ def split_calibration_rows(
 
 
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:
-    """Return an unfitted recalibration of one's own for a parameter of that name."""
+    """Return a new unfitted recalibration for the parameter `recalibrate`."""
     if recalibrate is None:
         return None
     if isinstance(recalibrate, Recalibration):
@@ -346,7 +346,7 @@ def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | No
 def set_aside(
     weight: Float64Array, cv: Any, groups: ArrayLike | None, seed: int | None
 ) -> tuple[Rows, Rows]:
-    """Return rows to fit on and rows to recalibrate on; these all have weight."""
+    """Return rows to fit on, and rows with weight to recalibrate on."""
     if not hasattr(cv, "split") and not isinstance(cv, str | Integral):
         msg = (
             '`cv` must be "auto", a number or a splitter where `recalibrate` sets rows '

@@ -26,7 +26,7 @@ from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
 
 _Key: TypeAlias = tuple[Any, ...]
 
-# Fewest rows of a group, as of a `ConformalRecalibration`.
+# Fewest rows of a group; a `ConformalRecalibration` needs as many.
 _LEAST_ROWS = 20
 _MOST_NAMED = 5
 
@@ -37,22 +37,22 @@ class GroupedRecalibration:
     Parameters
     ----------
     recalibrate : {"conformal", "pit"} or Recalibration
-        What each group gets, learned from its own calibration rows.
+        The recalibration of each group; each learns from its own calibration rows.
     random_state : int, optional
-        Seed of those that are named.
+        Seed of a recalibration that is given by name.
 
     Attributes
     ----------
     recalibrations_ : dict
         Fitted, by group.
     effective_rows_ : float
-        Rows of the smallest group, or as many of equal weight.
+        Number of rows of the smallest group; with weights, its effective number.
 
     Notes
     -----
-    Within a group rows are exchangeable if all are, so what `ConformalRecalibration`
-    promises on average over all rows it promises here on average over those of each
-    group, with the number of rows that the group has (Vovk's Mondrian predictors).
+    If all rows are exchangeable, so are the rows of a group. So the guarantee of
+    `ConformalRecalibration` holds here on average over the rows of each group, with
+    the number of rows of the group (Vovk's Mondrian predictors).
 
     References
     ----------
@@ -67,9 +67,9 @@ class GroupedRecalibration:
     >>> rng = np.random.default_rng(0)
     >>> where = rng.choice(["calm", "wild"], size=600)
     >>> y = rng.normal(scale=np.where(where == "wild", 3.0, 1.0))
-    >>> said = PredictiveDistribution.from_scipy(stats.norm(0.0, np.full(600, 2.0)))
-    >>> better = GroupedRecalibration(random_state=0).fit(said, y, where)
-    >>> better.apply(said[:2], ["calm", "wild"]).std().round(1)
+    >>> dist = PredictiveDistribution.from_scipy(stats.norm(0.0, np.full(600, 2.0)))
+    >>> better = GroupedRecalibration(random_state=0).fit(dist, y, where)
+    >>> better.apply(dist[:2], ["calm", "wild"]).std().round(1)
     array([1. , 2.8])
     """
 
@@ -98,13 +98,13 @@ class GroupedRecalibration:
             Of n rows that the forecaster has not seen.
         y : array-like of shape (n,)
         groups : array-like of shape (n,) or (n, k)
-            Labels; with k columns the groups are their combinations. A gap is a label.
-            None: all rows are one group.
+            Labels; with k columns the groups are their combinations. A missing value is
+            a label, too. None: all rows are one group.
         weight : ndarray of shape (n,), optional
-            For new rows of another kind: "conformal" is then `WeightedConformal`. Of
-            each group 50 effective rows are needed.
+            Weights for new rows of another kind: "conformal" is then
+            `WeightedConformal`. Each group needs 50 effective rows.
         overlap : float
-            Share of these rows that weights can stand for.
+            Share of the new rows that weights can represent.
 
         Returns
         -------
@@ -152,16 +152,16 @@ class GroupedRecalibration:
         groups: ArrayLike | None,
         weight: Float64Array | None = None,
     ) -> PredictiveDistribution:
-        """Return the forecasts, each corrected as its group is.
+        """Return the forecasts, each with the correction of its group.
 
         Parameters
         ----------
         law : PredictiveDistribution
-            Of n rows.
+            Forecasts of n rows.
         groups : array-like of shape (n,) or (n, k)
-            Of these rows; none that `fit` has not seen.
+            Groups of these rows; `fit` must have seen all of them.
         weight : ndarray of shape (n,), optional
-            Of these rows, if the fit had weights.
+            Weights of these rows, if the fit had weights.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class GroupedRecalibration:
         return any(isinstance(one, WeightedConformal) for one in learned)
 
     def bound(self, groups: ArrayLike | None, weight: Float64Array) -> Float64Array:
-        """Return how far the coverage of rows may be off, as `WeightedConformal` does.
+        """Return how far the coverage of rows may be off, see `WeightedConformal`.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class GroupedRecalibration:
         Returns
         -------
         ndarray of shape (n,)
-            NaN of rows whose correction promises nothing.
+            NaN for rows whose correction has no guarantee.
         """
         bounds = np.full(len(weight), np.nan)
         for key, part in self._known_parts(groups, len(weight)).items():
@@ -224,13 +224,13 @@ class GroupedRecalibration:
 
 
 def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
-    """Return the columns of a table that tell its groups.
+    """Return the columns of a table that define its groups.
 
     Parameters
     ----------
     X : array or data frame of shape (n, p)
     by : name, number or list of them
-        Of columns: names of a data frame, numbers of an array.
+        The columns: names in a data frame, numbers in an array.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
 
 
 def _rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
-    """Return the rows of each group, a tuple of labels; what is missing is None."""
+    """Return the rows of each group, a tuple of labels; a missing label is None."""
     if groups is None:
         return {(): np.arange(n)}
     parts: dict[_Key, list[int]] = {}

@@ -20,14 +20,14 @@ from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, log_rate
 from localexpert.recalibration.base import Recalibration
 
-# Knots of h(z) - z, in normal deviations; it is constant beyond them.
+# Knots of h(z) - z, in normal deviations. The curve is constant beyond them.
 _KNOTS = np.linspace(-3.0, 3.0, 11)
 _STEP = float(_KNOTS[1] - _KNOTS[0])
 # Least h' at the knots.
 _LEAST_SLOPE = 0.02
-# Least h' at a row on the way there.
+# Least h' at a row during the search.
 _FLATTEST = 1e-4
-# Cells of scores: rows in one count as one score, their mean.
+# Cells of scores: the rows of a cell count as one score, their mean.
 _EDGES = np.linspace(-8.0, 8.0, 513)
 _MIDDLES = 0.5 * (_EDGES[:-1] + _EDGES[1:])
 # Weight of the integral of h''^2 for each uniform row.
@@ -38,7 +38,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class PitCells:
-    """Scores of PIT values gathered in cells, apart for each fold.
+    """Scores of PIT values, added up in cells for each fold.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ class PitCells:
         Parameters
         ----------
         ends : ndarray of shape (n, 1) or (n, 2)
-            Scores of the rows, or of both ends of their jumps, over which weight is
-            spread as the normal law is.
+            Scores of the rows, or of both ends of their jumps. Weight is spread over a
+            jump like the normal law.
         furthest : float
-            Scores beyond are taken to be there.
+            Scores are clipped to -furthest and furthest.
         weight : ndarray of shape (n,)
         fold : ndarray of shape (n,)
         n_folds : int
@@ -95,8 +95,8 @@ class PitCells:
         starts = in_one + density * _normal_parts(low, _EDGES[first + 1])
         parts = add_up(first, starts)
         parts += add_up(last, density * _normal_parts(_EDGES[last], high))
-        # The cells between are covered as a whole: densities of the rows that have
-        # begun less those that have ended, without what rounding leaves.
+        # Cells between both ends are covered as a whole: they get the densities of rows
+        # that have begun less those that have ended. Rounding errors are set to 0.
         begun = add_up(np.minimum(first + 1, last), density[None])
         begun -= add_up(last, density[None])
         covered = np.maximum(np.cumsum(begun, axis=2), 0.0)
@@ -119,11 +119,11 @@ class PitCells:
         -------
         PitCells
         """
-        some = (part[list(folds)] for part in (self.weight, self.sums))
-        return PitCells(*(part.sum(0, keepdims=True) for part in some))
+        chosen = (part[list(folds)] for part in (self.weight, self.sums))
+        return PitCells(*(part.sum(0, keepdims=True) for part in chosen))
 
     def gains(self, maps: list[LevelMap]) -> Float64Array:
-        """Return log G' in each fold's cells by its map, (F, C)."""
+        """Return log G' of each fold's map in the fold's cells, (F, C)."""
         by_fold = LevelMap.by_row(maps, np.arange(len(maps)))
         scores = self.scores
         return log_rate(scores, *by_fold.forward(scores))
@@ -131,7 +131,7 @@ class PitCells:
 
 def _normal_parts(low: Float64Array, high: Float64Array) -> Float64Array:
     """Return the integrals of phi(z) and of z phi(z) from low to high, (2, m)."""
-    # From the tail that is smaller, which keeps its digits.
+    # The smaller tail keeps its digits.
     upper = low > 0.0
     a, b = np.where(upper, -high, low), np.where(upper, -low, high)
     density = np.exp(-0.5 * np.square([low, high])) / np.sqrt(2.0 * np.pi)
@@ -144,7 +144,7 @@ def fit_curve(cells: PitCells, strength: float) -> LevelMap:
     Parameters
     ----------
     cells : PitCells
-        Of one fold.
+        Cells of one fold.
     strength : float
         Number of uniform rows to add; inf gives the identity.
 
@@ -177,7 +177,7 @@ def _maximise(
 
     def objective(d: Float64Array) -> float:
         moved, slopes = basis @ d, 1.0 + rates @ d
-        # Nearly flat where hardly a row is, it would be too steep for a Newton step.
+        # A map that is nearly flat where few rows lie makes Newton steps fail.
         if slopes.min() <= _FLATTEST:
             return -np.inf
         score = weight @ (np.log(slopes) - moved * (z + 0.5 * moved))
@@ -200,9 +200,9 @@ def _maximise(
 
 
 def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
-    """Return the greatest share of a correction, up to 1, that `LevelMap` admits.
+    """Return the greatest share of a correction, up to 1, that `LevelMap` accepts.
 
-    The cubic pieces increase as they are, but a Hermite curve's slopes 1 + slope must
+    The cubic pieces already increase. But the slopes 1 + slope of a Hermite curve must
     be at most 3 times the chords 1 + rise beside them.
     """
     steepest = float((np.maximum(slopes[1:], slopes[:-1]) - 3.0 * rises).max())
@@ -212,10 +212,10 @@ def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
 
 @cache
 def _spline() -> BSpline:
-    """Return cubic B-splines, the outer three as one at either end.
+    """Return cubic B-splines; the outer three at either end are joined to one.
 
-    So their sums have neither slope nor curvature at the outer knots, and two
-    continuous derivatives where they go on as constants.
+    So their sums have no slope and no curvature at the outer knots. Beyond these they
+    are constant, and keep two continuous derivatives.
     """
     beyond = _STEP * np.arange(1.0, 4.0)
     knots = np.concatenate([_KNOTS[0] - beyond[::-1], _KNOTS, _KNOTS[-1] + beyond])
@@ -227,7 +227,7 @@ def _spline() -> BSpline:
 def _roughness() -> Float64Array:
     """Return the integrals of products of the splines' second derivatives.
 
-    They are straight between knots, so Simpson's rule is exact.
+    These derivatives are straight between knots, so Simpson's rule is exact.
     """
     bends = _spline()(np.linspace(_KNOTS[0], _KNOTS[-1], 2 * len(_KNOTS) - 1), 2)
     products = bends[:, :, None] * bends[:, None, :]
@@ -240,18 +240,18 @@ class PitRecalibration(Recalibration):
     Parameters
     ----------
     strengths : sequence of float
-        Weights of the pull towards the identity to choose from, in rows: strength s
-        counts as s rows whose PIT values are uniform. The identity itself is always
-        among the candidates.
+        Candidates for the strength of the pull towards the identity, in rows: strength
+        s counts as s rows whose PIT values are uniform. The identity itself is always a
+        candidate.
     random_state : int, optional
-        Deals the rows to five folds where `fit` is given none.
+        Seed that deals the rows to five folds if `fit` gets no folds.
 
     Attributes
     ----------
     map_, oof_map_ : LevelMap
-        For new rows, and for each training row the one of the other folds.
+        The map for new rows, and for each training row a map from other folds.
     strength_ : float
-        Inf: the identity.
+        The strength chosen; inf is the identity.
     losses_ : dict of float to float
         Held-out log score of the PIT values by strength; that of the identity is 0.
 
@@ -261,14 +261,15 @@ class PitRecalibration(Recalibration):
 
     .. math:: \log G' = \log h'(z) - h(z)^2 / 2 + z^2 / 2.
 
-    h(z) - z is a cubic spline between +-2.4, taken to be constant beyond; it
-    maximises this sum over rows, which is concave, plus that over the s uniform rows,
-    minus s times the roughness of h. The strength is the greatest whose held-out
-    score is within one standard error of the best, so noise changes nothing.
+    h(z) - z is a cubic spline between +-2.4, and constant beyond. It maximises three
+    terms: this sum over rows, which is concave, plus the same sum over the s uniform
+    rows, minus s times the roughness of h. The strength chosen is the greatest one
+    whose held-out score is within one standard error of the best. So noise changes
+    nothing.
 
-    Where y has probability of its own its PIT value is spread evenly over the jump
-    of F. The score of that is a bound: the log score of the jump gains at least as
-    much, by Jensen's inequality.
+    If y has probability of its own, its PIT value is spread evenly over the jump of F.
+    The score of the spread value is a bound: by Jensen's inequality the log score of
+    the jump gains at least as much.
 
     References
     ----------
@@ -288,12 +289,12 @@ class PitRecalibration(Recalibration):
     >>> bool(better.masses[0, 2] > 0.6)
     True
 
-    Forecasts of any library, here too narrow ones, are corrected by their past:
+    Forecasts of any library are corrected by their past. Here they are too narrow:
 
     >>> from scipy import stats
     >>> past = PredictiveDistribution.from_scipy(stats.norm(0.0, 1.0), 500)
-    >>> came = np.random.default_rng(0).normal(0.0, 2.0, 500)
-    >>> wider = PitRecalibration(random_state=0).fit(past, came)
+    >>> outcomes = np.random.default_rng(0).normal(0.0, 2.0, 500)
+    >>> wider = PitRecalibration(random_state=0).fit(past, outcomes)
     >>> bool(wider.apply(past[:3]).std().min() > 1.5)
     True
     """
@@ -322,8 +323,8 @@ class PitRecalibration(Recalibration):
         Parameters
         ----------
         cells : PitCells
-            Of rows that no model has seen, in folds that know each other. Their sums
-            over parts of a table are those of the table.
+            Cells of rows that no model has seen; each fold may learn from all others.
+            The cells of a table are the sums of the cells of its parts.
 
         Returns
         -------
@@ -336,17 +337,17 @@ class PitRecalibration(Recalibration):
         return self
 
     def _choose(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
-        """Choose the strength, set the map, and return that of each fold.
+        """Choose the strength, set the map, and return the map of each fold.
 
-        A fold's map is learned from the folds that it knows; of none it is the
-        identity.
+        The map of a fold is learned from the folds that it knows. If it knows none, its
+        map is the identity.
         """
         pulls = [np.inf, *sorted(self.strengths, reverse=True)]
         maps = [[fit_curve(cells.take(some), s) for some in known] for s in pulls]
         gains = np.array([cells.gains(one) for one in maps])
         n = float(cells.weight.sum())
         means = np.einsum("fc,sfc->s", cells.weight, gains) / n
-        # Differences row by row: what strengths have in common is no noise.
+        # Differences row by row, because noise that strengths share does not count.
         away = gains - gains[int(np.argmax(means))]
         squares = np.einsum("fc,sfc->s", cells.weight, away**2) / n
         errors = np.sqrt(np.maximum(squares - (means - means.max()) ** 2, 0.0) / n)
@@ -361,7 +362,7 @@ class PitRecalibration(Recalibration):
             check_number(strength, "strengths", 0.0, np.inf)
 
     def choices(self) -> dict[str, Any]:
-        """Return the strength, and what the others scored.
+        """Return the strength, and the scores of all candidates.
 
         Returns
         -------
@@ -379,17 +380,17 @@ def gather_scores(
     folds: list[Fold] | None,
     random_state: int | None,
 ) -> tuple[PitCells, NDArray[np.int64], list[list[int]]]:
-    """Return the scores of y in cells, apart for each fold.
+    """Return the scores of y in cells for each fold.
 
     Parameters
     ----------
     law : Law
-        Of n rows.
+        Law of n rows.
     y, weight : ndarrays of shape (n,)
     folds : list of Fold or None
-        None: rows are dealt to five.
+        None: rows are dealt to five folds.
     random_state : int or None
-        Deals them.
+        Seed that deals them.
 
     Returns
     -------
@@ -397,7 +398,7 @@ def gather_scores(
     number : ndarray of int, shape (n,)
         Each row's fold.
     known : list of list of int
-        For each fold those of which its forecasts know, see `known_folds`.
+        For each fold the folds that its forecasts have learned from, see `known_folds`.
     """
     n = len(y)
     if folds is None:
@@ -410,12 +411,12 @@ def gather_scores(
 
 
 def furthest_score(weight: float) -> float:
-    """Return the normal score beyond which so many rows can tell nothing.
+    """Return the normal score beyond which so many rows cannot say anything.
 
     Parameters
     ----------
     weight : float
-        Of all rows.
+        Sum of the weights of all rows.
 
     Returns
     -------
@@ -424,38 +425,38 @@ def furthest_score(weight: float) -> float:
     return -float(ndtri(0.5 / (weight + 1.0)))
 
 
-# Rows with scores of mean 0 and deviation 1 that count beside those of a fit.
+# A fit adds so many rows with scores of mean 0 and deviation 1.
 _PULL = 4.0
-# Least and greatest width of new forecasts, in that of the old.
+# Least and greatest width of new forecasts, as a multiple of the old width.
 _WIDTHS = 0.1, 10.0
 
 
 class ShiftRecalibration(Recalibration):
     r"""A shift of all forecasts in their standard deviations, with a slope if wanted.
 
-    It helps least and needs the fewest rows: it learns two numbers at most.
+    It learns at most two numbers. So it helps least, and needs the fewest rows.
 
     Parameters
     ----------
     slope : bool
         Whether forecasts are widened or narrowed too.
     random_state : int, optional
-        Deals the rows to five folds where `fit` is given none.
+        Seed that deals the rows to five folds if `fit` gets no folds.
 
     Attributes
     ----------
     map_, oof_map_ : LevelMap
-        For new rows, and for each training row the one of the other folds.
+        The map for new rows, and for each training row a map from other folds.
     offset_, width_ : float
-        Mean and standard deviation of the scores of the rows, drawn to 0 and 1 by as
-        much as four rows count.
+        Mean and standard deviation of the scores of the rows, pulled towards 0 and 1
+        with the weight of four rows.
 
     Notes
     -----
-    Scores are :math:`z = \Phi^{-1}(F(y))`; where y has probability of its own they are
+    Scores are :math:`z = \Phi^{-1}(F(y))`; if y has probability of its own they are
     spread over the jump of F. The new CDF is
-    :math:`\Phi((\Phi^{-1}(F) - \mu) / \sigma)`: of a normal law
-    with mean m and deviation s that with mean :math:`m + \mu s` and deviation
+    :math:`\Phi((\Phi^{-1}(F) - \mu) / \sigma)`. A normal law with mean m and deviation
+    s becomes the normal law with mean :math:`m + \mu s` and deviation
     :math:`\sigma s`.
 
     Examples
@@ -465,9 +466,9 @@ class ShiftRecalibration(Recalibration):
     >>> from localexpert import PredictiveDistribution
     >>> from localexpert.recalibration.pit import ShiftRecalibration
     >>> dist = PredictiveDistribution.from_scipy(norm(0.0, 1.0), 400)
-    >>> came = np.random.default_rng(0).normal(1.0, 1.0, 400)
-    >>> moved = ShiftRecalibration(random_state=0).fit(dist, came).apply(dist)
-    >>> bool(abs(moved.mean()[0] - came.mean()) < 0.05)
+    >>> y = np.random.default_rng(0).normal(1.0, 1.0, 400)
+    >>> moved = ShiftRecalibration(random_state=0).fit(dist, y).apply(dist)
+    >>> bool(abs(moved.mean()[0] - y.mean()) < 0.05)
     True
     """
 

@@ -43,15 +43,16 @@ _LEAST_EFFECTIVE = 50.0
 class WeightedConformal:
     r"""Conformal recalibration for rows that come from another law of x.
 
-    Fitted on m rows (X_i, Y_i) of a law P of x, none seen by the forecasts, for new
-    rows of a law Q of x; Y given x is the same in both. With u_(1) <= ... <= u_(m)
-    the PIT values and w_(j) their weights, the map of a new row x passes through
+    It is fitted on m rows (X_i, Y_i) with x from a law P; the forecasts have seen none
+    of them. New rows have x from a law Q; Y given x is the same in both. Let
+    u_(1) <= ... <= u_(m) be the PIT values and w_(j) their weights. Then the map of a
+    new row x passes through
 
     .. math:: \Big(u_{(j)},\ \frac{w_{(1)} + \dots + w_{(j-1)} + (w_{(j)} + w(x)) / 2}
               {w_{(1)} + \dots + w_{(m)} + w(x)}\Big)
 
-    at some j, about sqrt(effective rows) of them at equal steps of weight, and at
-    halves of the outer steps down to two effective rows.
+    at about sqrt(effective rows) of the j, in equal steps of weight. More points halve
+    the outer steps, again and again, down to two effective rows.
 
     Parameters
     ----------
@@ -61,28 +62,28 @@ class WeightedConformal:
     Attributes
     ----------
     effective_rows_ : float
-        :math:`(\sum w)^2 / \sum w^2`, 50 at least.
+        :math:`(\sum w)^2 / \sum w^2`, at least 50.
     error_ : float
-        What `bound` adds for equal PIT values, and for curves that are read anew, as
-        `ConformalRecalibration.bound_` does.
+        The part of `bound` for equal PIT values and for curves that are read anew, see
+        `ConformalRecalibration.bound_`.
 
     Notes
     -----
-    Let w = dQ/dP up to a factor, and PIT values without ties. Given the m + 1 rows,
-    calibration and new, but not which is the new one, that is row i with probability
-    p_i = w_i / sum(w) (Tibshirani et al., 2019, lemma 3). So, with H(v) the sum of
-    the p_i of PIT values up to v, V that of the new row and U uniform, the variable
-    H(V-) + U (H(V) - H(V-)) is uniform. Between two knots i < j of the map it and
-    G(V) are never further apart than
+    Let w = dQ/dP up to a factor, and let PIT values have no ties. Take the m + 1 rows,
+    calibration rows and the new one, without knowing which is new. Row i is the new one
+    with probability p_i = w_i / sum(w) (Tibshirani et al., 2019, lemma 3). Let H(v) be
+    the sum of the p_i of PIT values up to v, V the PIT value of the new row, and U
+    uniform. Then H(V-) + U (H(V) - H(V-)) is uniform. Between two knots i < j of the
+    map this variable and G(V) differ by at most
 
     .. math:: b = \frac{w_{(i+1)} + \dots + w_{(j-1)} + \tfrac12 (\max(w_{(i)},
               w_{(j)}) + w(x))}{\sum w},
 
-    and so :math:`|P(Y \le Q(a)) - a| \le E[b]` for every level a, b taken at its
-    greatest over the knots and over which row is the new one. With equal weights it
-    is the bound of `ConformalRecalibration`. With weights v in place of w, both of
-    mean 1 under P, coverage is off by up to :math:`\tfrac12 E_P|v(X) - w(X)|` more
-    (Lei & Candes, 2021). Probability is over calibration and new rows: coverage on
+    so :math:`|P(Y \le Q(a)) - a| \le E[b]` for every level a, where b is the greatest
+    over the knots and over the choice of the new row. With equal weights this is the
+    bound of `ConformalRecalibration`. With weights v in place of w, both of mean 1
+    under P, coverage is off by up to :math:`\tfrac12 E_P|v(X) - w(X)|` more (Lei &
+    Candes, 2021). The probability is over calibration and new rows: coverage holds on
     average over Q.
 
     References
@@ -101,9 +102,9 @@ class WeightedConformal:
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=500)
     >>> y = rng.normal(scale=np.exp(0.5 * x))
-    >>> said = PredictiveDistribution.from_scipy(stats.norm(0.0, np.ones(500)))
-    >>> one = WeightedConformal(random_state=0).fit(said, y, np.exp(x))
-    >>> wider = one.apply(said[:1], np.array([np.e]))
+    >>> dist = PredictiveDistribution.from_scipy(stats.norm(0.0, np.ones(500)))
+    >>> conformal = WeightedConformal(random_state=0).fit(dist, y, np.exp(x))
+    >>> wider = conformal.apply(dist[:1], np.array([np.e]))
     >>> bool(wider.std()[0] > 1.4)
     True
     """
@@ -134,7 +135,7 @@ class WeightedConformal:
         held = HeldOut.of(rows, target, weights, self.random_state)
         own, upto = held.weight, np.cumsum(held.weight)
         self.total_ = float(upto[-1])
-        # The weight that is to be expected of a new row.
+        # The expected weight of a new row.
         usual = float(own @ own) / self.total_
         middles = (upto - 0.5 * own + 0.5 * usual) / (self.total_ + usual)
         n_pieces = int(np.ceil(np.sqrt(n + 1.0)))
@@ -154,24 +155,24 @@ class WeightedConformal:
         return self
 
     def apply(self, law: Forecast, weight: Float64Array) -> Forecast:
-        """Return the forecasts with CDF G(F), each by a map of its own.
+        """Return the forecasts with CDF G(F); each row has its own map.
 
         Parameters
         ----------
         law : Law or PredictiveDistribution
-            Of n rows.
+            Forecasts of n rows.
         weight : ndarray of shape (n,)
-            Of these rows.
+            Weights of these rows.
 
         Returns
         -------
         Law or PredictiveDistribution
-            What was given.
+            Of the type given.
         """
         return correct(law, self.map_of(weight))
 
     def map_of(self, weight: Float64Array) -> LevelMap:
-        """Return the maps of rows of such weights.
+        """Return the maps of rows with such weights.
 
         Parameters
         ----------
@@ -191,22 +192,24 @@ class WeightedConformal:
         return curve_through(self.knots_, levels)
 
     def bound(self, weight: Float64Array) -> Float64Array:
-        """Return how far coverage may be off by the steps between knots, b.
+        """Return how far coverage may be off because of steps between knots, b.
 
         Parameters
         ----------
         weight : ndarray of shape (n,)
-            Of new rows.
+            Weights of new rows.
 
         Returns
         -------
         ndarray of shape (n,)
         """
         new = weight[:, None]
-        own = np.pad(self.ends_ - self.before_, 1)
+        step_weights = np.pad(self.ends_ - self.before_, 1)
         between = np.append(self.before_, self.total_) - np.append(0.0, self.ends_)
-        edge = np.tile(np.maximum(own[:-1], own[1:]), (len(weight), 1))
-        # At either end the new row itself is the neighbour.
+        edge = np.tile(
+            np.maximum(step_weights[:-1], step_weights[1:]), (len(weight), 1)
+        )
+        # At either end the neighbour is the new row itself.
         edge[:, [0, -1]] = np.maximum(edge[:, [0, -1]], new)
         mass = (between + 0.5 * (edge + new)).max(axis=1)
         return np.asarray(np.minimum(mass / (self.total_ + weight) + self.error_, 1.0))
@@ -228,14 +231,14 @@ def learn_weighted(
     ----------
     method : {"conformal", "pit"}
     law : Law or PredictiveDistribution
-        Of n rows that the forecaster has not seen.
+        Forecasts of n rows that the forecaster has not seen.
     y : array-like of shape (n,)
     weight : ndarray of shape (n,)
     overlap : float
-        Share of the new rows that weights can stand for.
+        Share of the new rows that weights can represent.
     seed : int, optional
     where : str
-        Which rows these are, for a refusal.
+        Which rows these are, for an error message.
 
     Returns
     -------
@@ -245,7 +248,7 @@ def learn_weighted(
     rows = _check_effective(weight, overlap, where)
     if method == "conformal":
         return WeightedConformal(random_state=seed).fit(law, y, weight), rows
-    # As many rows as they say: the strength of the pull counts in rows.
+    # The strength of the pull counts in rows, so weights sum to the effective rows.
     counted = weight * (rows / weight.sum())
     return PitRecalibration(random_state=seed).fit(law, y, counted), rows
 
@@ -259,9 +262,9 @@ def _check_effective(
     ----------
     weights : ndarray of shape (n,)
     overlap : float
-        Share of the new rows that weights can stand for.
+        Share of the new rows that weights can represent.
     where : str
-        Which rows these are, for the refusal.
+        Which rows these are, for the error message.
 
     Returns
     -------
@@ -271,42 +274,43 @@ def _check_effective(
     if found < _LEAST_EFFECTIVE:
         msg = (
             f"`X_cal` must have at least {_LEAST_EFFECTIVE:g} effective rows{where}, "
-            f"got {found:.1f} of {len(weights)}: their weights are on a few rows, as "
-            "new rows are unlike most of them."
+            f"got {found:.1f} of {len(weights)}: a few rows have most of the weight, "
+            "because new rows are unlike the others."
         )
         raise ValueError(msg)
     return found
 
 
-# Fewest rows of either table that a classifier can tell apart out of fold.
+# A classifier needs so many rows of either table to tell them apart out of fold.
 _LEAST_ROWS = 50
 _FOLDS = 5
 _TREES: dict[str, Any] = {"n_estimators": 60, "num_leaves": 7}
-# A logarithm must not be of 0; calibrators seldom say it.
+# Probabilities are at least this, because 0 has no logarithm.
 _FLOOR = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShiftWeights:
-    """Weights of old rows, and of any others; build it with `shift_weights`.
+    """Weights of old rows and of any other rows; build it with `shift_weights`.
 
     Parameters
     ----------
     weight : ndarray of shape (n,)
-        Of the old rows, each by classifiers that have not seen it; their mean is 1.
+        Weights of the old rows, each by classifiers that have not seen the row. Their
+        mean is 1.
     reader : TableReader
-        How tables are read.
+        Reads tables.
     inputs : DenseInputs
-        How the classifier sees them.
+        Turns tables into inputs of the classifier.
     classifier : CalibratedClassifier
         Tells new rows (1) from old ones (0).
     odds : float
-        What the odds of a row being new are multiplied by.
+        Factor of the odds of a row being new.
     most : float
         Greatest weight.
     overlap : float
         Share of the new rows that lie where old rows are: the mean ratio of densities
-        over the old rows, or 1.
+        over the old rows, at most 1.
 
     Examples
     --------
@@ -333,7 +337,10 @@ class ShiftWeights:
 
     @property
     def effective_rows(self) -> float:
-        """Number of rows of equal weight that say as much (Kish), times `overlap`."""
+        """Number of rows of equal weight with as much information, times `overlap`.
+
+        See Kish (1965).
+        """
         return self.overlap * effective_rows(self.weight)
 
     def of(self, X: Any) -> Float64Array:
@@ -342,7 +349,7 @@ class ShiftWeights:
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            In the columns of the old rows.
+            A table with the columns of the old rows.
 
         Returns
         -------
@@ -361,18 +368,18 @@ def shift_weights(
     most: float | None = None,
     random_state: int | None = None,
 ) -> ShiftWeights:
-    r"""Return by how much old rows must be weighted to be like new ones.
+    r"""Return the weights that make old rows like new ones.
 
     Parameters
     ----------
     X_old, X_new : array or data frame of shape (n, p), (m, p)
-        The same columns, of numbers and categories, with gaps where there are any.
+        Two tables with the same columns: numbers and categories, gaps allowed.
     classifier : classifier, optional
-        Tells new rows from old ones. It gets numbers without gaps on one scale,
-        categories as indicators. None: logistic regression or small boosted trees,
-        whichever has the less log loss out of fold.
+        Tells new rows from old ones. It gets numbers without gaps on one scale, and
+        categories as indicators. None: logistic regression or small boosted trees;
+        the one with less log loss out of fold is taken.
     most : float, optional
-        Greatest weight, above 1, where the mean is 1. None: sqrt(n).
+        Greatest weight, above 1; the mean weight is 1. None: sqrt(n).
     random_state : int, optional
         Seed of the trees.
 
@@ -382,18 +389,18 @@ def shift_weights(
 
     Notes
     -----
-    With p(x) the probability that a row is of the m new ones, the weight is the ratio
-    of densities
+    Let p(x) be the probability that a row is one of the m new ones. The weight is the
+    ratio of densities
 
     .. math:: w(x) = \frac{dQ}{dP}(x) = \frac{n}{m} \frac{p(x)}{1 - p(x)},
 
     cut off at `most` (Ionides, 2008) and divided by its mean over the old rows. The
-    classifier is calibrated out of fold, for what is taken for odds must be odds, and
-    the old rows' own probabilities are out of fold, too. Rows of both tables that are
-    equal share a fold, unless chance makes them equal. The effective number of rows
-    is :math:`(\sum w)^2 / \sum w^2`, times the mean of the ratio before it is cut off
-    where that is below 1, its mean in truth: the rest of the new rows lies where no old
-    row is. Where it is small no weights will help.
+    classifier is calibrated out of fold, so that its odds are true odds. The
+    probabilities of the old rows are out of fold, too. Equal rows of both tables share
+    a fold, unless chance makes them equal. The effective number of rows is
+    :math:`(\sum w)^2 / \sum w^2`. If the mean of the ratio before it is cut off is
+    below 1, its true value, the number is multiplied by it: the rest of the new rows
+    lies where no old row is. If the number is small, no weights will help.
 
     References
     ----------
@@ -434,7 +441,7 @@ def shift_weights(
 
 
 def effective_rows(weight: Float64Array) -> float:
-    """Return the number of rows of equal weight that say as much.
+    """Return the number of rows of equal weight with as much information.
 
     Parameters
     ----------
@@ -451,7 +458,7 @@ def effective_rows(weight: Float64Array) -> float:
 def _read(
     X: Any, name: str, reader: TableReader | None = None
 ) -> tuple[TableReader, Float64Array]:
-    """Return how a table is read, if not as another one, and its codes."""
+    """Return the reader of a table, a new one if none is given, and its codes."""
     with speaking_of(X=name):
         if count_rows(X) < 0:
             msg = (
@@ -481,17 +488,17 @@ def _candidates(classifier: Any, seed: int) -> list[Any]:
 def _deal_folds(codes: Float64Array, is_new: NDArray[np.int64]) -> PredefinedSplit:
     """Return folds of old and new rows together.
 
-    A row and its copy in the other table share a fold: apart, the one would tell the
-    classifier that the other is of the other table. Rows that are equal by chance are
-    spread, as many of a table to each fold.
+    A row and its copy in the other table share a fold. In different folds one row would
+    tell the classifier that the other belongs to the other table. Rows that are equal
+    by chance are spread: each fold gets as many of a table.
     """
     rng = np.random.default_rng(0)
     group = groups_of_copies(codes, rng)
     if group is None or min(len(set(group[is_new == c])) for c in (0, 1)) < _FOLDS:
         group = np.arange(len(codes))
     share = np.bincount(group, is_new) / np.bincount(group)
-    # Groups that are alike are dealt to folds in turn, in a random order. Folds in the
-    # order of X would resemble each other more than new rows do.
+    # Groups that are alike are dealt to folds in turn, in a random order. In the order
+    # of X folds would resemble each other more than new rows do.
     known = np.where(np.isnan(codes), np.inf, codes)
     _, cell = np.unique(known, axis=0, return_inverse=True)
     cell = rng.permutation(cell.max() + 1)[cell.ravel()]
@@ -504,13 +511,13 @@ def _deal_folds(codes: Float64Array, is_new: NDArray[np.int64]) -> PredefinedSpl
 def _fit_best(
     candidates: list[Any], X: Float64Array, is_new: Any, folds: PredefinedSplit
 ) -> tuple[Any, Float64Array]:
-    """Return the candidate of least held-out log loss, and what it says held out."""
+    """Return the candidate of least held-out log loss, and its held-out answers."""
     models = [CalibratedClassifier(one, "quadratic", cv=folds) for one in candidates]
     with warnings.catch_warnings():
-        # Of tables that are alike all scores may be, which is an answer like any other.
+        # If both tables are alike, all scores may be equal. This needs no warning.
         warnings.simplefilter("ignore", CalibrationWarning)
         fitted = [one.fit(X, is_new) for one in models]
-    # Three numbers are learned from all held-out scores: little is seen twice.
+    # A calibrator learns only three numbers from all held-out scores.
     held = [one.calibrator_.predict(one.oof_scores_) for one in fitted]
     best = int(np.argmin([log_loss(is_new, p, clip=_FLOOR) for p in held]))
     return models[best], held[best]

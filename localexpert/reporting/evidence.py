@@ -181,8 +181,8 @@ class Evidence:
         if self.X_train is None:
             return None
         table = Table.of(self.X_train)
-        told = TableSummary.of(table, np.ones(len(table)))
-        return None if told is None else (table.reader, told)
+        summary = TableSummary.of(table, np.ones(len(table)))
+        return None if summary is None else (table.reader, summary)
 
     @cached_property
     def table(self) -> Table:

@@ -1,4 +1,4 @@
-"""What to do: orders, the best of some actions, classes by their costs, letters."""
+"""Decisions: orders, the best of some actions, classes by their costs, letters."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from localexpert.risk.expectations import Loss, expected_losses
 
 @dataclass(frozen=True, eq=False)
 class NewsvendorDecision:
-    """Decisions of least expected cost where over and under cost differently.
+    """Decisions of least expected cost if too much and too little cost differently.
 
     Parameters
     ----------
     action : ndarray of shape (n,)
         The decisions.
     expected_cost : ndarray of shape (n,)
-        What they cost in the mean.
+        Their expected costs.
     fractile : ndarray of shape (n,)
-        Level of the quantiles that the decisions are.
+        The decisions are the quantiles of these levels.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class NewsvendorDecision:
 
 @dataclass(frozen=True, eq=False)
 class BestAction:
-    """For every row the action of least expected loss.
+    """The action of least expected loss for every row.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ def newsvendor(
     Parameters
     ----------
     dist : PredictiveDistribution
-        Of n rows: demand, price, or whatever is to be met.
+        Forecasts of n rows, such as demand or price.
     underage : float or array-like of shape (n,)
-        Cost of each unit that the decision is too small by, positive.
+        Cost of each missing unit if the decision is too small, positive.
     overage : float or array-like of shape (n,)
-        Cost of each unit that the decision is too large by, positive.
+        Cost of each extra unit if the decision is too large, positive.
 
     Returns
     -------
@@ -111,10 +111,10 @@ def newsvendor(
     -----
     With u the underage and o the overage, the cost of the decision a is
 
-    .. math:: u \max(Y - a, 0) + o \max(a - Y, 0),
+    .. math:: u \max(Y - a, 0) + o \max(a - Y, 0).
 
-    least in the mean at the quantile of level u / (u + o), the critical fractile.
-    Of several best decisions it is the smallest.
+    Its mean is least at the quantile of level u / (u + o), the critical fractile. If
+    several decisions are best, the smallest is returned.
 
     References
     ----------
@@ -155,12 +155,12 @@ def expected_loss(
         Of n rows.
     loss : callable
         ``loss(y, action)`` gets values of shape (m, k) and actions of shape (m, 1)
-        of some of the rows and returns finite losses of shape (m, k), element by
+        for some of the rows. It returns finite losses of shape (m, k), element by
         element.
     action : float or array-like of shape (n,)
     breaks : array-like of shape (b,) or (n, b), optional
-        Values of y besides the action at which the loss jumps or bends: a
-        deductible, a cap; shared by all rows, or each row's own.
+        More values of y at which the loss jumps or bends, such as a deductible or a
+        cap. All rows share them, or each row has its own.
 
     Returns
     -------
@@ -168,13 +168,13 @@ def expected_loss(
 
     Notes
     -----
-    A loss may jump or bend where y passes the action or a break, as absolute,
-    pinball and 0/1 losses do at the action: what jumps is found and integrated
-    exactly. Losses that are smooth between and grow no faster than the fourth power
-    are as exact as the moments of the forecast. Bends that are not named cost
-    digits (two or three are left) and jumps more. A forecast of a few values is
-    summed, whatever the loss. Beside values that y may take the loss is asked for
-    some that are near the action or a break.
+    A loss may jump or bend where y passes the action or a break, as absolute, pinball
+    and 0/1 losses do at the action. Such jumps and bends are found and integrated
+    exactly. If the loss is smooth between them and grows no faster than the fourth
+    power, the result is as exact as the moments of the forecast. A bend that is not
+    named leaves two or three digits, and a jump leaves fewer. A forecast of a few
+    values is summed, whatever the loss. The loss is also called for some values near
+    the action or a break that y may not take.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def best_action(
     breaks: ArrayLike | None = None,
     keep_table: bool = False,
 ) -> BestAction:
-    """Return for every row the action of least expected loss.
+    """Return the action of least expected loss for every row.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def best_action(
     loss : callable
         ``loss(y, action)`` as for `expected_loss`.
     actions : array-like of shape (A,) or (n, A)
-        What may be done: the same for all rows, or each row's own.
+        Possible actions: the same for all rows, or each row's own.
     breaks : array-like of shape (b,) or (n, b), optional
         As for `expected_loss`.
     keep_table : bool
@@ -217,7 +217,7 @@ def best_action(
     Returns
     -------
     BestAction
-        Of several best actions the first.
+        If several actions are best, the first.
 
     Examples
     --------
@@ -294,7 +294,7 @@ class CostDecision:
     Parameters
     ----------
     decision : ndarray of shape (n,)
-        Row of the cost matrix that is decided for.
+        Row of the cost matrix that is chosen.
     expected_cost : ndarray of shape (n,)
         Its expected cost.
 
@@ -310,20 +310,20 @@ class CostDecision:
 
 
 def cost_decision(probabilities: ArrayLike, costs: ArrayLike) -> CostDecision:
-    r"""Return for every row the decision of least expected cost.
+    r"""Return the decision of least expected cost for every row.
 
     Parameters
     ----------
     probabilities : array-like of shape (n,) or (n, k)
-        Calibrated probabilities: of class 1 of two, or of all k classes.
+        Calibrated probabilities: of class 1 if there are two, or of all k classes.
     costs : array-like of shape (d, k)
         ``costs[i, j]`` is the cost of the decision i if class j comes; a gain is
-        negative. Often d = k and to decide i is to act as if class i came.
+        negative. Often d = k, and decision i means to act as if class i came.
 
     Returns
     -------
     CostDecision
-        Of several best decisions the first.
+        If several decisions are best, the first.
 
     Notes
     -----
@@ -335,8 +335,8 @@ def cost_decision(probabilities: ArrayLike, costs: ArrayLike) -> CostDecision:
 
     Examples
     --------
-    Give a loan (0) or refuse it (1), to those who repay (0) or default (1): a loan
-    that is lost costs five times what a refused customer would have brought.
+    Give a loan (0) or refuse it (1). Customers repay (0) or default (1). A lost loan
+    costs five times as much as a good customer who was refused.
 
     >>> from localexpert.risk import cost_decision
     >>> cost_decision([0.1, 0.4], costs=[[0.0, 5.0], [1.0, 0.0]]).decision
@@ -350,13 +350,13 @@ def cost_decision(probabilities: ArrayLike, costs: ArrayLike) -> CostDecision:
 
 
 def decision_threshold(costs: ArrayLike) -> float:
-    r"""Return the probability of class 1 above which to decide 1, of two classes.
+    r"""Return the probability of class 1 above which decision 1 is best, of two.
 
     Parameters
     ----------
     costs : array-like of shape (2, 2)
-        ``costs[i, j]`` is the cost of deciding i if class j comes. To decide wrongly
-        must cost more than to decide rightly, whichever class comes.
+        ``costs[i, j]`` is the cost of decision i if class j comes. For each class the
+        wrong decision must cost more than the right one.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def realised_cost(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean cost of decisions, now that the classes are known.
+    """Return the mean cost of decisions when the classes are known.
 
     Parameters
     ----------
@@ -479,18 +479,18 @@ _CHUNK = 2**21
 
 @dataclass(frozen=True, eq=False)
 class PolicyProfit:
-    """What sending to those with probability x amount > cost earns.
+    """Profit of sending to those with probability x amount > cost.
 
     Parameters
     ----------
     send : ndarray of shape (n,)
-        Who is sent to.
+        Whether a row is sent to.
     share_sent : float
         Share of the rows that are sent to.
     expected_profit : float
-        What the forecasts promise, all rows together.
+        Profit that the forecasts expect, all rows together.
     realised_profit : float
-        What came, less what sending cost, all rows together.
+        Receipts less the cost of sending, all rows together.
     interval : (float, float)
         Bootstrap interval of the realised profit.
 
@@ -520,21 +520,21 @@ def policy_profit(
     n_bootstrap: int = 1000,
     random_state: int | np.random.Generator | None = None,
 ) -> PolicyProfit:
-    r"""Return the profit of sending where probability times amount exceeds the cost.
+    r"""Return the profit of sending if probability times amount exceeds the cost.
 
     Parameters
     ----------
     probability : float or array-like of shape (n,)
-        Calibrated probabilities of a response. 1 if `amount` counts those who do not
-        respond as 0.
+        Calibrated probabilities of a response. Give 1 if `amount` counts those who do
+        not respond as 0.
     amount : float, array-like of shape (n,), or PredictiveDistribution of n rows
-        Expected amounts of those who respond; of a forecast, the means.
+        Expected amounts of those who respond; a forecast counts by its means.
     cost : float or array-like of shape (n,)
-        What sending costs, not negative.
+        Cost of sending, not negative.
     received : array-like of shape (n,)
-        What came, or would have come, had one sent: 0 from those who do not respond.
+        Receipts if everyone is sent to: 0 from those who do not respond.
     coverage : float
-        Of the bootstrap interval, in (0, 1).
+        Probability of the bootstrap interval, in (0, 1).
     n_bootstrap : int
         Resamples of the rows.
     random_state : int or Generator, optional
@@ -546,14 +546,14 @@ def policy_profit(
 
     Notes
     -----
-    With probabilities p, amounts a, costs c and receipts r the row i is sent to if
-    :math:`p_i a_i > c_i`; expected and realised profit are
+    With probabilities p, amounts a, costs c and receipts r, row i is sent to if
+    :math:`p_i a_i > c_i`. Expected and realised profit are
 
     .. math:: \sum_{sent} (p_i a_i - c_i), \qquad \sum_{sent} (r_i - c_i).
 
-    The interval holds the middle share of the realised profits of campaigns whose n
-    rows are drawn from the rows at hand, with replacement. The forecasts are taken
-    as given: it does not tell how they would differ on other training data.
+    The interval holds the middle share of the realised profits of resampled campaigns:
+    their n rows are drawn from the given rows with replacement. The forecasts stay as
+    they are: the interval does not show how other training data would change them.
 
     References
     ----------
@@ -576,19 +576,19 @@ def policy_profit(
         raise ValueError(msg)
     p = check_rows(probability, "probability", n)
     check_in_unit(float(p.min()), float(p.max()), "probability")
-    each = check_costs(cost, "cost", n)
+    costs = check_costs(cost, "cost", n)
     coverage = check_level(coverage, "coverage")
     n_bootstrap = check_integer(n_bootstrap, "n_bootstrap", 1)
     gain = p * _expected_amounts(amount, n)
-    send = gain > each
-    profits = np.where(send, came - each, 0.0)
+    send = gain > costs
+    profits = np.where(send, came - costs, 0.0)
     rng = make_rng(random_state)
     sums = _resampled_sums(profits, n_bootstrap, rng)
     low, high = np.quantile(sums, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage])
     return PolicyProfit(
         send,
         float(send.mean()),
-        float(np.where(send, gain - each, 0.0).sum()),
+        float(np.where(send, gain - costs, 0.0).sum()),
         float(profits.sum()),
         (float(low), float(high)),
     )

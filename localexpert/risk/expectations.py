@@ -19,13 +19,13 @@ Loss: TypeAlias = Callable[[Float64Array, Float64Array], Float64Array]
 
 # Rows whose nodes are held in memory at a time.
 _CHUNK = 2048
-# How far from an action its loss is looked at, in widths of the forecast.
+# The step at which a loss is read beside an action, in widths of the forecast.
 _STEP = 1e-4
 # At least this many units of the last place, so that differences have digits.
 _LEAST_ULPS = 1024.0
 # Levels between which the width of a forecast is measured, and its middle.
 _MIDDLE = (0.005, 0.5, 0.995)
-# Where the loss is looked at, in steps: three places on either side and between.
+# Places where the loss is read, in steps: three on either side, and the middle.
 _AROUND = np.arange(-3.0, 4.0)
 # Value and slope at 0 of the parabola through values at 1, 2 and 3.
 _VALUE_AT_0 = np.array([[3.0], [-3.0], [1.0]])
@@ -76,11 +76,11 @@ def expected_losses(
 
     Notes
     -----
-    The nodes of a law do not know where the loss bends. Let the loss jump by J at
-    the value v and its slope by K. Then L(y) - K max(y - v, 0) - J 1{y > v} is
-    smooth there and is summed over the nodes; the expectations of what was taken
-    away, K E max(Y - v, 0) + J P(Y > v), are exact. J and K are read off the loss on
-    both sides of v; an error e in them costs e times the error of the nodes.
+    The nodes of a law do not know where the loss bends. Let the loss jump by J at the
+    value v, and its slope by K. Then L(y) - K max(y - v, 0) - J 1{y > v} is smooth
+    there and is summed over the nodes. The expectation of the part subtracted,
+    K E max(Y - v, 0) + J P(Y > v), is exact. J and K are read from the loss on both
+    sides of v; an error e in them costs e times the error of the nodes.
     """
     fixed = _check_breaks(breaks, len(dist))
     out = np.empty(actions.shape)
@@ -156,14 +156,14 @@ def _find_break(
 ) -> _Break:
     """Return by how much the loss and its slope jump at the place, less those found.
 
-    From parabolas through three values on either side. 0 at places that the forecast
-    lies on one side of: there is nothing to see.
+    The jumps come from parabolas through three values on either side. They are 0 if
+    the whole forecast lies on one side of the place: they do not matter there.
     """
     low, high = chunk.law.support
     inside = (place > low) & (place < high)
     inside &= (chunk.law.cdf(place) > 0.0) & (chunk.law.sf(place) > 0.0)
     step = np.maximum(_STEP * chunk.width, _LEAST_ULPS * np.spacing(np.abs(place)))
-    # Never out of the support, where a loss may have no meaning.
+    # Stay inside the support: outside a loss may have no meaning.
     step = np.minimum(step, np.minimum(place - low, high - place) / 4.0)
     inside &= place + step > place
     step = np.where(inside, step, 1.0)
@@ -183,7 +183,7 @@ def _find_break(
 def _evaluate(
     loss: Loss, y: Float64Array, action: Float64Array, held: NDArray[np.bool_]
 ) -> Float64Array:
-    """Return the losses at y, 0 where no probability is held; refuse what is none."""
+    """Return the losses at y, 0 at values without probability; check the losses."""
     values = np.asarray(loss(y, action), dtype=np.float64)
     if values.shape != y.shape:
         msg = (

@@ -20,7 +20,7 @@ from localexpert.recalibration.conformal import (
 from localexpert.recalibration.pit import PitCells, PitRecalibration, fit_curve
 from tests.forecasts import normal, of_values
 
-too_narrow = pytest.mark.filterwarnings("ignore:.* are too narrow by far:Warning")
+too_narrow = pytest.mark.filterwarnings("ignore:.* are much too narrow:Warning")
 
 
 def same_law(n):
@@ -250,7 +250,7 @@ def test_forecasts_of_any_model_are_corrected_by_their_past(kind, rng):
 def test_the_bound_holds_for_forecasts_that_are_far_too_narrow(seed):
     rng, m, n = np.random.default_rng(seed), 1000, 20_000
     narrow = normal(np.zeros(m), 0.1)
-    with pytest.warns(CalibrationWarning, match="too narrow by far"):
+    with pytest.warns(CalibrationWarning, match="much too narrow"):
         learned = ConformalRecalibration(random_state=0).fit(narrow, rng.normal(size=m))
     levels = np.array([0.05, 0.5, 0.95])
     quantiles = learned.apply(narrow[:1]).quantiles(levels)[0]
