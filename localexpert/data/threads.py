@@ -87,8 +87,8 @@ def ask_each(
     >>> ask_each(abs, [-2, 3], n_rows=1, n_jobs=2)
     [2, 3]
     """
-    # Avoid even a pool of one thread. scikit-learn's jobs set the warning filters of the
-    # process, so several pools that the caller's threads open together would lose them.
+    # Avoid even a pool of one thread. scikit-learn's jobs set the process's warning
+    # filters, so several pools that the caller's threads open together would lose them.
     if n_rows <= _FEW_ROWS or len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [ask(item) for item in items]
     pool = Parallel(n_jobs=n_jobs, require="sharedmem")
