@@ -127,8 +127,8 @@ class TargetCodes:
     >>> from localexpert.coordinate.boosting import TargetCodes
     >>> codes = np.repeat([[0.0], [1.0]], 50, axis=0)
     >>> y = np.repeat([2.0, 6.0], 50) + np.tile([-0.1, 0.1], 50)
-    >>> told = TargetCodes({0: 2}, 0).fit(codes, y, np.ones(100))
-    >>> told.transform(np.array([[0.0], [1.0], [np.nan]])).round(3)
+    >>> fitted = TargetCodes({0: 2}, 0).fit(codes, y, np.ones(100))
+    >>> fitted.transform(np.array([[0.0], [1.0], [np.nan]])).round(3)
     array([[2.],
            [6.],
            [4.]])
@@ -158,22 +158,22 @@ class TargetCodes:
 
     def transform(self, X: Float64Array) -> Float64Array:
         """Return rows with means in place of codes, shape (n, p)."""
-        told = X.copy()
+        encoded = X.copy()
         for j, means in self.means_.items():
-            told[:, j] = means[_number(X[:, j])]
-        return told
+            encoded[:, j] = means[_number(X[:, j])]
+        return encoded
 
     def fit_transform(
         self, X: Float64Array, y: Float64Array, w: Float64Array
     ) -> Float64Array:
-        """Learn, and return the rows of training, each told by others."""
-        told = X.copy()
+        """Learn, and return the rows of training, each encoded by others."""
+        encoded = X.copy()
         part = np.random.default_rng(self.seed).permutation(len(y)) % _N_PARTS
         for number in range(_N_PARTS):
             own, others = part == number, part != number
-            told[own] = self.fit(X[others], y[others], w[others]).transform(X[own])
+            encoded[own] = self.fit(X[others], y[others], w[others]).transform(X[own])
         self.fit(X, y, w)
-        return told
+        return encoded
 
 
 def _number(codes: Float64Array) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

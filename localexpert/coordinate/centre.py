@@ -246,11 +246,13 @@ class CentreStack:
             best = _useful(answers, y[fold[1]], w[fold[1]])
         return {name: (families[name], trials[name]) for name in best}
 
-    def _note(self, name: str, said: Float64Array, sample: Sample, rows: Rows) -> None:
+    def _note(
+        self, name: str, answers: Float64Array, sample: Sample, rows: Rows
+    ) -> None:
         """Note the error of what a family says of rows."""
         w = sample.weight[rows]
         mass = w if w.any() else np.ones(len(w))
-        rmse = np.sqrt(mass @ (said - sample.y[rows]) ** 2 / mass.sum())
+        rmse = np.sqrt(mass @ (answers - sample.y[rows]) ** 2 / mass.sum())
         self.report_[name] = self.unit_ * float(rmse)
 
 

@@ -289,8 +289,8 @@ def _slim(tree: Any) -> None:
     A saved forest is half as large. Rows are compared in single precision, for which
     a cut is as good rounded down to it.
     """
-    for told in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
-        told[:] = 0
+    for numbers in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
+        numbers[:] = 0
     cuts = tree.threshold
     near = cuts.astype(np.float32)
     cuts[:] = np.where(near > cuts, np.nextafter(near, np.float32(-np.inf)), near)

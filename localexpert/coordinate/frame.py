@@ -53,8 +53,9 @@ class ScaleModel:
         spread = float(np.sqrt(w @ r**2 / w.sum())) or 1.0
         # Without the added share, a residual of zero would be an outlier in the log.
         target = np.log(np.abs(r) + 0.01 * spread)
-        # Use few leaves, many rows in each, and a strong ridge. One residual tells little
-        # about the scale, and a scale that follows noise makes some forecasts too sure.
+        # Use few leaves, many rows in each, and a strong ridge. One residual says
+        # little about the scale, and a scale that follows noise makes some forecasts
+        # too sure.
         parameters = {
             "learning_rate": 0.05,
             "num_leaves": 8,
@@ -81,9 +82,9 @@ class ScaleModel:
         # spread.
         self.ambiguity_ = 0.0
         if sample.is_whole:
-            some = spread_rows(len(w))
-            each = self.boosters_.predict_each(sample.table.codes[some])
-            self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
+            rows = spread_rows(len(w))
+            each = self.boosters_.predict_each(sample.table.codes[rows])
+            self.ambiguity_ = float(w[rows] @ each.var(axis=0) / (w[rows].sum() or 1.0))
         return self
 
     def predict(self, table: Table) -> Float64Array:
@@ -142,28 +143,31 @@ class Frame:
         """Fit centre and scale out of fold, and choose the kind."""
         # In squares, one value far out would outweigh all other rows together. The
         # thresholds and tails still see where it lies in the coordinate.
-        tame = sample.without_outliers()
+        clipped = sample.without_outliers()
         # Rows that are not judged only train the centre. Their own centre would come
         # from models that have seen them.
-        part = tame if tame.is_whole else tame.take(tame.judged)
-        self.origin_, self.unit_ = single_precision(tame.y)
+        part = clipped if clipped.is_whole else clipped.take(clipped.judged)
+        self.origin_, self.unit_ = single_precision(clipped.y)
         self.nearness_, self.shrinkage_ = 1.0, 1.0
         self.kind_, self.loss_ = self._admit_kind(part), 0.0
         self.losses_: dict[str, float] = {}
         if self.kind_ is None:
-            self.oof_center_, self.oof_scale_ = np.zeros(len(tame)), np.ones(len(tame))
+            self.oof_center_, self.oof_scale_ = (
+                np.zeros(len(clipped)),
+                np.ones(len(clipped)),
+            )
         else:
-            self._fit_places(tame, part)
+            self._fit_places(clipped, part)
         own = sample.y[self.located(sample)]
         self.oof_coordinate_ = (own - self.oof_center_) / self.oof_scale_
         return self
 
-    def _fit_places(self, tame: Sample, part: Sample) -> None:
+    def _fit_places(self, clipped: Sample, part: Sample) -> None:
         """Fit centre and scale, and take the wanted kind or the best one."""
         y, w = part.y, part.weight
         self.centre_ = self._make_centre()
         with current_progress().stage("centre"):
-            self.centre_.fit(tame)
+            self.centre_.fit(clipped)
         centers, flat = self.centre_.oof_, np.ones(len(y))
         losses: dict[str | None, float] = {
             "center": marginal_crps(y - centers, flat, w)
@@ -178,7 +182,7 @@ class Frame:
             losses[None] = marginal_crps(y, flat, w)
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
-        n = len(tame) if self.kind_ is None else len(y)
+        n = len(clipped) if self.kind_ is None else len(y)
         self.oof_center_, self.oof_scale_ = np.zeros(n), np.ones(n)
         if self.kind_ is not None:
             self.loss_ = losses[self.kind_]
@@ -204,9 +208,9 @@ class Frame:
         self.nearness_ = self.shrinkage_ = float(np.sqrt(1.0 - gain))
         if self.kind_ == "standardize":
             self.oof_scale_ = self.scale_.oof_
-            # Noise e makes the coordinate exp(-e) r. If e is normal with variance v, the
-            # mean square is exp(2 v) times as large. For the mean of the models v is
-            # less by the ambiguity.
+            # Noise e makes the coordinate exp(-e) r. If e is normal with variance v,
+            # the mean square is exp(2 v) times as large. For the mean of the models v
+            # is less by the ambiguity.
             self.shrinkage_ *= float(np.exp(-self.scale_.ambiguity_))
 
     def located(self, sample: Sample) -> Rows:

@@ -142,8 +142,8 @@ class NetsOfLogarithm(SmallNets):
         self.range_ = float(np.log(y.min())), float(np.log(y.max()))
         self.factor_ = 1.0
         super().fit(X, np.log(y), sample_weight)
-        said = self.predict(X)
-        self.factor_ = unbias(said, y, w)
+        answers = self.predict(X)
+        self.factor_ = unbias(answers, y, w)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
@@ -151,12 +151,12 @@ class NetsOfLogarithm(SmallNets):
         return self.factor_ * np.exp(np.clip(super().predict(X), *self.range_))
 
 
-def unbias(said: Float64Array, y: Float64Array, w: Float64Array) -> float:
-    """Return the factor f of least squares, sum w said (y - f said) = 0.
+def unbias(answers: Float64Array, y: Float64Array, w: Float64Array) -> float:
+    """Return the factor f of least squares, sum w answers (y - f answers) = 0.
 
     The exponential of a mean of logarithms is too small for a mean (Jensen).
     """
-    return float((w * said) @ y / ((w * said) @ said))
+    return float((w * answers) @ y / ((w * answers) @ answers))
 
 
 def plan_training(n: int, n_inputs: int) -> tuple[int, int]:

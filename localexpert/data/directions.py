@@ -105,8 +105,8 @@ def describe_directions(monotone: Directions) -> dict[str, str]:
         Ready for JSON.
     """
     listed = monotone if isinstance(monotone, Mapping) else dict(enumerate(monotone))
-    told = [f"{column} {sign:+d}" for column, sign in listed.items() if sign]
-    return {"chosen": ", ".join(told)}
+    signed = [f"{column} {sign:+d}" for column, sign in listed.items() if sign]
+    return {"chosen": ", ".join(signed)}
 
 
 def _find(column: Any, reader: TableReader) -> int:

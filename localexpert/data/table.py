@@ -134,8 +134,10 @@ class TableReader:
             for place, column in enumerate(list_columns(X)):
                 name, parts = X.columns[place], self.dates[place] if self.dates else ()
                 if parts:
-                    told = read_dates(column, name)
-                    encoded[:, j : j + len(parts)].T[:] = [told[part] for part in parts]
+                    features = read_dates(column, name)
+                    encoded[:, j : j + len(parts)].T[:] = [
+                        features[part] for part in parts
+                    ]
                 elif j in self.category_codes:
                     encoded[:, j] = read_categories(
                         column, self.category_codes[j], name, unseen if tells else None

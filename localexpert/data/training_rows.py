@@ -59,11 +59,11 @@ class SeenRows:
     @classmethod
     def join(cls, parts: Sequence[SeenRows]) -> Self:
         """Return one answer about the rows of several tables, in their order."""
-        n, told = sum(one.n for one in parts), [one for one in parts if one.n_checked]
-        n_checked = sum(one.n_checked for one in told)
-        if not told:
+        n, known = sum(one.n for one in parts), [one for one in parts if one.n_checked]
+        n_checked = sum(one.n_checked for one in known)
+        if not known:
             return cls.unknown(n)
-        share = sum((one.share or 0.0) * one.n_checked for one in told) / n_checked
+        share = sum((one.share or 0.0) * one.n_checked for one in known) / n_checked
         each = [one.learned for one in parts if one.learned is not None]
         learned = np.concatenate(each) if len(each) == len(parts) else None
         return cls(n, share, learned, n_checked)

@@ -73,11 +73,11 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     ----------
     found : sequence of Unseen
     """
-    told = _TOLD.get()
-    if isinstance(told, set):
-        found = [one for one in found if one.column not in told]
-        told.update(one.column for one in found)
-    if told is False or not found:
+    warned = _TOLD.get()
+    if isinstance(warned, set):
+        found = [one for one in found if one.column not in warned]
+        warned.update(one.column for one in found)
+    if warned is False or not found:
         return
     listed = ", ".join(map(str, found[:_MOST_NAMED]))
     more = len(found) - _MOST_NAMED

@@ -97,7 +97,7 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
         # Some columns are neither numbers nor categories. The user must handle them.
         return ""
     gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
-    told = [
+    problems = [
         f"{_list(columns)} {_has(columns, what)}"
         for columns, what in (
             (categories, "categories"),
@@ -106,9 +106,9 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
         )
         if columns
     ]
-    if not told:
+    if not problems:
         return ""
-    problem = f"; {' and '.join(told)}"
+    problem = f"; {' and '.join(problems)}"
     if dates or isinstance(learner, Pipeline):
         # The learner is already a pipeline, so its owner must decide what to do.
         return problem

@@ -188,8 +188,8 @@ def score_some(
     """
     rows = draw_rows(weight, ROWS_TO_WEIGH, seed)
     number = number_folds(folds, len(y))[rows]
-    some = [law.take(rows) for law in laws]
-    return PoolScores.of(some, y[rows], weight[rows], number, len(folds))
+    drawn = [law.take(rows) for law in laws]
+    return PoolScores.of(drawn, y[rows], weight[rows], number, len(folds))
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:

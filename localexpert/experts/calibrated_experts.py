@@ -104,7 +104,7 @@ class CalibratedExperts:
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         self.pooled_ = self._join(answers)
 
-    def prospect(
+    def estimate_loss(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> float:
         """Estimate how good the strategies can be, before they are calibrated.
@@ -145,8 +145,8 @@ class CalibratedExperts:
         # The record keeps these, so drop the other copy.
         del self.pooled_, self.calibration.calibrated_
         kept = round_odds(raw)
-        said = kept if calibrated is raw else round_odds(calibrated)
-        self.tasks_ = TaskRecord(thresholds, kept, said, below, folds, weight)
+        rounded = kept if calibrated is raw else round_odds(calibrated)
+        self.tasks_ = TaskRecord(thresholds, kept, rounded, below, folds, weight)
         return self
 
     def predict(self, table: Table) -> Float64Array:

@@ -249,14 +249,14 @@ class IndependentExperts(Experts):
             results = run_jobs(jobs, n_jobs=self.n_jobs)
         oof = np.empty((len(tasks), tasks.n_thresholds))
         self.models_ = [[] for _ in tasks.folds]
-        for (number, k), told in zip(places, results, strict=True):
-            if isinstance(told, Exception):
+        for (number, k), result in zip(places, results, strict=True):
+            if isinstance(result, Exception):
                 msg = (
-                    f"The expert of {tasks.describe(k, number)} failed: {told}"
+                    f"The expert of {tasks.describe(k, number)} failed: {result}"
                     f"{suggest_pipeline(tasks.table.given, self.classifier)}"
                 )
-                raise RuntimeError(msg) from told
-            model, oof[tasks.folds[number][1], k] = told
+                raise RuntimeError(msg) from result
+            model, oof[tasks.folds[number][1], k] = result
             self.models_[number].append(model)
         return oof
 

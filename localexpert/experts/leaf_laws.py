@@ -62,8 +62,12 @@ class LeafLaws:
         """
         # Only the cuts of a grown tree are used. Zeros make a saved tree pack well.
         tree.value[:] = 0.0
-        for told in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
-            told[:] = 0
+        for numbers in (
+            tree.impurity,
+            tree.n_node_samples,
+            tree.weighted_n_node_samples,
+        ):
+            numbers[:] = 0
         drawn = np.flatnonzero(weights)
         leaf, step, weights = tree.apply(X[drawn]), below[drawn], weights[drawn]
         total = np.bincount(leaf, weights, minlength=tree.node_count)

@@ -298,7 +298,7 @@ def _start_model(
         "num_leaves": experts.num_leaves,
         "min_data_in_leaf": experts.min_rows_in_leaf * n_draws,
         "min_data_per_group": _ROWS_PER_CATEGORY * n_draws,
-        # P(r <= v | x) may only rise with v, so it is a distribution function by design.
+        # P(r <= v | x) may only rise with v, so it is always a distribution function.
         # If r may only rise with a feature, P may only fall with it.
         "monotone_constraints": [*(-sign for sign in signs), 1],
         "seed": seed,

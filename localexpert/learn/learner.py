@@ -301,7 +301,7 @@ class FittedRoad(Learner):
             return 0.0
         experts = self._trial or self.experts
         asked = self._ask(experts, sample)
-        return experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
+        return experts.estimate_loss(asked, self.thresholds_, self.frame.oof_scale_)
 
     def _finish(self, sample: Sample) -> None:
         if not hasattr(self.experts, "fitted_"):

@@ -93,8 +93,8 @@ class Road:
             check_thresholds(self.thresholds)
         for step in reversed(self.steps):
             if not isinstance(step, Step) or (step.asks_smooth and of_values):
-                said = "probabilities of values" if of_values else "smooth laws"
-                msg = f"`steps` must be steps that read {said}, got {step!r}."
+                wanted = "probabilities of values" if of_values else "smooth laws"
+                msg = f"`steps` must be steps that read {wanted}, got {step!r}."
                 raise TypeError(msg)
             of_values |= step.makes_values
         _check_frame(self.frame, self.thresholds)

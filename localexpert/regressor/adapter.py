@@ -205,8 +205,8 @@ class DistributionAdapter(DistributionRegressor):
             judged = judged_rows(folds)
             self.estimator_ = fit_on(rows)
             if recalibration is not None and len(aside):
-                said = self._ask(self.estimator_, take_rows(given, aside))
-                recalibration.fit(said, target[aside], weight[aside])
+                aside_law = self._ask(self.estimator_, take_rows(given, aside))
+                recalibration.fit(aside_law, target[aside], weight[aside])
             elif recalibration is not None:
                 known = renumber_folds(folds, judged, n)
                 recalibration.fit(law, target[judged], weight[judged], known)

@@ -139,8 +139,8 @@ class RecalibratedRegressor(DistributionRegressor):
                 made.fit(dist, target, self._groups(X), weight, overlap=overlap)
             if new is None:
                 learned = made.recalibrations_.values()
-                told = (o.choices() for o in learned if isinstance(o, Recalibration))
-                self.bound_ = float(max(one.get("bound", np.nan) for one in told))
+                choices = (o.choices() for o in learned if isinstance(o, Recalibration))
+                self.bound_ = float(max(one.get("bound", np.nan) for one in choices))
             else:
                 with speaking_of(groups="X_new"):
                     bounds = made.bound(self._groups(X_new), new)
