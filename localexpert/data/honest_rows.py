@@ -257,9 +257,9 @@ def _error_of_one(x: Float64Array, y: Float64Array) -> float:
 
 
 def _error_of_trees(X: Float64Array, y: Float64Array) -> float:
-    """Return the mean absolute error of boosted trees on the half not learned from."""
+    """Return the mean absolute error of boosted trees on the half they did not see."""
     if X.shape[1] == 0:
         return float(np.abs(y - np.median(y)).mean())
     trees = HistGradientBoostingRegressor(min_samples_leaf=3, random_state=0)
-    # The rows were drawn in no order.
+    # The rows were drawn in random order, so two plain halves are enough.
     return float(np.abs(cross_val_predict(trees, X, y, cv=2) - y).mean())

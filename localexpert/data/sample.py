@@ -87,10 +87,10 @@ class Sample:
         return len(self.judged) == len(self)
 
     def without_outliers(self) -> Sample:
-        """Return the rows for what is learned by squares: no target is far out."""
+        """Return the rows with far targets moved in, for models that learn by squares."""
         low, high = range_without_outliers(self.y, self.weight)
         if not self.weight.all():
-            # What has no weight may be anything, and zero times that no number.
+            # A target without weight may be infinite, and zero times that is NaN.
             held = self.y[self.weight > 0.0]
             low, high = max(low, held.min()), min(high, held.max())
         return replace(self, y=np.clip(self.y, low, high))

@@ -91,7 +91,7 @@ class Model:
             return cls(classifier, rate)
         decision = _decide(classifier, X)
         mean, spread = float(decision.mean()), float(decision.std())
-        # Equal decisions differ by rounding, which must not be blown up.
+        # Equal decisions differ by rounding. Do not divide by such a tiny spread.
         flat = spread <= 1e-9 * abs(mean)
         return cls(classifier, rate, mean, 1.0 if flat else spread)
 
@@ -168,11 +168,12 @@ class IndependentExperts(Experts):
 
     Notes
     -----
-    The default reads strings and categorical types as categories. To a classifier
-    given X is handed on as it is: what a table may hold is for the classifier to say.
+    The default reads strings and categorical types as categories. A classifier that
+    you give gets X as it is, and must be able to read it.
 
-    The default's number of rounds is one for all folds and thresholds: the mean over
-    five thresholds of that with the least held-out log loss of the folds.
+    All folds and thresholds of the default have the same number of rounds. For each of
+    five thresholds, the folds' held-out log loss gives the best number. The mean of the
+    five is used.
 
     A decision function d becomes expit(logit(base rate) + (d - mean) / sd), with mean
     and deviation over the training rows. If a training part has only one class, the

@@ -142,9 +142,9 @@ def is_discrete(
     bool
         True if three things hold. There are at most `max_values` distinct values. Each
         occurs at least twice on average, and 20 times if there are more than 50 values:
-        every value costs a task, which needs its own rows. (40 rows that all differ are
-        few, not discrete.) And the values are evenly spaced with few gaps, or half of
-        them occur twice. (40 different amounts among 500 zeros are few, not discrete.)
+        every value costs a task, which needs its own rows. And the values are evenly
+        spaced with few gaps, or half of them occur twice. So 40 rows that all differ
+        are few, not discrete, and so are 40 different amounts among 500 zeros.
 
     Examples
     --------

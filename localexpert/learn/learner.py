@@ -514,8 +514,8 @@ class BesideAtoms(Learner):
         free = number == 0.0
         with current_progress().stage("atoms"):
             self.choice.fit(replace(sample, y=number))
-        # Rows at an atom are forecast with their folds; they neither train the rest
-        # nor count.
+        # Rows at an atom get forecasts from their folds. They do not train the rest,
+        # and do not count there.
         weight = np.where(free, sample.weight, 0.0)
         folds = [
             (train[free[train]], test)

@@ -163,7 +163,7 @@ def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_
 
 
 def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
-    """Return what may lie below, between and above the values, V + 1 arrays."""
+    """Return possible values below, between and above those met, V + 1 arrays."""
     if len(met) < _FEWEST_VALUES:
         return [np.empty(0)] * (len(met) + 1)
     lattice = lattice_step(met)
