@@ -87,7 +87,7 @@ class Sample:
         return len(self.judged) == len(self)
 
     def without_outliers(self) -> Sample:
-        """Return the rows with far targets moved in, for models that learn by squares."""
+        """Return rows with far targets clipped, for models that learn by squares."""
         low, high = range_without_outliers(self.y, self.weight)
         if not self.weight.all():
             # A target without weight may be infinite, and zero times that is NaN.
