@@ -1,4 +1,4 @@
-"""Boosting in step: one number of rounds for the models of all folds."""
+"""Boost the models of all folds together, with one number of rounds."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _PATIENCE = 0.25
 _LEAST_PATIENCE = 16
 # A share of fewer rows may be none, which LightGBM refuses.
 _LEAST_ROWS_TO_BAG = 10
-# Parts of the rows of training that are told by means of the others.
+# Training rows are dealt into this many parts. Each part is encoded by the others.
 _N_PARTS = 5
 _FIXED: dict[str, Any] = {
     "objective": "l2",
     "deterministic": True,
     "force_row_wise": True,
-    # Threads of LightGBM's own wait spinning: where a core is busy with something
-    # else they cost many times what they save. The folds share the cores instead.
+    # LightGBM's own threads wait in a busy loop. If a core does something else, they
+    # cost many times what they save. So the folds share the cores instead.
     "num_threads": 1,
     "verbosity": -1,
 }
@@ -51,10 +51,10 @@ def find_rounds(
     max_rounds: int,
     pool: Parallel,
 ) -> int:
-    """Boost all models in step and return the rounds after which little is gained.
+    """Boost all models together. Return the rounds after which they gain little.
 
-    One number for all folds, from the mean of their curves: were each fold to stop
-    at its own best, its out-of-fold predictions would be tuned on their own labels.
+    All folds get one number, from the mean of their loss curves. If each fold stopped
+    at its own best, its labels would tune its own out-of-fold predictions.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def find_rounds(
     Returns
     -------
     int
-        At least 1; the models have been boosted so far or farther.
+        At least 1. The models have been boosted this far or farther.
     """
     rounds, best_rounds, best_loss = 0, 0, np.inf
     progress = current_progress()
 
     def last() -> float:
-        """Return the rounds at which a better loss is no longer waited for."""
+        """Return the rounds after which we stop waiting for a better loss."""
         wait = max(_LEAST_PATIENCE, _PATIENCE * best_rounds)
         return min(max_rounds, best_rounds + wait)
 
@@ -92,29 +92,28 @@ def find_rounds(
 def predict_booster(booster: lgb.Booster, X: Float64Array, **options: Any) -> Any:
     """Return LightGBM's predictions by one thread.
 
-    It has to be said at every call: LightGBM keeps the number of threads of whichever
-    call was the last, and its threads wait for one another in a busy loop. So it does
-    with how much it says on stdout, thread by thread, and a model is grown in other
-    threads than the one that made it.
+    Every call must set it. LightGBM keeps the number of threads of the last call, and
+    its threads wait for one another in a busy loop. It also keeps how much it prints to
+    stdout, for each thread. A model grows in other threads than the one that made it.
     """
     return booster.predict(X, num_threads=1, verbosity=-1, **options)
 
 
 @dataclass
 class TargetCodes:
-    """Means of the target by category, drawn towards the mean of all.
+    """Means of the target by category, pulled towards the mean of all rows.
 
-    A category whose rows have weight W and mean m is told as (W m + k M) / (W + k), M
-    the mean of all rows and k the variance within categories over that between them.
-    Rows of training are told by the means of other rows, four parts of five: their own
-    would tell the answer.
+    If the rows of a category have weight W and mean m, its code is
+    (W m + k M) / (W + k). M is the mean of all rows. k is the variance within
+    categories over the variance between them. A training row gets a mean of other rows,
+    from the other four of five parts. Its own part would give the answer away.
 
     Parameters
     ----------
     n_values : mapping of int to int
-        Of the columns that are told so, how many values they have.
+        Columns to encode in this way, and how many values they have.
     seed : int
-        Deals the rows of training.
+        Deals the training rows into parts.
 
     References
     ----------
@@ -158,22 +157,22 @@ class TargetCodes:
 
     def transform(self, X: Float64Array) -> Float64Array:
         """Return rows with means in place of codes, shape (n, p)."""
-        told = X.copy()
+        encoded = X.copy()
         for j, means in self.means_.items():
-            told[:, j] = means[_number(X[:, j])]
-        return told
+            encoded[:, j] = means[_number(X[:, j])]
+        return encoded
 
     def fit_transform(
         self, X: Float64Array, y: Float64Array, w: Float64Array
     ) -> Float64Array:
-        """Learn, and return the rows of training, each told by others."""
-        told = X.copy()
+        """Learn, and return the training rows. Each is encoded by other rows."""
+        encoded = X.copy()
         part = np.random.default_rng(self.seed).permutation(len(y)) % _N_PARTS
         for number in range(_N_PARTS):
             own, others = part == number, part != number
-            told[own] = self.fit(X[others], y[others], w[others]).transform(X[own])
+            encoded[own] = self.fit(X[others], y[others], w[others]).transform(X[own])
         self.fit(X, y, w)
-        return told
+        return encoded
 
 
 def _number(codes: Float64Array) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -192,7 +191,7 @@ class FoldBooster:
     fold : (train, test)
     w : ndarray of shape (n,)
     codes : TargetCodes, optional
-        Unfitted; put means of the target, learned in the training part, into X.
+        Unfitted. They put means of the target, from the training part, into X.
     """
 
     def __init__(
@@ -228,7 +227,7 @@ class FoldBooster:
         self.losses: list[float] = []
 
     def loss_after(self, n_rounds: int) -> float:
-        """Add rounds until there are so many; return the loss on the test part."""
+        """Add rounds until there are this many. Return the loss on the test part."""
         if len(self.losses) < n_rounds:  # for its silence alone
             predict_booster(self.booster, np.zeros((1, self.booster.num_feature())))
         while len(self.losses) < n_rounds:
@@ -237,12 +236,12 @@ class FoldBooster:
         return self.losses[n_rounds - 1]
 
     def answer(self, n_rounds: int) -> Float64Array:
-        """Return what the first rounds say of the test part."""
+        """Return the predictions of the first rounds for the test part."""
         X = self._encode(self.given)
         return np.asarray(predict_booster(self.booster, X, num_iteration=n_rounds))
 
     def finish(self, n_rounds: int) -> Float64Array:
-        """Keep the first rounds, and no rows; return what they say of the test part."""
+        """Keep the first rounds, drop the data, and return the test predictions."""
         answers = self.answer(n_rounds)
         text = self.booster.model_to_string(n_rounds)
         self.booster = lgb.Booster(model_str=text)
@@ -267,11 +266,11 @@ class FoldBoosters:
         LightGBM parameters; deterministic ones are added.
     max_rounds : int
     patience : int
-        The first fold ends after so many rounds without gain, the others with it.
+        The first fold ends after this many rounds without gain. The others end with it.
     n_jobs : int, optional
-        Folds fitted at a time, in threads.
+        Number of folds fitted at the same time, in threads.
     n_values : mapping of int to int, optional
-        Columns that are told by means of the target, see `TargetCodes`.
+        Columns that are encoded by means of the target, see `TargetCodes`.
     """
 
     parameters: Mapping[str, Any]
@@ -290,7 +289,7 @@ class FoldBoosters:
         return FoldBooster(self.parameters, X, y, fold, w, codes)
 
     def boost(self, models: Sequence[FoldBooster]) -> int:
-        """Boost all as long as the loss of the first falls; return the best rounds."""
+        """Boost all while the loss of the first falls. Return the best rounds."""
         first, *others = models
         rounds = best = 0
         while rounds < min(self.max_rounds, best + self.patience):
@@ -300,8 +299,8 @@ class FoldBoosters:
                 best = rounds
         with thread_pool(self.n_jobs) as pool:
             pool(delayed(model.loss_after)(rounds) for model in others)
-        # One number for all: a fold that stopped at its own best would have chosen it
-        # by the rows that it predicts.
+        # All folds use one number. If a fold stopped at its own best, the rows that it
+        # predicts would have chosen it.
         mean = np.mean([model.losses[:rounds] for model in models], axis=0)
         return int(np.argmin(mean)) + 1
 
@@ -316,7 +315,7 @@ class FoldBoosters:
         """Boost every fold and return the out-of-fold predictions, shape (n,).
 
         They are NaN in rows that no fold tests.
-        `first` is the first fold's booster, where there is one already.
+        `first` is the first fold's booster, if there already is one.
         """
         rest = folds if first is None else folds[1:]
         self.models_ = [] if first is None else [first]

@@ -1,4 +1,4 @@
-"""`CentreStack`: regressors of different families, joined out of fold."""
+"""`CentreStack`: regressors of different families, blended out of fold."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ from localexpert.data.table import Table
 from localexpert.data.threads import one_thread
 from localexpert.progress import current_progress, run_jobs
 
-# Of a category of fewer values a split or two tell all of them apart.
+# If a category has fewer values, one or two splits tell all of them apart.
 _FEWEST_VALUES = 3
 # A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05
 # A family is fitted further if it lowers the squared error by this share of it...
 _LEAST_GAIN = 0.001
-# ...on a fold of so many rows; fewer cannot tell, and are soon fitted.
+# ...on a fold of this many rows. Fewer rows cannot tell, and are quick to fit.
 _ROWS_TO_SCREEN = 1000
-# Rows by which the folds' models are compared.
+# The folds' models are compared on this many rows.
 _ROWS_OF_A_MEAN = 2000
 
-# A target this many times farther from 0 than it is wide is measured from its end,
-# and one of less range than this, or of more than its inverse, in a unit of its own.
+# If a target is this many times farther from 0 than its range, it is measured from its
+# end. If its range is below the second number or above its inverse, it gets its own
+# unit.
 _MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 
-# Nets of which the better on one fold is taken.
+# Decays of the nets. The net that is better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
 # Kernels take the cube of the number of rows.
@@ -59,13 +60,14 @@ class CentreStack:
     Parameters
     ----------
     regressors : "stack", "boosting", "additive", regressor or list of regressors
-        "stack": boosted trees (of categories also on the target's mean in each,
-        `TargetCodes`), extremely random trees, small networks of the columns and of
-        their `Ramps` (of a skewed positive target both also of its logarithm), curves
-        of each column, and a `KernelMachine` where rows are few enough. Of nets of
-        two decays the better on one fold is taken, and the fold screens the families.
+        "stack" has these families: boosted trees (for categories also on the target's
+        mean in each, `TargetCodes`), extremely random trees, small networks of the
+        columns and of their `Ramps` (for a skewed positive target both also for its
+        logarithm), curves of each column, and a `KernelMachine` if there are few enough
+        rows. Nets have two decays, and the one that is better on one fold is taken.
+        This fold also screens the families.
     out_of_bag : bool
-        Whether the forest predicts rows out of bag; if not, out of fold.
+        Whether the forest predicts rows out of bag. Otherwise it predicts out of fold.
     n_jobs, random_state : int
 
     Attributes
@@ -75,11 +77,12 @@ class CentreStack:
     origin_, unit_ : float
         The families of "stack" learn (y - origin) / unit.
     weights_ : dict of str to float
-        Non-negative; they sum to 1.
+        Not negative, with sum 1.
     ambiguity_ : float
-        Variance of the folds' models around their mean: how much less the squared
-        error of the mean is than that of the out-of-fold centre. 0 where folds leave
-        rows untested: their models know more or less, and differ by that.
+        Variance of the folds' models around their mean. The squared error of the mean
+        is less than that of the out-of-fold centre by this amount. 0 if folds leave
+        rows untested: then some models know more than others, and differ for this
+        reason too.
     gain_ : float
         The same as a share of that squared error.
     dense_inputs_ : DenseInputs or None
@@ -97,7 +100,7 @@ class CentreStack:
         """Screen, fit and weight the families."""
         self.origin_, self.unit_ = 0.0, 1.0
         if isinstance(self.regressors, str):
-            # Regressors of the user's see y as it is: they may know what to expect.
+            # The user's own regressors see y as it is. They may expect its true values.
             self.origin_, self.unit_ = single_precision(sample.y)
         given, table, w = sample.y, sample.table, sample.weight
         sample = replace(sample, y=(given - self.origin_) / self.unit_)
@@ -108,7 +111,7 @@ class CentreStack:
         self.dense_inputs_ = table.dense_inputs if scaled else None
         progress = current_progress()
         self.fitted_: dict[str, Family] = {}
-        # One thread for linear algebra: the folds share the cores.
+        # Linear algebra gets one thread, because the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
             with progress.stage("trial"):
                 kept = self._screen(groups, sample)
@@ -120,27 +123,27 @@ class CentreStack:
                     self.fitted_[name] = family
         self._choose_blend(sample)
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
-        # By how much the mean of the folds' models beats one of them: exactly their
-        # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
-        # them have seen, the only ones at hand.
+        # The mean of the folds' models beats one of them by exactly their variance
+        # (Krogh & Vedelsby 1995). We only have rows that some models have seen, but the
+        # variance is nearly the same there.
         self.ambiguity_ = self.gain_ = 0.0
         if sample.is_whole:
             some = spread_rows(len(w))
-            # Few rows are the table itself, whose views are made.
+            # If there are few rows, use the table itself, because its views exist.
             each = self._each(table if len(some) == len(w) else table.take(some))
             self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
             error = float(w @ (self.oof_ - given) ** 2 / w.sum())
             self.gain_ = self.ambiguity_ / (error or 1.0)
         for family in self.fitted_.values():
-            # Joined; kept besides they would be a good part of a large model.
+            # They are blended now. Keeping them too would make a large model larger.
             del family.oof_
         return self
 
     def _choose_blend(self, sample: Sample) -> None:
-        """Weight the families by the mean of two rules, by squares and robustly.
+        """Weight the families by the mean of two rules: least squares and a robust one.
 
-        Either rule may be the better one; where the better was taken, small tables
-        were told up to 3 % worse, for a choice follows the noise more than a mean.
+        Either rule may be the better one. Taking the better one made forecasts of small
+        tables up to 3 % worse, because a choice follows the noise more than a mean.
         """
         judged = sample.judged
         answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
@@ -179,7 +182,7 @@ class CentreStack:
         return self.dense_inputs_.narrow(table.codes)
 
     def _groups(self, table: Table, y: Float64Array) -> list[dict[str, Family]]:
-        """Return groups of families, of each of which the best is a candidate."""
+        """Return groups of families. The best of each group is a candidate."""
         seed, n_jobs = self.random_state, self.n_jobs
 
         def each(models: dict[str, Any], view: View) -> dict[str, Family]:
@@ -245,11 +248,13 @@ class CentreStack:
             best = _useful(answers, y[fold[1]], w[fold[1]])
         return {name: (families[name], trials[name]) for name in best}
 
-    def _note(self, name: str, said: Float64Array, sample: Sample, rows: Rows) -> None:
-        """Note the error of what a family says of rows."""
+    def _note(
+        self, name: str, answers: Float64Array, sample: Sample, rows: Rows
+    ) -> None:
+        """Note the error of a family's answers for some rows."""
         w = sample.weight[rows]
         mass = w if w.any() else np.ones(len(w))
-        rmse = np.sqrt(mass @ (said - sample.y[rows]) ** 2 / mass.sum())
+        rmse = np.sqrt(mass @ (answers - sample.y[rows]) ** 2 / mass.sum())
         self.report_[name] = self.unit_ * float(rmse)
 
 
@@ -283,19 +288,20 @@ def marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> floa
 
 
 def spread_rows(n: int) -> Rows:
-    """Return some of `n` rows, which may be sorted: enough to tell a mean."""
+    """Return rows from all over `n` rows, which may be sorted. Enough for a mean."""
     return np.arange(0, n, -(-n // _ROWS_OF_A_MEAN))
 
 
 def single_precision(y: Float64Array) -> tuple[float, float]:
-    """Return the origin and the unit in which float32, as most families use, tells y.
+    """Return an origin and a unit in which y fits float32, which most families use.
 
-    They are 0 and 1 unless a target is far from 0 for its range, or that is extreme.
+    They are 0 and 1, unless the target is far from 0 for its range, or its range is
+    extreme.
     """
     low, high = float(y.min()), float(y.max())
     span = (high - low) or 1.0
     origin = low if max(-low, high) > _MOST_OFFSET * span else 0.0
-    # A power of 2: dividing by it rounds nothing.
+    # The unit is a power of 2, so that division does not round.
     unit = 1.0 if _LEAST_SPAN < span < 1.0 / _LEAST_SPAN else 2.0 ** np.frexp(span)[1]
     return origin, float(unit)
 
@@ -303,7 +309,7 @@ def single_precision(y: Float64Array) -> tuple[float, float]:
 def _useful(
     answers: dict[str, Float64Array], y: Float64Array, w: Float64Array
 ) -> list[str]:
-    """Return the best family and those whose blend with those before gains enough."""
+    """Return the best family, and each that adds enough to the blend so far."""
     errors = {name: w @ (answer - y) ** 2 for name, answer in answers.items()}
     kept: list[str] = []
     least = float(np.inf)

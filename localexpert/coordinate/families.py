@@ -56,7 +56,7 @@ _ROWS_OF_A_TRIAL = 20_000
 
 
 def predicts_numbers(learner: Any) -> bool:
-    """Say whether something can be cloned, fitted and asked, and is no classifier."""
+    """Say whether a learner can be cloned and fitted, and predicts numbers."""
     able = all(hasattr(learner, name) for name in ("fit", "predict", "get_params"))
     if isinstance(learner, type) or not able:
         return False
@@ -64,7 +64,7 @@ def predicts_numbers(learner: Any) -> bool:
 
 
 def is_skewed(y: Float64Array) -> bool:
-    """Say whether the logarithm of a target can be of use."""
+    """Say whether the logarithm of a target can help."""
     deviation = y - y.mean()
     return bool(y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3)
 
@@ -153,7 +153,7 @@ class Fitted:
     view : {"given", "codes", "narrow", "dense"}
     n_jobs : int or None
     parameter : str
-        Of the user's, that the regressor comes from: named where it fails.
+        Name of the user's parameter that gave the regressor. Errors name it.
     """
 
     regressor: Any
@@ -254,8 +254,8 @@ class Forest:
         absent = np.flatnonzero(w <= 0.0)
         if len(absent):
             self.oof_[absent] = self.predict_each(X[absent])[0]
-        # A row out of bag is predicted by trees that have not seen it: as honest as a
-        # fold, and one forest does instead of five.
+        # Trees that have not seen a row predict it out of bag. This is as honest as
+        # folds, and needs one forest instead of five.
         self.oof_[rows] = self.model_.oob_prediction_
         return self
 
@@ -284,13 +284,13 @@ Family: TypeAlias = BoostedTrees | Fitted | Forest
 
 
 def _slim(tree: Any) -> None:
-    """Zero what a tree of scikit-learn tells of its training, and round its numbers.
+    """Set the training figures of a scikit-learn tree to zero, and round its numbers.
 
-    A saved forest is half as large. Rows are compared in single precision, for which
-    a cut is as good rounded down to it.
+    This makes a saved forest half as large. Rows are compared in single precision, so a
+    cut can be rounded down to it without effect.
     """
-    for told in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
-        told[:] = 0
+    for numbers in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
+        numbers[:] = 0
     cuts = tree.threshold
     near = cuts.astype(np.float32)
     cuts[:] = np.where(near > cuts, np.nextafter(near, np.float32(-np.inf)), near)
@@ -299,6 +299,6 @@ def _slim(tree: Any) -> None:
 
 
 def ask(model: Any, X: Any) -> Float64Array:
-    """Return a model's predictions; refuse what are not so many numbers."""
+    """Return a model's predictions. Refuse anything but one number per row."""
     rule = f"{type(model).__name__} must predict a number for every row"
     return check_answers(model.predict(X), len(X), rule)

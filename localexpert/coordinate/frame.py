@@ -20,11 +20,12 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.progress import current_progress
 
-# The mean of models is never credited with more than this share of the squared error.
+# The mean of the models never counts as better by more than this share of the squared
+# error.
 _MOST_GAIN = 0.5
 
-# No row's scale is below this share of the typical one: a region without noise in
-# training must not claim certainty.
+# No scale is below this share of the typical one. Even if training had no noise in a
+# region, forecasts there must not be certain.
 _FLOOR = 0.02
 _MOST_ROUNDS = 150
 
@@ -36,10 +37,10 @@ class ScaleModel:
     Attributes
     ----------
     oof_ : ndarray of shape (n,)
-        Positive; normalised so that the median of |r| / oof_ is the median of |r|
-        over the spread of r. The same in all rows of folds without a model.
+        Positive. It is normalised so that the median of |r| / oof_ is the median of |r|
+        over the spread of r. If a fold has no model, all its rows have the same value.
     ambiguity_ : float
-        Variance of the folds' models of the logarithm around their mean; 0 where folds
+        Variance of the folds' models of the logarithm around their mean. 0 if folds
         leave rows untested.
     """
 
@@ -50,10 +51,11 @@ class ScaleModel:
         """Fit one model per fold to residuals, with common rounds."""
         r, w = sample.y, sample.weight
         spread = float(np.sqrt(w @ r**2 / w.sum())) or 1.0
-        # Without the added share a residual of zero would be an outlier of the logs.
+        # Without the added share, a residual of zero would be an outlier in the log.
         target = np.log(np.abs(r) + 0.01 * spread)
-        # Few leaves, many rows in each, a strong ridge: one residual says little of the
-        # scale, and one that follows the noise makes forecasts too sure of some rows.
+        # Use few leaves, many rows in each, and a strong ridge. One residual says
+        # little about the scale, and a scale that follows noise makes some forecasts
+        # too sure.
         parameters = {
             "learning_rate": 0.05,
             "num_leaves": 8,
@@ -75,13 +77,14 @@ class ScaleModel:
         self.shift_ = float(np.log(np.sqrt(w @ ratio**2 / w.sum()) or 1.0)) - typical
         self.floor_ = _FLOOR * spread
         self.oof_ = self._finish(logs)
-        # As that of the centre, of the logarithm: each fold's noise in it makes some
-        # coordinates too long and others too short, by its variance in their spread.
+        # As for the centre, but of the logarithm. The noise of each fold's scale makes
+        # some coordinates too long and others too short. Its variance adds to their
+        # spread.
         self.ambiguity_ = 0.0
         if sample.is_whole:
-            some = spread_rows(len(w))
-            each = self.boosters_.predict_each(sample.table.codes[some])
-            self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
+            rows = spread_rows(len(w))
+            each = self.boosters_.predict_each(sample.table.codes[rows])
+            self.ambiguity_ = float(w[rows] @ each.var(axis=0) / (w[rows].sum() or 1.0))
         return self
 
     def predict(self, table: Table) -> Float64Array:
@@ -100,9 +103,9 @@ class Frame:
     Parameters
     ----------
     kind : {"auto", "standardize", "center"} or None
-        "auto" takes the one whose coordinate alone, before any expert, makes the best
-        forecast: the least out-of-fold CRPS of the marginal distribution of r, carried
-        to each row's centre and scale.
+        "auto" takes the kind whose coordinate makes the best forecast alone, before any
+        expert. This forecast is the marginal distribution of r, moved to each row's
+        centre and scale. The best one has the least out-of-fold CRPS.
     center : "stack", regressor, list of regressors or CentreStack
     out_of_bag : bool
         Whether a forest may predict rows out of bag instead of out of fold.
@@ -110,22 +113,23 @@ class Frame:
     Attributes
     ----------
     oof_center_, oof_scale_, oof_coordinate_ : ndarrays
-        Of the training rows that have them (`located`), by models that have not seen
-        them.
+        Values of the training rows that have them (`located`), from models that have
+        not seen these rows.
     kind_ : {"standardize", "center"} or None
-        The kind taken.
+        The chosen kind.
     losses_ : dict of str to float
-        By kind, the CRPS that "auto" compared; empty for a given kind.
+        The CRPS of each kind that "auto" compared. Empty for a given kind.
     loss_ : float
-        That of the kind taken; 0 for y itself, where it would say nothing.
+        The CRPS of the chosen kind. 0 for y itself, where it would tell nothing.
     origin_, unit_ : float
-        Experts are told the centre as (m(x) - origin) / unit.
+        Experts see the centre as (m(x) - origin) / unit.
     nearness_ : float
-        Factor by which new rows, whose centre is the mean of all folds' models, miss
-        it by less than training rows miss the out-of-fold centre of one model.
+        New rows have smaller errors around their centre than training rows, by this
+        factor. Their centre is the mean of all folds' models. The out-of-fold centre of
+        a training row comes from one model.
     shrinkage_ : float
-        Factor of the scale of new rows: the same, and less by the noise that the mean
-        of all folds' scales is without.
+        Factor of the scale of new rows. It is the same factor, made smaller because the
+        mean of all folds' scales has less noise.
     """
 
     kind: str | None
@@ -137,29 +141,33 @@ class Frame:
 
     def fit(self, sample: Sample) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""
-        # By squares one value far out would outweigh all rows together; where it lies
-        # in the coordinate the thresholds and tails are told.
-        tame = sample.without_outliers()
-        # Rows that are not judged train the centre alone: theirs would have seen them.
-        part = tame if tame.is_whole else tame.take(tame.judged)
-        self.origin_, self.unit_ = single_precision(tame.y)
+        # In squares, one value far out would outweigh all other rows together. The
+        # thresholds and tails still see where it lies in the coordinate.
+        clipped = sample.without_outliers()
+        # Rows that are not judged only train the centre. Their own centre would come
+        # from models that have seen them.
+        part = clipped if clipped.is_whole else clipped.take(clipped.judged)
+        self.origin_, self.unit_ = single_precision(clipped.y)
         self.nearness_, self.shrinkage_ = 1.0, 1.0
         self.kind_, self.loss_ = self._admit_kind(part), 0.0
         self.losses_: dict[str, float] = {}
         if self.kind_ is None:
-            self.oof_center_, self.oof_scale_ = np.zeros(len(tame)), np.ones(len(tame))
+            self.oof_center_, self.oof_scale_ = (
+                np.zeros(len(clipped)),
+                np.ones(len(clipped)),
+            )
         else:
-            self._fit_places(tame, part)
+            self._fit_places(clipped, part)
         own = sample.y[self.located(sample)]
         self.oof_coordinate_ = (own - self.oof_center_) / self.oof_scale_
         return self
 
-    def _fit_places(self, tame: Sample, part: Sample) -> None:
-        """Fit centre and scale, and take the kind that is asked for or the best."""
+    def _fit_places(self, clipped: Sample, part: Sample) -> None:
+        """Fit centre and scale, and take the wanted kind or the best one."""
         y, w = part.y, part.weight
         self.centre_ = self._make_centre()
         with current_progress().stage("centre"):
-            self.centre_.fit(tame)
+            self.centre_.fit(clipped)
         centers, flat = self.centre_.oof_, np.ones(len(y))
         losses: dict[str | None, float] = {
             "center": marginal_crps(y - centers, flat, w)
@@ -174,7 +182,7 @@ class Frame:
             losses[None] = marginal_crps(y, flat, w)
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
-        n = len(tame) if self.kind_ is None else len(y)
+        n = len(clipped) if self.kind_ is None else len(y)
         self.oof_center_, self.oof_scale_ = np.zeros(n), np.ones(n)
         if self.kind_ is not None:
             self.loss_ = losses[self.kind_]
@@ -192,30 +200,31 @@ class Frame:
         )
 
     def _credit(self, y: Float64Array, w: Float64Array) -> None:
-        """Say how much nearer new rows are than those that were judged."""
-        # New rows get the mean of the folds' models, whose squared error is less by
-        # the ambiguity; the scale was learned from the error of single ones.
+        """Compute how much nearer new rows are to their centre than judged rows."""
+        # New rows get the mean of the folds' models. Its squared error is less by the
+        # ambiguity. The scale was learned from the errors of single models.
         error = float(w @ (y - self.oof_center_) ** 2 / w.sum()) or 1.0
         gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
         self.nearness_ = self.shrinkage_ = float(np.sqrt(1.0 - gain))
         if self.kind_ == "standardize":
             self.oof_scale_ = self.scale_.oof_
-            # exp(-e) r for a normal e of variance v: the mean square is exp(2 v) as
-            # much, and of the mean of the models v is less by the ambiguity.
+            # Noise e makes the coordinate exp(-e) r. If e is normal with variance v,
+            # the mean square is exp(2 v) times as large. For the mean of the models v
+            # is less by the ambiguity.
             self.shrinkage_ *= float(np.exp(-self.scale_.ambiguity_))
 
     def located(self, sample: Sample) -> Rows:
         """Return the rows of the sample of `fit` that have a coordinate.
 
-        All have y itself; an honest centre only those that a fold tests.
+        All rows have y itself. Only rows that a fold tests have an out-of-fold centre.
         """
         return np.arange(len(sample)) if self.kind_ is None else sample.judged
 
     def _admit_kind(self, judged: Sample) -> str | None:
-        """Return the kind, or None where no fold of the rows with a centre is left.
+        """Return the kind, or None if no fold of the rows with a centre is left.
 
-        What is learned around a centre is learned from rows that have one: of a single
-        fold, or of a first one whose training rows are never tested, there are none.
+        Whatever is learned around a centre needs training rows that have one. With a
+        single fold, or if the training rows of a fold are never tested, there are none.
         """
         if judged.folds or self.kind is None:
             return self.kind
@@ -228,7 +237,7 @@ class Frame:
         raise ValueError(msg)
 
     def keep(self, places: Rows) -> None:
-        """Keep what is known out of fold of some of the rows only."""
+        """Keep the out-of-fold values of some of the rows only."""
         for name in ("oof_center_", "oof_scale_", "oof_coordinate_"):
             setattr(self, name, getattr(self, name)[places])
 

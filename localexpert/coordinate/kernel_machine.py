@@ -139,13 +139,13 @@ class KernelMachine(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the predictions, shape (n,)."""
-        told = np.empty(len(X))
+        sums = np.empty(len(X))
         for start in range(0, len(X), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             places = np.asarray(X[rows], dtype=np.float32) @ self.directions_
             kernel = np.exp(_distances(places, self.places_) / -self.width_)
-            told[rows] = kernel @ self.coefficients_
-        return self.mean_ + self.spread_ * told
+            sums[rows] = kernel @ self.coefficients_
+        return self.mean_ + self.spread_ * sums
 
 
 @dataclass(eq=False)

@@ -15,16 +15,16 @@ from localexpert._kernels.adam import step_by_adam
 from localexpert._kernels.small_net import run_rows
 from localexpert.coordinate.ramps import Ramps
 
-# Rectifiers of a layer. With half of them small tables were told as well out of fold,
-# but new ones, by the mean of all folds' nets, 2 % worse.
+# Number of rectifiers in a layer. With half of them, small tables had equal errors out
+# of fold. But errors on new rows, by the mean of all folds' nets, were 2 % greater.
 _HIDDEN = 64
 # Rows seen in training, repetitions counted, and bounds on the passes over the data.
 _ROWS_SEEN = 100_000
 _MOST_PASSES, _PASSES, _LEAST_PASSES = 400, 20, 8
-# Beyond so many rows the passes get fewer, with the root of the number of rows.
+# Beyond this many rows, passes get fewer, with the root of the number of rows.
 _MANY_ROWS = 20_000
-# Beyond so many inputs they get fewer in proportion: a step of each weight moves the
-# outputs by the more the more inputs there are, and longer training gained nothing.
+# Beyond this many inputs, passes get fewer in proportion. With more inputs, a step of
+# each weight moves the outputs more. Longer training gained nothing.
 _MANY_INPUTS = 300
 _LEAST_BATCH, _MOST_BATCH = 32, 256
 _RATE = 0.025
@@ -127,8 +127,8 @@ class SmallNets(RegressorMixin, BaseEstimator):
 class NetsOfLogarithm(SmallNets):
     """Nets of the logarithm of a positive target.
 
-    They answer f exp(m), where f makes the answers to the training rows unbiased, see
-    `unbias`. No answer is before f outside the range of y.
+    They answer f exp(m). The factor f makes the answers for the training rows unbiased,
+    see `unbias`. Before f, all answers are inside the range of y.
     """
 
     def fit(
@@ -142,8 +142,8 @@ class NetsOfLogarithm(SmallNets):
         self.range_ = float(np.log(y.min())), float(np.log(y.max()))
         self.factor_ = 1.0
         super().fit(X, np.log(y), sample_weight)
-        said = self.predict(X)
-        self.factor_ = unbias(said, y, w)
+        answers = self.predict(X)
+        self.factor_ = unbias(answers, y, w)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
@@ -151,12 +151,12 @@ class NetsOfLogarithm(SmallNets):
         return self.factor_ * np.exp(np.clip(super().predict(X), *self.range_))
 
 
-def unbias(said: Float64Array, y: Float64Array, w: Float64Array) -> float:
-    """Return the factor f of least squares, sum w said (y - f said) = 0.
+def unbias(answers: Float64Array, y: Float64Array, w: Float64Array) -> float:
+    """Return the factor f of least squares, sum w answers (y - f answers) = 0.
 
     The exponential of a mean of logarithms is too small for a mean (Jensen).
     """
-    return float((w * said) @ y / ((w * said) @ said))
+    return float((w * answers) @ y / ((w * answers) @ answers))
 
 
 def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
@@ -228,7 +228,7 @@ def train_networks(
     # A row is the inputs, a 1 for the bias, the target and the weight.
     rows = np.ones((n, p + 3), np.float32)
     rows[:, :p], rows[:, p + 1], rows[:, p + 2] = X, y, w
-    # A step of Adam is taken parameter by parameter, whosever it is.
+    # A step of Adam treats each parameter alone, so all nets take it together.
     vector = theta.reshape(-1)
     gradient, mean, square = (np.zeros_like(vector) for _ in range(3))
     nets = view_layers(theta, p, n_hidden)
@@ -236,7 +236,7 @@ def train_networks(
     n_batches = max(1, n // batch)
     ends = (np.arange(n_batches + 1) * n // n_batches).tolist()
     batches = (order[:, i:j] for order in orders for i, j in pairwise(ends))
-    # What overflows ends in parameters that are not finite, without a word.
+    # An overflow gives parameters that are not finite, without a warning.
     with np.errstate(all="ignore"):
         for step, (rate, some) in enumerate(zip(rates, batches, strict=True), 1):
             _fill_gradient(nets, parts, rows[some])

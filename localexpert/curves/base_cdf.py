@@ -1,4 +1,4 @@
-"""`BaseCDF`: the smooth marginal distribution in whose probits forecasts are drawn."""
+"""`BaseCDF`, the smooth marginal distribution whose probits are the forecasts' axis."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 
-# Most points that the quantile curve is smoothed from.
+# At most this many points are smoothed to make the quantile curve.
 _MAX_POINTS = 2048
-# Width of the Gaussian window in probit at n = 1, shrinking with n^(-1/5).
+# Width of the Gaussian window in probits at n = 1. It shrinks with n^(-1/5).
 _WINDOW = 1.4
 _LEAST_WINDOW = 0.06
 # Least dr/dt as a share of the central spread, of the whole spread, and of max |r|.
 _LEAST_CENTRAL, _LEAST_OVERALL, _LEAST_RELATIVE = 1e-3, 1e-6, 1e-12
-# Most values that a tail is fitted to.
+# A tail is fitted to at most this many values.
 _MAX_EXCESSES = 600
-# Spreads of a tail's priors: of its shape around 0, of log(scale) around the curve's.
-# The second is narrow: a tail of another scale than the curve would put a kink in the
-# density where the two meet.
+# Spreads of a tail's priors. The first is for its shape, around 0. The second is for
+# log(scale), around that of the curve. It is narrow because a tail with another scale
+# than the curve would put a kink in the density where the two meet.
 _SHAPE_SPREAD, _SCALE_SPREAD = 0.15, 0.02
 _LEAST_SHAPE = -0.5
 
@@ -39,10 +39,11 @@ def smooth_quantiles(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the smoothed quantile curve and its slope dr/dt at the levels.
 
-    A line of Q with slope s_j between scores t_j and t_{j+1} adds, to the slope of
-    the curve smoothed by a normal window h, s_j (Phi((t_{j+1} - t) / h) -
-    Phi((t_j - t) / h)): a mean of slopes, so never negative. The value is its
-    integral: Q(t_0) plus the kinks of Q times h psi((t - t_j) / h), psi' = Phi.
+    Q is made of lines. The line between the scores t_j and t_{j+1} has the slope s_j.
+    When a normal window of width h smooths Q, this line adds
+    s_j (Phi((t_{j+1} - t) / h) - Phi((t_j - t) / h)) to the slope of the curve. So the
+    slope is a mean of slopes and never negative. The value is its integral: Q(t_0) plus
+    the kinks of Q times h psi((t - t_j) / h), psi' = Phi.
     """
     n = weight.sum()
     scores = ndtri((np.cumsum(weight) - 0.5 * weight) / n)
@@ -50,7 +51,7 @@ def smooth_quantiles(
     if len(values) > _MAX_POINTS:
         grid = np.linspace(scores[0], scores[-1], _MAX_POINTS)
         scores, values = grid, np.interp(grid, scores, values)
-    # The rate n^(-1/5) is that of the least mean squared error of a smoothed curve.
+    # With the rate n^(-1/5) a smoothed curve has the least mean squared error.
     window = max(_WINDOW * max(n, 1.0) ** -0.2, _LEAST_WINDOW)
     first, last = _outer_slopes(scores, values)
     chords = np.concatenate([[first], np.diff(values) / np.diff(scores), [last]])
@@ -60,7 +61,7 @@ def smooth_quantiles(
     density = np.exp(-0.5 * gaps**2) / np.sqrt(2.0 * np.pi)
     kinks = (gaps * below + density) @ np.diff(chords)
     points = values[0] + chords[0] * (levels - scores[0]) + window * kinks
-    # Ties give a narrow distribution, not a jump.
+    # The floor turns ties into a narrow distribution, not into a jump.
     central = (points[-1] - points[0]) / (levels[-1] - levels[0])
     least = _LEAST_RELATIVE * (np.abs(values).max() or 1.0)
     floor = max(_LEAST_CENTRAL * central, _LEAST_OVERALL * overall, least, 1e-150)
@@ -83,7 +84,8 @@ def fit_tail(
 ) -> tuple[float, float]:
     """Return scale and shape of a tail by penalised likelihood.
 
-    `scale` is the curve's, the centre of the prior; without any excess it is kept.
+    `scale` is the scale of the curve and the centre of the prior. It is kept if there
+    is no excess.
     """
     start = min(0.0, max_shape)
     if len(excess) == 0:
@@ -114,7 +116,7 @@ def fit_tail(
 def _condense(
     values: Float64Array, weight: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Replace groups of increasing values by means; the largest stay single."""
+    """Replace groups of increasing values by their means. The largest stay single."""
     n = len(values)
     if n <= _MAX_EXCESSES:
         return values, weight
@@ -124,20 +126,20 @@ def _condense(
     return np.add.reduceat(weight * values, starts) / total, total
 
 
-# Levels of the curve between the tails, equally spaced in probit, and the share of the
-# weight that each tail takes.
+# The number of levels of the curve between the tails, equally spaced in probits, and
+# the share of the weight in each tail.
 _N_LEVELS, _TAIL_SHARE = 41, 0.08
-# exp of more overflows; a point that far out is as good as infinite.
+# exp of a greater number overflows. A point beyond the second counts as infinite.
 _MAX_EXPONENT, _GREATEST = 700.0, 1e150
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaseCDF:
-    """A smooth distribution B of a coordinate r, held as t(r) = Phi^-1(B(r)).
+    """A smooth distribution B of a coordinate r, stored as t(r) = Phi^-1(B(r)).
 
-    In this coordinate a forecast that has the marginal's shape is a straight line.
+    In this coordinate a forecast with the shape of the marginal is a straight line.
     t increases strictly and has a continuous derivative, so B has a continuous
-    positive density; it never saturates, however far out r lies.
+    positive density. t never saturates, however far out r lies.
 
     Build it with `fit`.
 
@@ -148,8 +150,8 @@ class BaseCDF:
     levels : ndarray of shape (m,)
         Levels t at the points, strictly increasing from below 0 to above 0.
     slopes : ndarray of shape (m,)
-        Slopes dt/dr at the points, positive, each at most 3 times the slopes of the
-        chords beside it (which keeps the cubic pieces increasing).
+        Slopes dt/dr at the points. They are positive, and each is at most 3 times the
+        slopes of the chords beside it. This keeps the cubic pieces increasing.
     shapes : (float, float)
         Shape of the lower and of the upper tail.
 
@@ -161,9 +163,10 @@ class BaseCDF:
         H(x) = x / scale - shape (x / scale)^2 / 2     if shape <= 0,
 
     with the scale that makes the density continuous. The first is the generalised
-    Pareto tail. One of negative shape would end at a finite point and make t infinite
-    there, so it is replaced by its expansion to second order in x, which goes on: a
-    normal tail is of this kind (shape about -0.2), an exponential one is shape 0.
+    Pareto tail. With a negative shape it would end at a finite point, and t would be
+    infinite there. So it is then replaced by its expansion to second order in x, which
+    does not end. A normal tail is of this kind (shape about -0.2). An exponential tail
+    has shape 0.
 
     Examples
     --------
@@ -184,7 +187,7 @@ class BaseCDF:
     shapes: tuple[float, float] = (0.0, 0.0)
 
     def __reduce__(self) -> tuple[type[BaseCDF], tuple[object, ...]]:
-        # So files of models hold it, which may be older than this class is now.
+        # Files of models store it in this form, so that older files can still be read.
         return type(self), (self.points, self.levels, self.slopes, self.shapes)
 
     @classmethod
@@ -204,8 +207,8 @@ class BaseCDF:
         sample_weight : ndarray of shape (n,), optional
             Non-negative numbers of repetitions.
         max_shape : float
-            Greatest shape of a tail; 0.2 keeps four moments finite, and
-            one below 0 those of exp(r) too.
+            Greatest shape of a tail. 0.2 keeps four moments finite. A number below 0
+            keeps those of exp(r) finite too.
 
         Returns
         -------
@@ -213,28 +216,30 @@ class BaseCDF:
 
         Notes
         -----
-        Between the tails the quantile curve Q(t), straight lines through the order
-        statistics at their normal scores, is smoothed by a Gaussian window of width
-        1.4 n^(-1/5) (n the sum of weights): an increasing curve again, and Q itself
-        where Q is straight, as it is for normal values. dQ/dt is kept above 1e-3 of
-        its mean between the tails, 1e-6 of its mean everywhere and 1e-12 of the
-        greatest size of r (1e-12 if all are 0): the floor on the spread of ties.
+        The quantile curve Q(t) consists of straight lines through the order statistics
+        at their normal scores. Between the tails a Gaussian window smooths it. The
+        window has the width 1.4 n^(-1/5), where n is the sum of weights. The result
+        increases too, and it equals Q where Q is straight, as it is for normal values.
+        dQ/dt is kept above 1e-3 of its mean between the tails, 1e-6 of its mean
+        everywhere and 1e-12 of the greatest size of r (1e-12 if all are 0). This is
+        the floor on the spread of ties.
 
-        A tail maximises the likelihood of the values beyond its join times priors
-        that pull its shape to 0 (normal, spread 0.15) and hold its scale near the
-        curve's (log-normal, spread 0.02), so few values give an exponential tail.
+        A tail starts at its join with the curve. It maximises the likelihood of the
+        values beyond the join, times two priors. One pulls the shape to 0 (normal,
+        spread 0.15). The other holds the scale near that of the curve (log-normal,
+        spread 0.02). So few values give an exponential tail.
         """
         weight = np.ones(len(r)) if sample_weight is None else sample_weight
         values, weight = count_values(r, weight)
         levels = -ndtri(_TAIL_SHARE) * np.linspace(-1.0, 1.0, _N_LEVELS)
-        # The tails alone are told how far out the farthest values are.
+        # Only the tails see how far out the farthest values are.
         near = np.clip(values, *range_without_outliers(values, weight))
         points, rates = smooth_quantiles(near, weight, levels)
         steepest = steepest_slopes(points, levels)
         hazard, tails = _normal_hazard(levels[-1]), []
         for end, sign in ((0, -1), (-1, 1)):
             scale = 1.0 / (min(1.0 / rates[end], steepest[end]) * hazard)
-            # Outwards on both sides.
+            # On both sides the excess increases outwards.
             excess, part = sign * (values - points[end])[::sign], weight[::sign]
             beyond = excess > 0.0
             scale, shape = fit_tail(excess[beyond], part[beyond], scale, max_shape)
@@ -255,12 +260,12 @@ class BaseCDF:
         r = self._between(levels, inverse=True)[0]
         for side, (sign, scale, shape, log_share) in self._tails().items():
             beyond = sign * (levels - self.levels[side]) > 0.0
-            # Rounding at the end point itself must not lead back inside.
+            # Rounding at the end point must not give a point inside.
             h = np.clip(log_share - log_ndtr(-np.abs(levels)), 0.0, _GREATEST)
             if shape > 0.0:
                 x = scale * np.expm1(np.minimum(shape * h, _MAX_EXPONENT)) / shape
             else:
-                # The root of the quadratic that does not subtract numbers of one size.
+                # This form of the root does not subtract numbers of similar size.
                 x = scale * 2.0 * h / (1.0 + np.sqrt(1.0 - 2.0 * shape * h))
             away = self.points[side] + sign * np.where(np.isinf(levels), np.inf, x)
             r = np.where(beyond, away, r)
@@ -271,18 +276,18 @@ class BaseCDF:
         points = np.asarray(r, dtype=np.float64)
         t, slope = self._between(points)
         for side, (sign, scale, shape, log_share) in self._tails().items():
-            # Both tails are read as upper ones: the lower one with its signs turned.
+            # Both tails are read as upper tails. The lower one has its signs reversed.
             x = np.minimum(sign * (points - self.points[side]), _GREATEST)
             beyond, v = x > 0.0, np.maximum(x, 0.0) / scale
             if shape > 0.0:
-                # log1p: for small shapes this goes over into v, the exponential tail.
+                # With log1p a small shape gives v, which is the exponential tail.
                 hazard, rate = np.log1p(shape * v) / shape, 1.0 / (1.0 + shape * v)
             else:
                 hazard, rate = v * (1.0 - 0.5 * shape * v), 1.0 - shape * v
-            # In logarithms, so that a point a hundred deviations out still has a level.
+            # Logarithms give a level even to a point a hundred deviations out.
             away = -ndtri_exp(log_share - hazard)
             t = np.where(beyond, sign * away, t)
-            # t' from S(r) = Phi(-t): the two hazards are equal up to t'.
+            # S(r) = Phi(-t), so the hazard of S is that of the normal law times t'.
             slope = np.where(beyond, rate / scale / _normal_hazard(away), slope)
         endless = np.isinf(points)
         return np.where(endless, points, t)[()], np.where(endless, 0.0, slope)[()]
@@ -296,7 +301,7 @@ class BaseCDF:
         return parts[0].reshape(x.shape), parts[1].reshape(x.shape)
 
     def _tails(self) -> dict[int, tuple[float, float, float, float]]:
-        """Return sign, scale, shape and the log of the share of both tails, by end."""
+        """Return, for both ends, the tail's sign, scale, shape and log of its share."""
         tails = {}
         for side, sign, shape in zip((0, -1), (-1.0, 1.0), self.shapes, strict=True):
             end = abs(self.levels[side])
@@ -314,7 +319,7 @@ class BaseCDF:
         Returns
         -------
         (float, float)
-            For the lower and the upper end, with a margin of 5 %; 0 where the shape
+            For the lower and the upper end, with a margin of 5 %. It is 0 if the shape
             is not positive.
         """
         lower, upper = 2.1 * np.sqrt(np.maximum(self.shapes, 0.0))
@@ -331,8 +336,8 @@ def law_of_curves(
 ) -> Law:
     """Return the laws with F_i(y) = Phi(g_i(t(r))), r = (y - center_i) / scale_i.
 
-    t is the probit of the base CDF and g_i a curve. Where g_i(t) = t the row is the
-    base itself.
+    t is the probit of the base CDF and g_i is a curve. If g_i(t) = t, the row's law is
+    the base itself.
 
     Parameters
     ----------
@@ -340,7 +345,7 @@ def law_of_curves(
     curves : LevelMap
     base : BaseCDF
     ordered : bool
-        Whether rows whose curves are in order keep it: see `read_curve`.
+        Whether rows keep the order of their curves, see `read_curve`.
 
     Returns
     -------
@@ -352,7 +357,7 @@ def law_of_curves(
     free = np.full(len(center), np.inf)
     ends = None
     if ordered:
-        # One for all rows: lines of different slopes cross.
+        # All rows share one slope, because lines of different slopes cross.
         ends = scale[:, None] / base.derivative(base.inverse([-REACH, REACH]))
     y = np.maximum.accumulate(y, axis=1)
     curve = read_curve(y, -free, free, plain=ordered, slopes=ends)
@@ -364,11 +369,11 @@ def _bend_smoothly(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return points, levels and slopes of a curve with two continuous derivatives.
 
-    The coefficients of cubic B-splines with these knots are levels of the broken line
-    at the places that the B-splines stand for, so they increase and so does the curve
-    (Schoenberg's variation diminishing spline). At either end three of them are what
-    the level, its slope and the second derivative of the tail say; `tails` are slopes
-    and shapes.
+    The curve is a cubic spline with these knots. Each B-spline stands for a place, and
+    its coefficient is the level of the broken line there. So the coefficients increase,
+    and so does the curve (Schoenberg's variation diminishing spline). At either end,
+    three coefficients follow from the level, the slope and the second derivative of
+    the tail. `tails` holds slopes and shapes.
     """
     knots = np.concatenate([points[[0] * 3], points, points[[-1] * 3]])
     places = (knots[1:-3] + knots[2:-2] + knots[3:-1]) / 3.0
@@ -378,12 +383,14 @@ def _bend_smoothly(
         lower = sign * coefficients[::sign]
         first, second = sign * np.diff(points[::sign][:3])
         end = -float(lower[0])
-        # With S the tail's share beyond x, (log S')' is -(1 + shape) / scale there; by
-        # the chain rule that fixes t'' where t' and the densities are equal.
+        # Let S be the tail's share beyond x. At the join (log S')' is
+        # -(1 + shape) / scale. With equal t' and equal densities, the chain rule then
+        # fixes t''.
         bend = slope**2 * ((1.0 + shape) * _normal_hazard(end) - end)
         lower[1] = lower[0] + slope * first / 3.0
         lower[2] = lower[1] + (first + second) * (slope / 3.0 + bend * first / 6.0)
-        # Where the tail is far steeper than the curve beside it order goes first.
+        # If the tail is far steeper than the curve beside it, keeping the order matters
+        # more.
         steps = np.array([1.0, 2.0]) / 3.0 * (lower[3] - lower[0])
         lower[1:3] = np.minimum(lower[1:3], lower[0] + steps)
         coefficients[::sign] = sign * lower

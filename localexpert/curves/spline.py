@@ -66,11 +66,12 @@ def extend_tails(
 ) -> tuple[Float64Array, Float64Array]:
     """Continue rows beyond the outer thresholds with the marginal's shape.
 
-    Below the first threshold t_1 a row is the marginal moved, z(t) = z_1 + t - t_1, or
-    F(t | x) / F(t_1 | x) = Phi(t) / Phi(t_1), whichever is less, and likewise above
-    the last. So a row with nearly all its probability beyond a threshold stays where
-    rows have been, and one with hardly any is no wider than it was. Both are functions
-    of z_1 alone that increase with it: the rows' order goes on.
+    Below the first threshold t_1 there are two candidates. One is the moved marginal,
+    z(t) = z_1 + t - t_1. The other is F(t | x) / F(t_1 | x) = Phi(t) / Phi(t_1). The
+    smaller one is taken. The upper end mirrors this. So a row with nearly
+    all its probability beyond a threshold stays where rows have been, and a row with
+    hardly any there gets no wider. Both depend on z_1 alone and increase with it, so
+    rows keep their order.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def _combine(rows: Float64Array, shares: Float64Array) -> Float64Array:
     return np.asarray(np.einsum("ik,jk->ij", rows, shares))
 
 
-# No probability is taken at its word beyond this, however many rows stand behind it.
+# Probabilities nearer to 0 or 1 than this are clipped, for any number of rows.
 LOOSEST_CLIP = 1e-3
 # Least slope of g: a forecast never puts more than 1 / this of the marginal spread
 # between two thresholds for nothing.
@@ -345,7 +346,7 @@ CurveBuilder: TypeAlias = ProbitSpline | RawSpline
 
 
 def clip_bound(n: float) -> float:
-    """Return the least probability that `n` rows can speak for."""
+    """Return the least probability that `n` rows can support."""
     return max(0.5 / (n + 1.0), LOOSEST_CLIP)
 
 

@@ -1,4 +1,4 @@
-"""Blends of forecasts: the shares of a whole that have the least squared error."""
+"""Blends of forecasts: non-negative weights of sum 1 with the least squared error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
 
-# Steps of `robust_weights`, and the change of a weight that is none.
+# `robust_weights` takes at most this many steps, and stops if weights change less.
 _MOST_STEPS, _LITTLE = 20, 1e-3
 
 
@@ -23,19 +23,19 @@ def blend_weights(
     least: float,
     spared: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
-    """Return the w >= 0 of sum 1 with the least sum of cost (sum w answer - goal)^2.
+    """Return the w >= 0 with sum 1 and the least sum of cost (sum w answer - goal)^2.
 
     Parameters
     ----------
     answers : mapping of str to ndarray
         Forecasts by name, all of the shape of `goal`.
     goal, cost : ndarrays
-        What came, and what a squared error costs there.
+        The outcomes, and the cost of a squared error at each.
     least : float
-        Members with less weight are left out and the rest is solved for again.
+        Members with less weight are left out, and the rest is solved again.
     spared : mapping of str to float, optional
-        Of each member the part of its sum that is independent noise which new rows are
-        spared.
+        For each member, the part of its sum that comes from independent noise. New rows
+        do not have this noise.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def blend_weights(
     gram = errors @ errors.T
     if spared:
         less = gram - np.diag([spared[name] for name in answers])
-        # Sums of squares, also where the noise was less than it was taken for.
+        # Keep sums of squares positive, even if the noise was less than assumed.
         sizes, directions = np.linalg.eigh(less)
         gram = (directions * np.maximum(sizes, 0.0)) @ directions.T
     weights = simplex_least_squares(gram, least).tolist()
@@ -70,16 +70,17 @@ def robust_weights(
     *,
     least: float,
 ) -> dict[str, float]:
-    """Return those with the least loss of Huber, for which few far errors do not count.
+    """Return the weights with the least Huber loss, so few large errors matter little.
 
-    It is quadratic up to the median of the blend's absolute errors and linear beyond,
-    and found by squares whose costs follow the errors.
+    The loss is quadratic up to the median of the blend's absolute errors and linear
+    beyond. It is minimised by repeated least squares, with costs that follow the
+    errors.
 
     Parameters
     ----------
     answers : mapping of str to ndarray of shape (n,)
     y, w : ndarrays of shape (n,)
-        What came, and weights.
+        The outcomes, and their weights.
     least : float
         As in `blend_weights`.
 

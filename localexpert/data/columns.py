@@ -1,4 +1,4 @@
-"""Columns: what they are called, which hold categories, and their values as numbers."""
+"""Columns: their names, which of them hold categories, and their values as numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localexpert.data.unseen import Unseen
 
 _TEXTS = ("str", "string", "large_string", "categorical")
 _DURATIONS = ("timedelta64", "duration")
-# What to do about columns of other types, by how the type's name begins.
+# What a user can do about columns of other types, by the start of the type's name.
 _CURES = {
     "date": "; in `fit` it held no dates",
     "timestamp": "; in `fit` it held no dates",
@@ -27,20 +27,20 @@ _CURES = {
     "period": "; make dates of periods: `.dt.to_timestamp()`",
     "str": "; a column is all numbers or all texts",
 }
-# Types without kinds that are numbers too.
+# Types of polars that have no kind but are read as numbers.
 _OF_POLARS = ("boolean", "null")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Number and, of a data frame, names of the columns of a table."""
+    """The number of columns of a table, and their names in a data frame."""
 
     n_columns: int
     names: tuple[Any, ...] | None
 
     @classmethod
     def of(cls, X: Any) -> Columns:
-        """Read them off an array or a data frame with two axes."""
+        """Read the columns of an array or a data frame with two axes."""
         shape = getattr(X, "shape", None)
         if shape is None or len(shape) != 2:
             got = type(X).__name__ if shape is None else f"shape {tuple(shape)}"
@@ -79,10 +79,10 @@ class Columns:
         raise ValueError(msg)
 
     def free_names(self, wanted: Iterable[str]) -> list[Any]:
-        """Return names for more columns that no column has.
+        """Return names for more columns that no column has yet.
 
-        They are of the kind of the others: scikit-learn takes no names of several
-        types, and pandas no text where names have levels.
+        They have the same type as the others. scikit-learn does not accept names of
+        several types, and pandas does not accept text if names have levels.
         """
         taken = self.names or ()
         if taken and all(isinstance(name, Integral) for name in taken):
@@ -94,13 +94,13 @@ class Columns:
         return [until_free(name, taken) for name in wanted]
 
     def and_more(self, more: Sequence[Any]) -> Columns:
-        """Return the columns of the table with some more, of free names."""
+        """Return the columns of the table, and some more with free names."""
         names = None if self.names is None else (*self.names, *more)
         return Columns(self.n_columns + len(more), names)
 
 
 def until_free(name: str, taken: tuple[Any, ...]) -> str:
-    """Return a name that none of those taken is."""
+    """Return a name that is not yet taken."""
     return until_free(f"{name}_", taken) if name in taken else name
 
 
@@ -110,17 +110,17 @@ def has_columns(X: Any) -> bool:
 
 
 def list_columns(X: Any) -> list[Any]:
-    """Return the columns of a data frame by position, for names may repeat."""
+    """Return the columns of a data frame by position, because names may repeat."""
     if hasattr(X, "iloc"):
         return [X.iloc[:, j] for j in range(X.shape[1])]
     return [X[name] for name in X.columns]
 
 
 def list_categories(column: Any) -> list[Any] | None:
-    """Return the values of a category in order, None of a column that holds none.
+    """Return the values of a category in order, or None if the column holds none.
 
-    Texts are categories, and whatever a categorical type holds. A column of objects
-    is one if all that is in it are texts.
+    Texts are categories, and so are the values of a categorical type. A column of
+    objects holds categories if all of its values are texts.
     """
     kind = _name_type(column)
     # Types with an order of their own: pandas' category, polars' Enum.
@@ -148,14 +148,14 @@ def read_categories(
     name: Any,
     unseen: list[Unseen] | None = None,
 ) -> Float64Array:
-    """Return a column of categories by their codes; what has none is missing, NaN.
+    """Return a column of categories as codes. A value without a code becomes NaN.
 
-    What is not missing and yet has none is added to `unseen`.
+    If such a value is not missing, it is added to `unseen`.
     """
     places = np.arange(len(column))
     try:
         if hasattr(column, "factorize"):
-            # Values are looked up once each, not once a row; -1 is a missing one.
+            # Each value is looked up once, not once per row. -1 is a missing value.
             places, column = column.factorize()
         cells = column.to_list()
         found = np.array([*map(codes.get, cells), None], dtype=np.float64)
@@ -164,7 +164,7 @@ def read_categories(
         raise TypeError(msg) from error
     unknown = np.flatnonzero(np.isnan(found[:-1])).tolist()
     strange = [place for place in unknown if not is_gap(cells[place])]
-    # Values of a kind that no category is of, such as 7 where "7" is one.
+    # Refuse values of another type than the categories, such as 7 instead of "7".
     kinds = {_find_kind(type(code)) for code in codes}
     for cell in (cells[place] for place in strange if codes):
         if _find_kind(type(cell)) not in kinds:
@@ -181,14 +181,14 @@ def read_categories(
 
 
 def _find_kind(cell: type) -> type:
-    """Return what types have in common whose values may be equal."""
+    """Return a common base for types whose values may be equal."""
     if issubclass(cell, (Number, np.bool_)):
         return Number
     return str if issubclass(cell, str) else cell
 
 
 def read_dates(column: Any, name: Any) -> dict[str, Float64Array]:
-    """Return a column's `date_features`; refuse what holds no dates."""
+    """Return a column's `date_features`. Refuse a column without dates."""
     if holds_dates(column):
         return date_features(column)
     cells = column.to_list()
@@ -212,7 +212,7 @@ def read_numbers(column: Any, name: Any) -> Float64Array:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if kind is None and (column.dtype.is_numeric() or _name_type(column) in _OF_POLARS):
         return np.asarray(column.cast(float).to_numpy())
-    # Dates would pass as counts of nanoseconds.
+    # Without this check dates would be read as counts of nanoseconds.
     got, what = f"dtype {column.dtype}", _name_type(column)
     if _holds_objects(column):
         cells = np.asarray(column.to_numpy(), dtype=object)
@@ -234,7 +234,7 @@ def read_array(X: Any) -> Float64Array:
     try:
         return np.ascontiguousarray(as_numbers(X, "X"))
     except TypeError as error:
-        # Of strings scikit-learn's checks want to hear.
+        # scikit-learn's checks expect this message for strings.
         msg = (
             f"{error} The argument must be a data frame to hold dates, or strings "
             "beside numbers."
@@ -243,10 +243,10 @@ def read_array(X: Any) -> Float64Array:
 
 
 def _name_type(column: Any) -> str:
-    """Return what a type is called, without what is said in brackets."""
+    """Return the name of a type, without the part in brackets."""
     return re.split(r"[\[(<]", str(column.dtype).lower())[0]
 
 
 def _holds_objects(column: Any) -> bool:
-    """Say whether any Python objects may be in a column: its values must tell."""
+    """Say whether a column may hold any Python objects, so its values must be read."""
     return getattr(column.dtype, "kind", None) == "O" or _name_type(column) == "object"

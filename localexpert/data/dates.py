@@ -1,4 +1,4 @@
-"""Dates as numbers: days, and the parts of a date that people plan by."""
+"""Dates as numbers: days, and parts of a date such as month and weekday."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert._validation import is_gap
 
-# What a date is told by besides its days since 1970.
+# Features of a date besides its days since 1970.
 PARTS = ("year", "month", "weekday", "hour")
 _MICROSECONDS = 8.64e10
 
@@ -18,8 +18,8 @@ _MICROSECONDS = 8.64e10
 def date_features(dates: Any) -> dict[str, Float64Array]:
     """Return the numbers that stand for a column of dates.
 
-    They are what `LocalExpertRegressor` and the command ``localexpert`` make of dates
-    (there without the parts that do not vary in training).
+    `LocalExpertRegressor` and the command ``localexpert`` use the same numbers, but
+    leave out the parts that do not vary in training.
 
     Parameters
     ----------
@@ -71,13 +71,13 @@ def date_parts(days: Float64Array) -> dict[str, Float64Array]:
 
 
 def varying_parts(days: Float64Array) -> tuple[str, ...]:
-    """Return the parts that tell one of these dates from another."""
+    """Return the parts that vary among these dates."""
     parts = date_parts(days[~np.isnan(days)])
     return tuple(name for name, part in parts.items() if len(part) and np.ptp(part))
 
 
 def holds_dates(column: Any) -> bool:
-    """Say whether a column holds dates: its type says so, or all of its objects."""
+    """Say whether a column holds dates, by its type or by all of its objects."""
     kind = getattr(column, "dtype", None)
     name = str(kind).lower()
     if name.startswith(("date", "timestamp")):
@@ -116,7 +116,7 @@ def _arrow_name(column: Any) -> str:
 
 
 def _as_utc(cell: Any) -> datetime.datetime | datetime.date | None:
-    """Return a date as NumPy reads it, which knows of no zones."""
+    """Return a date as NumPy reads it, because NumPy has no time zones."""
     if is_gap(cell):
         return None
     if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:

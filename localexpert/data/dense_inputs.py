@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 
-# Categories with more values than this enter by indicators of the most frequent
-# ones, and by the logarithm of their frequency.
+# If a category has more values than this, only the most frequent ones get indicators.
+# The logarithm of the frequency enters too.
 _MOST_INDICATORS = 32
-# Scaled values are bent towards this bound, so that no outlier wrecks a net.
+# Scaled values are bent towards this bound, so that no outlier ruins a net.
 _BOUND = 3.0
-# Single precision has seven digits: it is told apart what is not so far from zero, in
-# units of its spread, and is a number at all within these bounds.
+# Single precision has seven digits. It separates values that are not this far from
+# zero, in units of their spread. Outside the next two bounds it holds no numbers.
 _FAR = 1e3
 _LEAST, _MOST = 1e-30, 1e30
 _GREATEST = 3e38
@@ -23,21 +23,22 @@ _GREATEST = 3e38
 
 @dataclass(frozen=True)
 class DenseInputs:
-    """Numbers centred, scaled and bent; indicators of categories and of gaps.
+    """Numbers that are centred, scaled and bent, and indicators of categories and gaps.
 
-    With z = (x - median) / (interquartile range), or / (half the range) where that
-    is zero, a number enters as z / sqrt(1 + (z / 3)^2); a gap is at the median. The
-    target plays no part.
+    Let z = (x - median) / (interquartile range). If that range is zero, half the full
+    range takes its place. A number enters as z / sqrt(1 + (z / 3)^2). A gap is at the
+    median. The target plays no part.
 
     Parameters
     ----------
     median, scale : ndarrays of shape (p,)
     with_gaps : ndarray of int
-        Numbers of the columns that get an indicator of gaps.
+        Positions of the columns that get an indicator of gaps.
     indicators : dict of int to ndarray
-        By number of a column of categories, the codes with an indicator.
+        For the position of each column of categories, the codes with an indicator.
     frequencies : dict of int to ndarray
-        By number of a column of many categories, log frequency of every code.
+        For the position of each column of many categories, the log frequency of every
+        code.
 
     References
     ----------
@@ -59,7 +60,7 @@ class DenseInputs:
             filled, [0.0, 0.25, 0.5, 0.75, 1.0], axis=0
         )
         scale = np.where(q3 > q1, q3 - q1, 0.5 * (high - low))
-        # What varies by rounding alone is constant.
+        # A column that varies only by rounding counts as constant.
         flat = high - low <= 1e-12 * np.maximum(np.abs(high), np.abs(low))
         scale = np.where(flat, np.inf, scale)
         indicators, frequencies = {}, {}
@@ -78,7 +79,7 @@ class DenseInputs:
     def transform(self, encoded: Float64Array) -> Float64Array:
         """Return the inputs of encoded rows, shape (n, q)."""
         gaps = np.isnan(encoded)
-        # Median and quartiles: outliers move neither, whatever their size.
+        # Outliers of any size do not move the median and the quartiles.
         z = np.where(gaps, 0.0, (encoded - self.median) / self.scale)
         numbers = np.delete(z, list(self.indicators), axis=1)
         numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)
@@ -92,7 +93,8 @@ class DenseInputs:
     def narrow(self, encoded: Float64Array) -> Float64Array:
         """Return encoded rows for learners that read them in single precision.
 
-        Columns that this would spoil are moved and scaled; all others stay as they are.
+        Columns that would lose too much are moved and scaled. All others stay as they
+        are.
         """
         far = np.abs(self.median) > _FAR * self.scale
         odd = (self.scale < _LEAST) | (np.isfinite(self.scale) & (self.scale > _MOST))

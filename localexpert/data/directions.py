@@ -1,4 +1,4 @@
-"""`Directions`: in which features forecasts may only rise, or only fall."""
+"""`Directions`: the features with which forecasts may only rise, or only fall."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from localexpert._validation import check_mapping
 from localexpert.data.table import TableReader
 
-# +1 or -1 of columns, by their names, or of an array by their positions; or a number
-# for every column, as LightGBM has it.
+# Columns with +1 or -1, by name, or by position in an array. Or a number for every
+# column, as in LightGBM.
 Directions: TypeAlias = Mapping[Any, int] | Sequence[int]
 
-# Columns that a message names.
+# A message names at most this many columns.
 _MOST_NAMED = 8
 
 
 def check_directions(monotone: Any) -> Directions | None:
-    """Return directions as integers, None where there is none; refuse what is none.
+    """Return directions as integers, or None if there are none. Refuse anything else.
 
     Parameters
     ----------
@@ -50,17 +50,16 @@ def check_directions(monotone: Any) -> Directions | None:
 
 
 def read_directions(monotone: Directions | None, reader: TableReader) -> list[int]:
-    """Return the direction of each feature of a table, 0 where there is none.
+    """Return the direction of each feature of a table, or 0 if it has none.
 
     Parameters
     ----------
     monotone : mapping of column to {-1, 1}, list of {-1, 0, 1}, or None
-        Columns by name, or of an array by position; or one number for each column (not
-        for those that a frame adds). The
-        features of dates have names of their own (`TableReader.features`), and a number
-        for a column of dates is one for its days.
+        Columns by name, or by position in an array. Or one number for each column,
+        except those that a frame adds. The features of dates have their own names
+        (`TableReader.features`). A number for a column of dates applies to its days.
     reader : TableReader
-        Which has read the table.
+        The reader that has read the table.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
 
 
 def describe_directions(monotone: Directions) -> dict[str, str]:
-    """Return the directions as a report tells them.
+    """Return the directions in the form of a report.
 
     Parameters
     ----------
@@ -106,8 +105,8 @@ def describe_directions(monotone: Directions) -> dict[str, str]:
         Ready for JSON.
     """
     listed = monotone if isinstance(monotone, Mapping) else dict(enumerate(monotone))
-    told = [f"{column} {sign:+d}" for column, sign in listed.items() if sign]
-    return {"chosen": ", ".join(told)}
+    signed = [f"{column} {sign:+d}" for column, sign in listed.items() if sign]
+    return {"chosen": ", ".join(signed)}
 
 
 def _find(column: Any, reader: TableReader) -> int:

@@ -1,4 +1,4 @@
-"""Folds: parts of the rows that are predicted by models that never saw them."""
+"""Folds: parts of the rows. Models that never saw a part predict it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from localexpert._validation import (
 Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
 
-# Most rows for which "auto" makes so many folds; beyond the last, two. Every fold
-# costs a fit, and what a fold more gains shrinks with the number of rows. Of few rows
-# more folds are no cure: a share learned on the other folds leans against that of the
-# fold left out, the more so the smaller it is, and calibrators learn to lean back.
+# Each pair is a number of rows, and how many folds "auto" makes for at most that many.
+# With more rows than the last number it makes two. Every fold costs a fit, and one more
+# fold gains less if there are more rows. For few rows, more folds do not help. A share
+# learned on the other folds is biased away from that of the fold left out. The bias is
+# greater for smaller folds, and calibrators learn to reverse it.
 _AUTO_FOLDS = ((50_000, 5), (200_000, 3))
 
 
@@ -35,26 +36,27 @@ def make_folds(
     random_state: int | np.random.Generator | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> list[Fold]:
-    """Return folds of which no two test the same row.
+    """Return folds. No two of them test the same row.
 
     Parameters
     ----------
     n : int
         Number of rows, at least 2.
     cv : "auto", int, splitter or iterable of (train, test)
-        "auto": 5 folds up to 50 000 rows, 3 up to 200 000, else 2, and never more
-        than there are rows or groups. An integer is obeyed: shuffled folds of equal
-        size, or with `groups` folds that keep each group whole. Test parts of these
-        hold every row; those of a splitter or an iterable may leave rows out, as
-        scikit-learn's `TimeSeriesSplit` does: such rows only train.
+        "auto": 5 folds up to 50 000 rows, 3 up to 200 000, otherwise 2. There are never
+        more folds than rows or groups. An integer is the exact number of folds. They
+        are shuffled and of equal size, or with `groups` they keep each group whole. In
+        both cases the test parts hold every row. The test parts of a splitter or an
+        iterable may leave rows out, as scikit-learn's `TimeSeriesSplit` does. Such rows
+        only train.
     y : array-like of shape (n,), optional
-        Handed to the `split` of a splitter.
+        Passed to the `split` of a splitter.
     groups : array-like of shape (n,), optional
-        Rows with the same group are never parted.
+        Rows of the same group stay together.
     random_state : int or Generator, optional
-        Shuffles rows, and groups of one size; splitters have their own.
+        Shuffles rows, and groups of equal size. Splitters have their own seed.
     sample_weight : array-like of shape (n,), optional
-        Non-negative weights: the folds of "auto" or an integer are of nearly equal
+        Non-negative weights. The folds of "auto" or an integer have nearly equal
         weight. Rows of weight zero are dealt last and change nothing for the others.
 
     Returns
@@ -64,9 +66,10 @@ def make_folds(
 
     Notes
     -----
-    A row that is tested is so whatever its weight. Where weights differ the heaviest
-    rows are dealt first, one to each fold, and so on; the heaviest group comes first,
-    and each goes to the fold that is the lightest so far.
+    A row's weight does not decide whether the row is tested. If weights differ, the
+    heaviest rows are dealt first, one to each fold, then the next ones, and so on. With
+    groups, the heaviest comes first. Each group goes to the fold that is the lightest
+    so far.
 
     Examples
     --------
@@ -89,7 +92,7 @@ def make_folds(
 
 
 def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
-    """Return the groups of `n` rows: a vector without gaps, of values with an order."""
+    """Check and return the groups of `n` rows: values with an order, without gaps."""
     if groups is None:
         return None
     labels = np.asarray(groups)
@@ -113,7 +116,7 @@ def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
 def _deal_rows(
     weight: Float64Array, cv: Any, groups: NDArray[Any] | None, rng: np.random.Generator
 ) -> list[Fold]:
-    """Return folds of equal size, of rows or of whole groups."""
+    """Return folds of rows or of whole groups, of equal size."""
     held, absent = np.flatnonzero(weight > 0.0), np.flatnonzero(weight == 0.0)
     n_parts, unit = len(held), "rows"
     if groups is not None:
@@ -135,7 +138,7 @@ def _deal_rows(
         dealt[absent] = np.arange(len(absent)) % n_folds
     else:
         names, part = _deal_groups(weight[held], groups[held], n_folds, rng)
-        # A group of weight zero only goes with the next one.
+        # A group whose rows all have weight zero goes with the next group.
         place = np.searchsorted(names, groups)
         dealt = part[np.minimum(place, n_parts - 1)]
     return [
@@ -147,9 +150,10 @@ def _deal_rows(
 def _shuffle(
     weight: Float64Array, n_folds: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return the fold of each row; the numbers of rows differ by one at most.
+    """Return the fold of each row. The numbers of rows differ by one at most.
 
-    Shuffled, for tables are often sorted, and a fold of one end tells nothing of it.
+    Rows are shuffled, because tables are often sorted. If a fold held one end of a
+    table, the other folds would know nothing about it.
     """
     order = rng.permutation(len(weight))
     dealt = np.empty(len(weight), dtype=np.intp)
@@ -157,7 +161,7 @@ def _shuffle(
         for number, rows in enumerate(np.array_split(order, n_folds)):
             dealt[rows] = number
         return dealt
-    # In rounds from the heaviest row on, one to each fold.
+    # Deal in rounds, the heaviest rows first, and one row to each fold per round.
     order = order[np.argsort(-weight[order], kind="stable")]
     n_rounds = -(-len(weight) // n_folds)
     rounds = np.tile(np.arange(n_folds), (n_rounds, 1))
@@ -173,11 +177,11 @@ def _deal_groups(
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the groups and their folds, as `GroupKFold` would deal copies of rows.
 
-    The heaviest group comes first, of equal ones any, and each goes to the lightest
-    fold so far.
+    The heaviest group comes first. The order of equal groups is random. Each group goes
+    to the fold that is the lightest so far.
     """
     names, place = np.unique(groups, return_inverse=True)
-    # Counted where weights are all the same, which is as good as none.
+    # If all weights are the same, count rows, as without weights.
     equal = weight.min() == weight.max()
     sizes = np.bincount(place, None if equal else weight)
     part = np.empty(len(names), dtype=np.intp)
@@ -203,7 +207,7 @@ def _read_folds(
     every = np.arange(n)
     folds = []
     for pair in pairs:
-        # Indexing reads masks and row numbers of any sign; an empty list is of floats.
+        # Indexing reads masks and row numbers of any sign. An empty list holds floats.
         try:
             train, test = (np.asarray(part) for part in pair)
         except (TypeError, ValueError) as error:
@@ -218,7 +222,7 @@ def _read_folds(
 
 
 def check_folds(folds: list[Fold], n: int, name: str) -> None:
-    """Refuse folds by which a row is predicted twice, or by itself."""
+    """Refuse folds that test a row twice, or train on a row that they test."""
     if len(folds) == 0:
         msg = f"`{name}` must yield at least one fold, got none."
         raise ValueError(msg)
@@ -246,7 +250,7 @@ def check_folds(folds: list[Fold], n: int, name: str) -> None:
 
 
 def check_tests_every_row(folds: list[Fold], n: int, cure: str) -> None:
-    """Refuse folds that leave rows untested, where an answer has to have them all."""
+    """Refuse folds that leave rows untested, if an answer needs all rows."""
     missing = n - len(judged_rows(folds))
     if missing:
         msg = (
@@ -257,7 +261,7 @@ def check_tests_every_row(folds: list[Fold], n: int, cure: str) -> None:
 
 
 def check_learns(folds: list[Fold], weight: Float64Array) -> None:
-    """Refuse folds of which nothing can be learned out of fold."""
+    """Refuse folds from which nothing can be learned out of fold."""
     if not weight[judged_rows(folds)].any():
         msg = (
             "`cv` must put rows with a weight in a test part, got none of them in one."
@@ -282,7 +286,7 @@ def judged_rows(folds: list[Fold]) -> Rows:
 
 
 def number_folds(folds: list[Fold], n: int, none: int = 0) -> NDArray[np.int64]:
-    """Return the number of the fold that tests each row, `none` if none does, (n,)."""
+    """Return the number of the fold that tests each row, or `none`, shape (n,)."""
     numbers = np.full(n, none)
     for number, (_, test) in enumerate(folds):
         numbers[test] = number
@@ -290,7 +294,7 @@ def number_folds(folds: list[Fold], n: int, none: int = 0) -> NDArray[np.int64]:
 
 
 def renumber_folds(folds: list[Fold], rows: Rows, n: int) -> list[Fold]:
-    """Return the folds of some of `n` rows, numbered anew; parts may be empty."""
+    """Return the folds of some of `n` rows, renumbered. Parts may be empty."""
     place = np.full(n, -1)
     place[rows] = np.arange(len(rows))
     parts = ((place[train], place[test]) for train, test in folds)
@@ -298,10 +302,11 @@ def renumber_folds(folds: list[Fold], rows: Rows, n: int) -> list[Fold]:
 
 
 def known_folds(folds: list[Fold], n: int) -> list[list[int]]:
-    """Return for each fold the other ones whose tested rows are among its own.
+    """Return for each fold the other folds whose test rows it trains on.
 
-    What corrects forecasts of a fold may be learned from those of these folds: of all
-    others where each trains on all others, of earlier ones where folds are in time.
+    A correction of a fold's forecasts may be learned from the forecasts of these folds.
+    If each fold trains on all others, these are all others. If folds follow time, these
+    are the earlier ones.
     """
     number = number_folds(folds, n, -1)
     met = [np.unique(number[train]) for train, _ in folds]
@@ -311,18 +316,19 @@ def known_folds(folds: list[Fold], n: int) -> list[list[int]]:
 def join_parts(
     number: NDArray[np.int64], known: list[list[int]], most: int
 ) -> tuple[NDArray[np.int64], list[list[int]]]:
-    """Return fewer folds for what is fitted fold by fold on out-of-fold forecasts.
+    """Return fewer folds, for models that are fitted per fold on out-of-fold forecasts.
 
-    Neighbours are joined where each fold may know all others, as it may then, too.
+    Neighbouring folds are joined only if each fold may know all others. This is still
+    true afterwards.
 
     Parameters
     ----------
     number : ndarray of shape (n,)
-        Of each row's fold.
+        Number of each row's fold.
     known : list of lists of int
         As `known_folds` returns it.
     most : int
-        Folds to be left.
+        At most this many folds are left.
 
     Returns
     -------

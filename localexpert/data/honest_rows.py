@@ -1,4 +1,4 @@
-"""What makes forecasts out of fold look too good: copies of rows, and leaks."""
+"""Copies of rows, and leaks: both make out-of-fold forecasts look too good."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.data.training_rows import mix_bits
 
-# Fewer different rows may be equal by design.
+# With fewer different rows, equal rows may be part of the design.
 _FEWEST = 50
-# Where no column tells nearly all rows apart, and a smaller share of them has copies,
-# the source is one that repeats rows, and new ones will be copies as often. (On records
-# of wines, a quarter of them repeated, forecasts of new records lost 10 % by groups.)
+# If no column tells nearly all rows apart, and a smaller share of them has copies, then
+# the source repeats rows, and new rows will be copies equally often. (On records of
+# wines, a quarter of them repeated, groups made forecasts of new records 10 % worse.)
 _LEAST_SHARE, _LEAST_DISTINCT = 0.5, 0.9
-# Rows are copies where chance makes fewer than this share of the equal pairs.
+# Rows are copies if chance explains fewer than this share of the equal pairs.
 _MOST_BY_CHANCE = 0.1
-# A feature that leaves less than this share of the spread tells the target; the others
-# do not if they leave more than that.
+# A feature gives the target away if it leaves less than the first share of the spread,
+# and the other features leave more than the second.
 _MOST_LEFT, _LEAST_LEFT_BY_OTHERS = 0.02, 0.2
-# A part of so many rows is enough to see it, and fewer than those are not.
+# The first number of rows is enough to see it. Fewer than the second are too few.
 _MOST_ROWS, _FEWEST_ROWS = 4000, 30
-# A feature that lacks more of its values is looked at no further.
+# A feature must have at least this share of its values to be checked.
 _LEAST_HELD = 0.9
 
 
 def find_copies(
     X: Any, weight: Float64Array, cv: Any, seed: int
 ) -> NDArray[np.intp] | None:
-    """Return groups of rows that one fold should have, where folds are dealt.
+    """Return groups of rows that belong in one fold, if we deal the folds.
 
     Parameters
     ----------
     X : Table, array or data frame of shape (n, p)
     weight : ndarray of shape (n,)
-        Rows of weight zero are copies of none.
+        Rows of weight zero are not copies of any row.
     cv : "auto", int, splitter or iterable
-        None is returned for folds of the user's, and for more folds than groups.
+        If these are the user's own folds, or more folds than groups, None is returned.
     seed : int
 
     Returns
@@ -71,30 +71,30 @@ def groups_of_copies(
 ) -> NDArray[np.intp] | None:
     """Return groups of rows that are copies of each other, in any order.
 
-    A copy in another fold tells a model the answer: out of fold all looks right, and on
-    new rows it is not. Rows that may be equal by chance (a table of few cells) are no
-    copies. The target has no say: rows of one answer would be kept together, and no
-    model would be asked about it.
+    A copy in another fold tells a model the answer. Forecasts then look right out of
+    fold, but are wrong on new rows. Rows that may be equal by chance (a table of few
+    cells) are not copies. The target is not used: otherwise all rows with one answer
+    would be kept together, and no model that saw it would be tested on it.
 
     Parameters
     ----------
     X : ndarray of shape (n, p)
         NaN is missing.
     rng : Generator
-        Numbers the groups.
+        Gives the groups their numbers.
 
     Returns
     -------
     ndarray of int, shape (n,), or None
-        None where there are no copies.
+        None if there are no copies.
 
     Notes
     -----
-    With q_j the share of pairs of different rows that are equal in all columns but j,
-    and p_j that of pairs that agree in column j, two rows are equal by chance with
-    probability max_j q_j p_j if one column is independent of the others. Of a grid of
-    L values p_j is 1 / L at the least. Rows are copies where pairs that chance explains
-    are fewer than a tenth of those that are equal.
+    Let q_j be the share of pairs of different rows that are equal in all columns but j,
+    and p_j the share of pairs that agree in column j. If one column is independent of
+    the others, two rows are equal by chance with probability max_j q_j p_j. On a grid
+    of L values p_j is at least 1 / L. Rows are copies if chance explains fewer than a
+    tenth of the equal pairs.
 
     Examples
     --------
@@ -126,9 +126,9 @@ def groups_of_copies(
 def _hash_cells(X: Float64Array) -> NDArray[np.uint64]:
     """Return a number for each cell, the same for equal cells of a column.
 
-    Sums of them tell rows apart: of 64 bits, no two of different rows are equal.
+    Their sums tell rows apart: with 64 bits, different rows have different sums.
     """
-    # One of the bits of 0, and of NaN.
+    # 0 has two bit patterns and NaN has many. Use one of each.
     bits = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0)).view(np.uint64)
     salts = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
     return mix_bits(bits ^ salts)
@@ -142,7 +142,7 @@ def _count_pairs(values: NDArray[Any]) -> float:
 
 
 def _chance_of_equality(X: Float64Array, cells: NDArray[np.uint64]) -> float:
-    """Return the chance that two different rows had been equal, were it chance."""
+    """Return the probability that chance alone makes two different rows equal."""
     rows = cells.sum(axis=1)
     chances = []
     for column, own in zip(X.T, cells.T, strict=True):
@@ -156,7 +156,7 @@ def _chance_of_equality(X: Float64Array, cells: NDArray[np.uint64]) -> float:
 
 
 def describe_leak(sample: Sample, seed: int) -> dict[str, Any] | None:
-    """Return what a report tells of a feature that may be the target, if there is one.
+    """Describe a feature that may be the target, for a report; None if there is none.
 
     Parameters
     ----------
@@ -189,9 +189,10 @@ def describe_leak(sample: Sample, seed: int) -> dict[str, Any] | None:
 def find_leak(
     X: Float64Array, y: Float64Array, rng: np.random.Generator
 ) -> tuple[int, float, float] | None:
-    """Return the feature that may be the target in another guise, if there is one.
+    """Return the feature that may be the target in another form, if there is one.
 
-    Such as a price in another currency, or what is known only after the outcome.
+    Examples are a price in another currency, or a value that is only known after the
+    outcome.
 
     Parameters
     ----------
@@ -199,13 +200,13 @@ def find_leak(
         NaN is missing.
     y : ndarray of shape (n,)
     rng : Generator
-        Draws the rows that are looked at where there are many.
+        Draws the rows to check if there are many.
 
     Returns
     -------
     (int, float, float) or None
-        The number of the feature, and the mean absolute errors that it and all others
-        together leave, as shares of that around the median.
+        The number of the feature, the mean absolute error that it leaves, and the one
+        that all others together leave. Both are shares of the error around the median.
 
     Examples
     --------
@@ -232,10 +233,10 @@ def find_leak(
 
 
 def _error_of_one(x: Float64Array, y: Float64Array) -> float:
-    """Return the mean absolute error of reading y off one column.
+    """Return the mean absolute error of predicting y from one column.
 
-    A row's y is the mean of the other rows of its x; where there are none, it lies on
-    the line between the means of the next x below and above.
+    The prediction for a row is the mean y of the other rows with its x. If there are
+    none, it lies on the line between the means of the next x below and above.
     """
     held = ~np.isnan(x)
     x, y = x[held], y[held]
@@ -256,9 +257,9 @@ def _error_of_one(x: Float64Array, y: Float64Array) -> float:
 
 
 def _error_of_trees(X: Float64Array, y: Float64Array) -> float:
-    """Return the mean absolute error of boosted trees on the half not learned from."""
+    """Return the mean absolute error of boosted trees on the half they did not see."""
     if X.shape[1] == 0:
         return float(np.abs(y - np.median(y)).mean())
     trees = HistGradientBoostingRegressor(min_samples_leaf=3, random_state=0)
-    # The rows were drawn in no order.
+    # The rows were drawn in random order, so two plain halves are enough.
     return float(np.abs(cross_val_predict(trees, X, y, cv=2) - y).mean())

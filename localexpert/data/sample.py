@@ -1,4 +1,4 @@
-"""`Sample`: the rows that a stage is fitted on, with what it has to know of them."""
+"""`Sample`: the rows on which a stage is fitted, with targets, weights and folds."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from localexpert.data.target_values import range_without_outliers
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows, targets, weights and folds, handed from stage to stage.
+    """Rows, targets, weights and folds, which one stage passes to the next.
 
-    `dataclasses.replace` puts another target or a wider table in their place: in a
-    frame experts learn the coordinate r from a table with centre and scale.
+    `dataclasses.replace` changes the target or the table. For example, in a frame the
+    experts learn the coordinate r from a table with centre and scale.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Sample:
     y : ndarray of shape (n,)
     weight : ndarray of shape (n,)
     folds : list of (train, test)
-        No row is in two test parts. Rows in none only train.
+        No row is in two test parts. Rows in no test part only train.
     groups : ndarray of shape (n,), optional
         Rows of one group were dealt to one fold.
 
@@ -69,18 +69,18 @@ class Sample:
         check_learns(folds, self.weight)
         check_trains(folds, self.weight)
         if len(judged_rows(folds)) < len(self):
-            # What is tried on the first fold, and when it stops, all others follow: of
-            # windows that grow, the one that knows most.
+            # All folds follow what was tried on the first one, and where it stopped. So
+            # if windows grow, the one that knows most comes first.
             folds.sort(key=lambda fold: -len(fold[0]))
         return replace(self, folds=folds, groups=groups)
 
     @cached_property
     def judged(self) -> Rows:
-        """Rows that a test part holds: all that is learned out of fold is from them."""
+        """Rows in a test part. Everything learned out of fold comes from them."""
         return judged_rows(self.folds)
 
     def judged_folds(self) -> list[Fold]:
-        """Return the folds of the judged rows, numbered among these."""
+        """Return the folds of the judged rows, with positions among these rows."""
         return renumber_folds(self.folds, self.judged, len(self))
 
     @property
@@ -89,16 +89,16 @@ class Sample:
         return len(self.judged) == len(self)
 
     def without_outliers(self) -> Sample:
-        """Return the rows for what is learned by squares: no target is far out."""
+        """Return rows with far targets clipped, for models that learn by squares."""
         low, high = range_without_outliers(self.y, self.weight)
         if not self.weight.all():
-            # What has no weight may be anything, and zero times that no number.
+            # A target without weight may be infinite, and zero times that is NaN.
             held = self.y[self.weight > 0.0]
             low, high = max(low, held.min()), min(high, held.max())
         return replace(self, y=np.clip(self.y, low, high))
 
     def take(self, rows: Rows) -> Sample:
-        """Return some rows, renumbered; folds that cannot learn or test are dropped."""
+        """Return some rows, renumbered. Drop folds that cannot learn or test."""
         weight = self.weight[rows]
         folds = renumber_folds(self.folds, rows, len(self))
         kept = [fold for fold in folds if weight[fold[0]].any() and len(fold[1])]
@@ -106,10 +106,10 @@ class Sample:
         return Sample(self.table.take(rows), self.y[rows], weight, kept, groups)
 
     def take_judged(self, rows: Rows) -> Sample:
-        """Return rows that are judged, for what corrects the forecasts of them.
+        """Return some judged rows, for a correction of their forecasts.
 
-        All folds stay, to tell which rows go together, also those whose training rows
-        are judged by none.
+        All folds stay, because they tell which rows go together. This includes folds
+        whose training rows are in no test part.
         """
         if len(rows) == len(self):
             return self

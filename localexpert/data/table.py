@@ -1,4 +1,4 @@
-"""`Table`: the rows of a fit or a forecast, and what learners of each kind read."""
+"""`Table`: the rows of a fit or a forecast, in the forms that learners read."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from localexpert.data.dates import holds_dates, read_days, varying_parts
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.unseen import Unseen, warn_of_unseen
 
-# Columns that a message names.
+# A message names at most this many columns.
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
 class TableReader:
-    """How tables like the one of a fit are read: its columns and its categories.
+    """Read tables like the one of a fit, with the same columns and categories.
 
-    A category is a column of a data frame that holds strings or a categorical type; a
-    column of objects is one if they are strings, and is of numbers if they are numbers.
-    The values of a category are numbered in order (those of a categorical type in the
-    type's order); a value not met in `learn` counts as missing.
+    A column of a data frame is a category if it holds strings or has a categorical
+    type. A column of objects is a category if the objects are strings, and holds
+    numbers if they are numbers. The values of a category get numbers in order (in the
+    type's own order, if it is a categorical type). A value that `learn` has not met
+    counts as missing.
 
-    Every column is one feature, but dates: they are days, and with them those of
+    Every column is one feature, except dates. A date gives its days, and those of its
     `date_features` that vary in `learn`.
 
     Parameters
@@ -48,10 +49,10 @@ class TableReader:
     category_codes : dict of int to dict
         Code of each value, by the number of the feature.
     dates : tuple of tuple of str
-        For each column the features of its dates, () where it holds none; () where no
-        column holds any.
+        For each column the features of its dates, or () if it holds no dates. The whole
+        is () if no column holds dates.
     n_added : int
-        Columns of ours after those of the user, see `Table.with_columns`.
+        Number of columns that we add after the user's, see `Table.with_columns`.
     """
 
     columns: Columns
@@ -63,7 +64,7 @@ class TableReader:
     def learn(cls, X: Any, dates: tuple[tuple[str, ...], ...] | None = None) -> Self:
         """Learn from an array or data frame of shape (n, p).
 
-        The features of its dates are found, or are those of another reader.
+        The features of its dates are found here, or taken from another reader.
         """
         columns = Columns.of(X)
         listed = list_columns(X) if has_columns(X) else []
@@ -86,7 +87,7 @@ class TableReader:
 
     @property
     def features(self) -> Columns:
-        """The features by name: those of a date are called ``day.month`` and so on."""
+        """The features by name. Those of a date are called ``day.month`` and so on."""
         if not self.dates:
             return self.columns
         names, spread = self.columns.names or (), list[Any]()
@@ -101,9 +102,9 @@ class TableReader:
         return sorted(self.category_codes)
 
     def read(self, X: Any, *, tells: bool = False) -> Table:
-        """Return a table with these columns, ready to be viewed.
+        """Return a table with these columns, whose views can be made.
 
-        With `tells` there is a warning where a category turns out to be new.
+        With `tells` there is a warning if a category is new.
         """
         given = X if hasattr(X, "shape") else np.asarray(X)
         self.columns.check(given)
@@ -133,8 +134,10 @@ class TableReader:
             for place, column in enumerate(list_columns(X)):
                 name, parts = X.columns[place], self.dates[place] if self.dates else ()
                 if parts:
-                    told = read_dates(column, name)
-                    encoded[:, j : j + len(parts)].T[:] = [told[part] for part in parts]
+                    features = read_dates(column, name)
+                    encoded[:, j : j + len(parts)].T[:] = [
+                        features[part] for part in parts
+                    ]
                 elif j in self.category_codes:
                     encoded[:, j] = read_categories(
                         column, self.category_codes[j], name, unseen if tells else None
@@ -154,15 +157,14 @@ class TableReader:
 
 
 class Table:
-    """Rows of features with three views, each made when it is first asked for.
+    """Rows of features with three views. Each view is made when it is first needed.
 
     - `given`: the container that the user gave, for learners of the user's own;
     - `codes`: numbers and codes of categories, NaN where missing, for trees;
     - `dense`: columns on one scale and without gaps, for linear models and nets.
 
-    Parts of a table and tables with more columns share the work: they are cut from
-    the views of the whole, so that a fit reads its rows once, however many stages
-    look at them.
+    Parts of a table, and tables with more columns, share the work: their views are cut
+    from the views of the whole. So a fit reads its rows once, for any number of stages.
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ class Table:
     given : function without arguments
         Returns the rows in the user's container.
     codes : function without arguments, optional
-        Returns the codes of the rows; by default the reader encodes what is given.
+        Returns the codes of the rows. By default the reader encodes the given rows.
 
     Examples
     --------
@@ -199,7 +201,7 @@ class Table:
 
     @classmethod
     def of(cls, X: Any) -> Table:
-        """Return a table as it is, and anything else as a table that is learned from.
+        """Return a table as it is. For anything else, learn a reader and read it.
 
         Parameters
         ----------
@@ -214,7 +216,7 @@ class Table:
         return self.n_rows
 
     def __reduce__(self) -> Any:
-        # A worker in another process gets the rows, not the views made of them.
+        # A worker in another process gets the rows, but not their views.
         return self.reader.read, (self.given,)
 
     @cached_property
@@ -250,8 +252,8 @@ class Table:
     def with_columns(self, **columns: Float64Array) -> Table:
         """Return the rows with more columns of numbers after the others.
 
-        Where a data frame has a column of such a name already, the new one gets
-        another.
+        If a data frame already has a column of this name, the new column gets another
+        name.
         """
         old, values = self.reader, list(columns.values())
         names = old.columns.free_names(columns)
@@ -266,7 +268,7 @@ class Table:
 
 
 def _choose_features(column: Any) -> tuple[str, ...]:
-    """Return the features of a column of dates, () of any other."""
+    """Return the features of a column of dates, or () for any other column."""
     return ("days", *varying_parts(read_days(column))) if holds_dates(column) else ()
 
 

@@ -1,4 +1,4 @@
-"""`TableSummary`: what a model keeps of the features that it was fitted on."""
+"""`TableSummary`: the counts of feature values that a model keeps from its fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
 
-# Values of a column that are kept where it has more: the ends and quantiles between.
+# At most this many values of a column are kept: the ends and quantiles between them.
 _MOST_EDGES = 33
 
 
@@ -19,15 +19,15 @@ _MOST_EDGES = 33
 class ColumnSummary:
     """Counts of one column's values in training.
 
-    Of numbers the k edges are all values, or some of many, from the least to the
-    greatest. Each edge is a cell of its own and so is what lies before, between and
-    after edges, which makes 2k + 1 cells; all counts are exact. A category has a cell
-    for each of its values, by code.
+    For numbers, the k edges are all values, or some of them if there are many, from the
+    least to the greatest. Each edge is a cell of its own. So is each interval before,
+    between and after the edges. This makes 2k + 1 cells. All counts are exact. A
+    category has a cell for each of its values, by code.
 
     Parameters
     ----------
     edges : ndarray of shape (k,) or None
-        Increasing; None of a category.
+        Increasing. None for a category.
     counts : ndarray of int, shape (2k + 1,) or (number of values,)
         Rows in each cell.
     n_missing : int
@@ -39,7 +39,7 @@ class ColumnSummary:
 
     @classmethod
     def of(cls, values: Float64Array, n_categories: int | None) -> Self:
-        """Count numbers, or codes of so many categories; NaN is missing."""
+        """Count numbers, or codes if there are `n_categories`. NaN is missing."""
         known = np.sort(values[~np.isnan(values)])
         n_missing = len(values) - len(known)
         if n_categories is not None:
@@ -51,11 +51,11 @@ class ColumnSummary:
         return cls(edges, counts.astype(np.int64), n_missing)
 
     def place(self, values: Float64Array) -> Float64Array:
-        """Return the cell of each value (n,), which keeps their order; NaN stays."""
+        """Return the cell of each value (n,). Cells are in the order of values."""
         return values if self.edges is None else _place(values, self.edges)
 
     def sample(self) -> Float64Array:
-        """Return the cell of each row of training, sorted, NaN where missing."""
+        """Return the cells of all training rows, sorted, with NaN where missing."""
         cells = np.repeat(np.arange(len(self.counts), dtype=np.float64), self.counts)
         return np.concatenate([cells, np.full(self.n_missing, np.nan)])
 
@@ -89,7 +89,8 @@ class TableSummary:
     def of(cls, table: Table, weight: Float64Array) -> Self | None:
         """Count the rows (n,) that have weight, each once.
 
-        None of a table that only a user's own learner can read, with lists say.
+        Returns None if only a user's own learner can read the table, for example if it
+        holds lists.
         """
         try:
             codes, known = table.codes[weight > 0.0], table.reader.category_codes

@@ -1,4 +1,4 @@
-"""Values of a target: how often they were met, and which are outliers."""
+"""Values of a target: how frequent they are, and which are outliers."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 
-# Values are far out where the distance to the median grows at once by this factor...
+# Values are far out if the distance to the median jumps by at least this factor...
 _LEAST_JUMP = 50.0
-# ...and so far that of values with a power law as their tail, whatever the power, one
-# sample in so many has such a jump.
+# ...and if the jump is very rare. If the tail were a power law of any power, one sample
+# in this many would have such a jump.
 _SAMPLES = 1e6
-# Of fewer rows, whose tail is hardly known, this logarithm of the factor is enough.
+# With few rows the tail is hardly known. Then this logarithm of the factor is enough.
 _SURE = 25.0
-# Distances to the median below this share of its size are rounding.
+# Distances to the median that are below this share of its size are rounding errors.
 _ROUNDING = 1e-12
-# The power is that of the upper tenth of the distances below, or of so many of them
-# as are no more than half.
+# The power is estimated from the upper tenth of the distances below the jump. At least
+# this many of them are used, but no more than half.
 _TENTH, _LEAST_BELOW = 10, 20
 # Values that hold more than this share of the weight are a part of the target.
 _MOST_SHARE = 0.02
-# So do values in as many rows as make an atom, of a sample that is not small.
+# Values in as many rows as make an atom are also a part, if the sample is not small.
 _MOST_ROWS, _MOST_SHARE_OF_FEW = 5.0, 0.1
-# One value in more rows than that, up to this share, may be a code for missing ones.
+# A value with more rows than that, up to this share, may be a code for missing values.
 _MOST_CODES = 0.4
 
 
@@ -39,24 +39,24 @@ def range_without_outliers(
     y, weight : ndarrays of shape (n,)
         Rows of weight zero are absent.
     most_share : float
-        Far values hold no more of the weight than this, or than a row on average.
+        Far values hold at most this share of the weight, or that of an average row.
 
     Returns
     -------
     (float, float)
-        Infinite on both sides where nothing is far out, as of nearly all targets.
+        Infinite on both sides if nothing is far out, which is the usual case.
 
     Notes
     -----
-    With d the distances to the median in increasing order, the values from d_(j + 1)
+    Let d be the distances to the median in increasing order. The values from d_(j + 1)
     on are far out if the jump J = log(d_(j + 1) / d_j) is at least log(50), and
 
         (1 + J / (k H))^(-k) < 1e-6,
 
-    H the mean of log(d_i / d_(j - k)), i = j - k + 1, ..., j: Hill's estimate (1975).
-    Logarithms of a Pareto tail have exponential spacings, the last the longest: the
-    left side is the chance that this one is so long for its scale, which is about H.
-    For k < 20 a J above 25 is enough.
+    where H is the mean of log(d_i / d_(j - k)), i = j - k + 1, ..., j. This is Hill's
+    estimate (1975). The logarithms of a Pareto tail have exponential spacings, and the
+    last one is the longest. Its scale is about H, and the left side is the chance that
+    it is this long. For k < 20 a J above 25 is enough.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def range_without_outliers(
     order = np.argsort(y, kind="stable")
     upto = np.cumsum(weight[order])
     total = upto[-1]
-    # Halved, for the distance of two finite numbers may be infinite.
+    # Take halves, because the distance of two finite numbers may be infinite.
     median = y[order][np.searchsorted(upto, 0.5 * total)]
     distance = np.abs(0.5 * y - 0.5 * median)
     order = np.argsort(distance, kind="stable")
     beyond = total - np.cumsum(weight[order])
-    # Values at the median itself say nothing of a spread.
+    # Values at the median itself tell nothing about the spread.
     apart = distance[order] > _ROUNDING * abs(median)
     steps, beyond = distance[order][apart], beyond[apart]
     few = beyond <= max(
@@ -89,7 +89,8 @@ def range_without_outliers(
     for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))).tolist():
         k = min(max(_LEAST_BELOW, j // _TENTH), j // 2)
         excesses = logs[j - k + 1 : j + 1] - logs[j - k]
-        # Solved for J. Few equal distances have no scale; many are one of their own.
+        # The formula, solved for J. A few equal distances have no scale. Many equal
+        # ones are a scale of their own.
         longest = k * (_SAMPLES ** (1.0 / k) - 1.0) * excesses.mean() if k else 0.0
         if k < _LEAST_BELOW:
             longest = min(longest or np.inf, _SURE)
@@ -100,11 +101,11 @@ def range_without_outliers(
 
 
 def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
-    """Name the values that are far out: most often they stand for missing ones."""
+    """Warn of values that are far out. Most often they stand for missing values."""
     low, high = range_without_outliers(y, weight)
     rule = "how far out they are has no say in the fit, only that they are."
     if np.isinf(high):
-        # So many rows are a part of the target, but they may still be a code.
+        # This many rows are a part of the target, but their value may still be a code.
         low, high = range_without_outliers(y, weight, _MOST_CODES)
         rule = "they are forecast like any other value."
     values, counts = np.unique(

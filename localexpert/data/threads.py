@@ -1,4 +1,4 @@
-"""Work that is shared among threads, and work too small for that."""
+"""Share work among threads, unless it is too small."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
     threadpool_limits,
 )
 
-# So few rows are answered sooner than threads are found and libraries looked up.
+# For fewer rows, starting threads and looking up libraries takes longer than answering.
 _FEW_ROWS = 100
 
 Item = TypeVar("Item")
@@ -23,10 +23,10 @@ Answer = TypeVar("Answer")
 
 @contextmanager
 def thread_pool(n_jobs: int | None) -> Iterator[Parallel]:
-    """Yield a pool of threads; libraries inside get one thread each.
+    """Yield a pool of threads. Libraries inside get one thread each.
 
-    Threads, whatever backend is set: boosters and trees release the interpreter's
-    lock, and the rows need not be copied to other processes.
+    It uses threads with any joblib backend. Boosters and trees release the
+    interpreter's lock, and rows need no copies in other processes.
     """
     with (
         threadpool_limits(limits=1),
@@ -42,9 +42,9 @@ def one_thread(n_rows: int, user_api: str | None = None) -> Iterator[None]:
     Parameters
     ----------
     n_rows : int
-        For a few rows libraries are not looked up anew.
+        For a few rows, libraries are not looked up again.
     user_api : {"blas", "openmp"}, optional
-        The libraries; default all.
+        Kind of libraries. The default is all.
     """
     few = n_rows <= _FEW_ROWS
     with (_known_libraries().limit if few else threadpool_limits)(
@@ -55,7 +55,7 @@ def one_thread(n_rows: int, user_api: str | None = None) -> Iterator[None]:
 
 @cache
 def _known_libraries() -> Any:
-    """Return the libraries that are loaded when this is first asked."""
+    """Return the libraries that are loaded at the first call."""
     # Finding them takes longer than a row's forecast.
     return ThreadpoolController()
 
@@ -66,7 +66,7 @@ def ask_each(
     n_rows: int,
     n_jobs: int | None,
 ) -> list[Answer]:
-    """Return a function's answers for items, in threads unless there is little to do.
+    """Return a function's answers for items. Use threads if there is enough to do.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def ask_each(
     items : sequence
         Models, or pieces of work.
     n_rows : int
-        That each is asked about.
+        Number of rows that each item answers.
     n_jobs : int, optional
 
     Returns
@@ -87,8 +87,8 @@ def ask_each(
     >>> ask_each(abs, [-2, 3], n_rows=1, n_jobs=2)
     [2, 3]
     """
-    # Not by a pool of one either: scikit-learn's jobs set the warning filters of the
-    # process, so pools that threads of the caller's open at a time find them gone.
+    # Avoid even a pool of one thread. scikit-learn's jobs set the process's warning
+    # filters, so several pools that the caller's threads open together would lose them.
     if n_rows <= _FEW_ROWS or len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [ask(item) for item in items]
     pool = Parallel(n_jobs=n_jobs, require="sharedmem")

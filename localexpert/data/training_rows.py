@@ -1,4 +1,4 @@
-"""`TrainingSketch`: hashes of training rows, by which they are recognised later."""
+"""`TrainingSketch`: hashes of training rows, which recognise the rows later."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ from localexpert.data.unseen import level_of_user
 
 Hashes = NDArray[np.uint64]
 
-# Hashes that are kept. Of tables with more rows the smallest ones are a fair sample.
+# At most this many hashes are kept. In larger tables the smallest ones are a fair
+# sample.
 _MOST_HASHES = 8192
-# A larger share of training rows with an equal, and new rows are equal by chance too.
+# If a larger share of training rows has an equal row, new rows are equal by chance too.
 _MOST_EQUAL = 0.1
-# A part of so few new rows tells nothing.
+# Fewer new rows than this tell nothing.
 _FEWEST_CHECKED = 20
-# Equal rows are taken for training rows if chance makes as many less often than this.
+# Equal rows count as training rows if chance makes this many more rarely than this.
 _LEVEL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class SeenRows:
-    """Which of some rows a model has learned from, as far as can be told.
+    """Which of some rows a model has learned from, as far as the model knows.
 
     Parameters
     ----------
     n : int
-        Rows that were asked about.
+        Number of rows in the question.
     share : float or None
-        Share of them that was learned from; None where nobody can tell.
+        Share of rows that the model has learned from. None if it is not known.
     learned : ndarray of bool, shape (n,), or None
-        Which they are; None where only a share is known, or nothing.
+        Which rows these are. None if only the share is known, or nothing.
     n_checked : int
-        Rows that the answer rests on.
+        Number of rows on which the answer rests.
     """
 
     n: int
@@ -58,22 +59,22 @@ class SeenRows:
     @classmethod
     def join(cls, parts: Sequence[SeenRows]) -> Self:
         """Return one answer about the rows of several tables, in their order."""
-        n, told = sum(one.n for one in parts), [one for one in parts if one.n_checked]
-        n_checked = sum(one.n_checked for one in told)
-        if not told:
+        n, known = sum(one.n for one in parts), [one for one in parts if one.n_checked]
+        n_checked = sum(one.n_checked for one in known)
+        if not known:
             return cls.unknown(n)
-        share = sum((one.share or 0.0) * one.n_checked for one in told) / n_checked
+        share = sum((one.share or 0.0) * one.n_checked for one in known) / n_checked
         each = [one.learned for one in parts if one.learned is not None]
         learned = np.concatenate(each) if len(each) == len(parts) else None
         return cls(n, share, learned, n_checked)
 
     @property
     def found(self) -> bool:
-        """Whether some rows were learned from, beyond what chance makes equal."""
+        """Whether more rows are equal to training rows than by chance."""
         return bool(self.share)
 
     def __str__(self) -> str:
-        """Return a sentence that claims no more than was checked."""
+        """Return a sentence that only claims what was checked."""
         rows = "row" if self.n == 1 else "rows"
         if self.share is None:
             which = "this row is" if self.n == 1 else f"these {self.n:,} rows are"
@@ -94,7 +95,7 @@ class SeenRows:
         Parameters
         ----------
         consequence : str
-            What follows from it, a sentence.
+            A sentence that says what follows from it.
         """
         if self.found:
             msg = f"{self} {consequence}"
@@ -105,20 +106,20 @@ class SeenRows:
 class TrainingSketch:
     """Hashes of training rows with their targets.
 
-    A row is what the model's reader makes of it, by the names of its columns, in single
-    precision: equal rows have equal hashes in every container, process and order of
-    columns. All hashes are kept up to 8192 different ones; of more the smallest ones,
-    which are a sample of the rows that does not depend on their order (Bar-Yossef et
-    al. 2002).
+    The model's reader turns a row into numbers. Their hash uses single precision and
+    the names of the columns. So equal rows have equal hashes in every container,
+    process and order of columns. Up to 8192 different hashes are all kept. If there are
+    more, the smallest ones are kept. They are a sample of the rows that does not depend
+    on the order of rows (Bar-Yossef et al. 2002).
 
     Parameters
     ----------
     hashes : ndarray of uint64, shape (k,)
-        Different ones, increasing.
+        Distinct hashes, increasing.
     counts : ndarray of int, shape (k,)
-        Training rows that have each.
+        Number of training rows with each hash.
     n_rows : int
-        Training rows in all.
+        Number of all training rows.
 
     Examples
     --------
@@ -137,7 +138,7 @@ class TrainingSketch:
 
     @classmethod
     def of(cls, table: Table, y: Float64Array) -> Self:
-        """Sketch rows that are learned from, with their targets, shape (n,)."""
+        """Sketch the rows to learn from, with their targets, shape (n,)."""
         hashes, counts = np.unique(_hash_rows(table, y), return_counts=True)
         return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(y))
 
@@ -147,8 +148,8 @@ class TrainingSketch:
     ) -> Self | None:
         """Sketch rows that have weight: tables with targets and weights, (n,) each.
 
-        None where too many are equal, and of a table that only a user's own learner
-        can read, with lists say.
+        Returns None if too many rows are equal, or if only a user's own learner can
+        read the table, for example if it holds lists.
         """
         made = []
         for table, y, weight in parts:
@@ -162,12 +163,12 @@ class TrainingSketch:
 
     @classmethod
     def join(cls, sketches: Sequence[TrainingSketch]) -> Self:
-        """Return the sketch of all rows of some sketches, however they were parted."""
+        """Return one sketch of the rows of all sketches, for any split of the rows."""
         held = np.concatenate([one.hashes for one in sketches])
         hashes, place = np.unique(held, return_inverse=True)
         counts = np.zeros(len(hashes), np.int64)
         np.add.at(counts, place, np.concatenate([one.counts for one in sketches]))
-        # Beyond the last hash of a sketch that is cut, rows are missing.
+        # If a sketch is cut, it lacks rows beyond its last hash.
         ends = [one.hashes[-1] for one in sketches if not one.is_whole]
         n = np.searchsorted(hashes, min(ends), "right") if ends else len(hashes)
         n = min(int(n), _MOST_HASHES)
@@ -181,11 +182,11 @@ class TrainingSketch:
 
     @property
     def tells(self) -> bool:
-        """Whether training rows differ so much that equal ones are the same ones."""
+        """Whether training rows differ enough: a row equal to one is the same row."""
         return self.n_rows > 0 and self._n_equal <= _MOST_EQUAL * self.counts.sum()
 
     def compare(self, table: Table, y: Float64Array) -> SeenRows:
-        """Tell which rows, of targets (n,), were learned from.
+        """Tell which rows, with targets (n,), the model has learned from.
 
         Parameters
         ----------
@@ -213,10 +214,10 @@ class TrainingSketch:
         return int(self.counts[self.counts > 1].sum())
 
     def _is_beyond_chance(self, k: int, n: int) -> bool:
-        """Say whether k of n new rows are more than are equal by chance.
+        """Say whether k equal rows of n new ones are more than chance explains.
 
-        A new row is as likely to be equal to a training row as a training row to
-        another one; that share is known up to chance itself (Jeffreys' prior).
+        By chance, a new row equals a training row as often as a training row equals
+        another one. That share is itself an estimate (Jeffreys' prior).
         """
         equal, held = self._n_equal, int(self.counts.sum())
         chance = betabinom.sf(k - 1, n, equal + 0.5, held - equal + 0.5)
@@ -224,7 +225,7 @@ class TrainingSketch:
 
 
 def _hash_rows(table: Table, y: Float64Array) -> Hashes:
-    """Return a hash of each row and its target; sums forget the order of columns."""
+    """Return a hash of each row and its target. It ignores the order of columns."""
     names: Iterable[Any] = table.reader.features.names or (
         f"x{j}" for j in range(table.codes.shape[1])
     )
@@ -235,7 +236,7 @@ def _hash_rows(table: Table, y: Float64Array) -> Hashes:
 
 
 def _bits_of(values: Float64Array) -> Hashes:
-    """Return numbers as bits; zeros have no sign, and all gaps are one."""
+    """Return numbers as bits. Zeros have no sign, and all gaps have the same bits."""
     with np.errstate(over="ignore"):
         single = values.astype(np.float32) + np.float32(0.0)
     single[np.isnan(single)] = np.nan

@@ -1,4 +1,4 @@
-"""Categories that training never saw: a warning for each column, once a call."""
+"""Categories that training never saw. Each call warns once for each column."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 from calibration import CalibrationWarning
 
-# Columns that a warning names.
+# A warning names at most this many columns.
 _MOST_NAMED = 5
-# Whose frames are no lines of the user's: ours, and those that wrap our methods.
+# Stack frames of these modules are not the user's code: ours, and wrappers of ours.
 _NOT_THE_USER = (__name__.partition(".")[0], "sklearn", "contextlib", "functools")
 
 
@@ -41,14 +41,14 @@ class Unseen:
         return f"{self.column!r} ({rows}, such as {reprlib.repr(self.example)})"
 
 
-# Columns that were warned of in the call under way. None: no such call is under way.
-# False: somebody else warns.
+# Columns with a warning in the current call. None: there is no such call. False: some
+# other code warns.
 _TOLD: ContextVar[set[Any] | bool | None] = ContextVar("told", default=None)
 
 
 @contextmanager
 def unseen_once() -> Iterator[None]:
-    """Tell of each column once, however often tables are read inside."""
+    """Warn once for each column, even if tables are read several times inside."""
     token = _TOLD.set(set() if _TOLD.get() is None else _TOLD.get())
     try:
         yield
@@ -58,7 +58,7 @@ def unseen_once() -> Iterator[None]:
 
 @contextmanager
 def unseen_silently() -> Iterator[None]:
-    """Tell of none: the caller does, or they are no news."""
+    """Give no warning, because the caller warns or no warning is needed."""
     token = _TOLD.set(False)
     try:
         yield
@@ -73,11 +73,11 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     ----------
     found : sequence of Unseen
     """
-    told = _TOLD.get()
-    if isinstance(told, set):
-        found = [one for one in found if one.column not in told]
-        told.update(one.column for one in found)
-    if told is False or not found:
+    warned = _TOLD.get()
+    if isinstance(warned, set):
+        found = [one for one in found if one.column not in warned]
+        warned.update(one.column for one in found)
+    if warned is False or not found:
         return
     listed = ", ".join(map(str, found[:_MOST_NAMED]))
     more = len(found) - _MOST_NAMED
@@ -87,7 +87,7 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
 
 
 def level_of_user() -> int:
-    """Return the stack level of the first caller that is the user's."""
+    """Return the stack level of the first caller in the user's code."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None:
         module = str(frame.f_globals.get("__name__", ""))

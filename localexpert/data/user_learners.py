@@ -1,4 +1,4 @@
-"""Learners of the user's: how they take weights, and tables that they refuse."""
+"""Learners that the user gives: how they take weights, and which tables they refuse."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sklearn.utils.validation import has_fit_parameter
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
 
-# A learner whose own text is longer than this is named by its class.
+# A learner whose repr is longer than this is named by its class.
 _LONGEST_REPR = 60
 
 
 def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | None:
-    """Return the name by which `fit` takes an argument; wrappers hand it on.
+    """Return the name under which `fit` takes an argument. Wrappers pass it on.
 
     Parameters
     ----------
     estimator : estimator
-        Or a Pipeline, a search or a TransformedTargetRegressor around it.
+        An estimator, or a Pipeline, search or TransformedTargetRegressor around it.
     argument : str
-        As the innermost `fit` calls it.
+        Name of the argument in the innermost `fit`.
 
     Returns
     -------
@@ -58,24 +58,24 @@ def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | N
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weight: Float64Array) -> Any:
-    """Fit an estimator, with the weights where it takes them, and return it."""
+    """Fit an estimator and return it. Pass the weights if it takes them."""
     name = name_of_argument(estimator)
     return estimator.fit(X, y, **({} if name is None else {name: weight}))
 
 
 def suggest_pipeline(given: Any, learner: Any) -> str:
-    """Return the pipeline that reads a table for a learner, "" if none is needed.
+    """Suggest a pipeline that reads a table for a learner, or "" if none is needed.
 
     Parameters
     ----------
     given : array or data frame of shape (n, p)
-        As the user gave it, and as the learner got it.
+        The table as the user gave it. The learner got the same.
     learner : estimator
 
     Returns
     -------
     str
-        The rest of a sentence, from "; " on.
+        The rest of a sentence. It starts with "; ".
 
     Examples
     --------
@@ -94,10 +94,10 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     try:
         missing = np.isnan(table.codes).any(axis=0)
     except (TypeError, ValueError):
-        # Columns that are neither numbers nor categories: they are for the user.
+        # Some columns are neither numbers nor categories. The user must handle them.
         return ""
     gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
-    told = [
+    problems = [
         f"{_list(columns)} {_has(columns, what)}"
         for columns, what in (
             (categories, "categories"),
@@ -106,17 +106,17 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
         )
         if columns
     ]
-    if not told:
+    if not problems:
         return ""
-    problem = f"; {' and '.join(told)}"
+    problem = f"; {' and '.join(problems)}"
     if dates or isinstance(learner, Pipeline):
-        # What a pipeline does about them is for its owner to see.
+        # The learner is already a pipeline, so its owner must decide what to do.
         return problem
     imputer = "SimpleImputer()"
     rest = imputer if set(gaps) - set(categories) else "'passthrough'"
     first = imputer
     if categories:
-        # Not sparse: many learners, and some columns of polars, cannot be beside it.
+        # Many learners, and some columns of polars, do not work with a sparse result.
         encoder = "OneHotEncoder(handle_unknown='ignore', sparse_output=False)"
         first = f"make_column_transformer(({encoder}, {categories}), remainder={rest})"
     return f"{problem}, so take make_pipeline({first}, {_name(learner)})"

@@ -1,4 +1,4 @@
-"""Distributions pooled: those at hand, and those of several regressors."""
+"""Pools of distributions that you already have, and of those of several regressors."""
 
 from __future__ import annotations
 
@@ -54,13 +54,14 @@ def pool(
     Parameters
     ----------
     dists : sequence of M PredictiveDistribution
-        Of n rows each, of whatever models.
+        Each holds the same n rows. They may come from any models.
     weights : array-like of shape (M,) or (n, M), optional
-        Not negative, of sum 1; equal ones by default. `pool_weights` learns them.
+        Not negative, with sum 1. The default is equal weights. `pool_weights` learns
+        them.
     kind : {"linear", "probit"}
-        :math:`\sum_k w_k F_k`, or :math:`\Phi(\sum_k w_k \Phi^{-1}(F_k))`, which is
-        sharper where forecasts err alike; the latter of distributions that are all
-        smooth, or all discrete.
+        "linear" is :math:`\sum_k w_k F_k`. "probit" is
+        :math:`\Phi(\sum_k w_k \Phi^{-1}(F_k))`. It is sharper if the forecasts make
+        similar errors. It needs distributions that are all smooth, or all discrete.
 
     Returns
     -------
@@ -68,14 +69,14 @@ def pool(
 
     Notes
     -----
-    A pool of discrete distributions is exact. Curves are read anew, at 91 normal
-    scores of the pool; where peaks overlap, CDFs and the CRPS are right to about 1e-5.
-    Next to a deep gap between peaks they are less so: of the normal laws N(0, 1) and
-    N(4, 0.5^2) in equal parts the CDF is right to 1e-3 and the CRPS to 2e-4 of the
-    spread, of N(0, 1) and N(20, 0.2^2) both to 1e-2. Log scores of outcomes within
-    such a gap are not to be relied on. Where the density of one jumps inside the range
-    of others, as at a bound that the others do not have, the CDF of the pool is off by
-    up to 0.03 there.
+    A pool of discrete distributions is exact. A pool of curves is a new curve through
+    91 normal scores of the pool. If the peaks overlap, the CDF and the CRPS are right
+    to about 1e-5. Next to a deep gap between peaks they are less exact. For N(0, 1) and
+    N(4, 0.5^2) in equal parts, the CDF is right to 1e-3 and the CRPS to 2e-4 of the
+    spread. For N(0, 1) and N(20, 0.2^2) both are right to 1e-2. Do not rely on log
+    scores of outcomes within such a gap. The density of one distribution may jump
+    inside the range of the others, for example at a bound that only it has. There the
+    CDF of the pool is off by up to 0.03.
 
     References
     ----------
@@ -116,28 +117,29 @@ def pool_weights(
     groups: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Float64Array:
-    """Return the weights with which a pool has the least CRPS.
+    """Return the weights that give a pool the least CRPS.
 
     Parameters
     ----------
     dists : sequence of M PredictiveDistribution
-        Of n rows each that the models behind them have not seen: out of fold. Of more
-        than 2000 rows so many are looked at.
+        Each holds the same n rows. The models behind them must not have seen these
+        rows, so the forecasts are out of fold. Only 2000 rows are used if there are
+        more.
     y : array-like of shape (n,)
-        What came of them.
+        The outcomes of these rows.
     kind : {"linear", "probit"}
         As for `pool`.
     sample_weight : array-like of shape (n,), optional
     groups : array-like of shape (n,), optional
         Rows of one group stay in one fold.
     random_state : int
-        Deals rows to folds, by which the pull towards equal weights is chosen, and
-        draws those that are looked at.
+        Seed. It deals the rows into folds, which choose the pull towards equal weights.
+        It also draws the rows that are used.
 
     Returns
     -------
     ndarray of shape (M,)
-        Not negative, of sum 1.
+        Not negative, with sum 1.
 
     Examples
     --------
@@ -155,7 +157,7 @@ def pool_weights(
     seed = check_integer(random_state, "random_state", 0)
     outcomes = check_outcomes(y, dists[0])
     weight = check_weights(sample_weight, len(outcomes))
-    # A score that grows with the distance would be that of the farthest row alone.
+    # The CRPS grows with the distance, so one row far out would decide the weights.
     target = np.clip(outcomes, *range_without_outliers(outcomes, weight))
     folds = make_folds(
         len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
@@ -170,12 +172,12 @@ def score_some(
     folds: list[Fold],
     seed: int,
 ) -> PoolScores:
-    """Return the scores of as many rows as weights ask for, drawn by the seed.
+    """Return the scores of as many rows as the weights need. The seed draws them.
 
     Parameters
     ----------
     laws : sequence of M laws
-        Of n rows each.
+        Each holds the same n rows.
     y, weight : ndarrays of shape (n,)
     folds : list of (train, test)
     seed : int
@@ -186,12 +188,12 @@ def score_some(
     """
     rows = draw_rows(weight, ROWS_TO_WEIGH, seed)
     number = number_folds(folds, len(y))[rows]
-    some = [law.take(rows) for law in laws]
-    return PoolScores.of(some, y[rows], weight[rows], number, len(folds))
+    drawn = [law.take(rows) for law in laws]
+    return PoolScores.of(drawn, y[rows], weight[rows], number, len(folds))
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
-    """Return the laws of distributions, one or more, of as many rows each."""
+    """Return the laws of distributions. There must be one or more, of equal length."""
     if isinstance(dists, PredictiveDistribution):
         msg = "`dists` must be a list of distributions, got one PredictiveDistribution."
         raise TypeError(msg)
@@ -211,47 +213,50 @@ class DistributionEnsemble(DistributionRegressor):
     Parameters
     ----------
     members : list of (str, regressor)
-        Names and unfitted regressors: `LocalExpertRegressor`, or whatever
-        `predict_dist` understands, which is then wrapped in a `DistributionAdapter`
-        for its forecasts out of fold.
+        Names and unfitted regressors. A regressor is a `LocalExpertRegressor`, or
+        anything that the function `predict_dist` accepts. The latter is wrapped in a
+        `DistributionAdapter`, which makes its forecasts out of fold.
     pool : {"auto", "linear", "probit"}
-        Average CDFs, or their normal scores (sharper where members err alike; for
-        laws without jumps, or with jumps only). "auto" takes what has the less
-        out-of-fold CRPS after recalibration.
+        "linear" averages the CDFs. "probit" averages their normal scores. It is sharper
+        if members make similar errors, and needs laws without jumps, or laws with only
+        jumps. "auto" takes the one with the smaller out-of-fold CRPS after
+        recalibration.
     recalibrate : {"pit"}, Recalibration or None
-        Correction of the pool by its out-of-fold PIT values: a linear pool of
-        calibrated laws is too wide.
+        Correction of the pool by its out-of-fold PIT values. It is needed because a
+        linear pool of calibrated laws is too wide.
     n_jobs : int, optional
-        Of members that name none; results do not depend on it.
+        Number of jobs of members that do not set their own. Results do not depend on
+        it.
     random_state : int, optional
-        Seeds members that name none.
+        Seed of members that do not set their own.
 
     Attributes
     ----------
     members_ : dict of str to regressor
         Fitted.
     weights_ : dict of str to float
-        Non-negative, of sum 1.
+        Not negative, with sum 1.
     pool_ : {"linear", "probit"}
-        The kind taken.
+        The kind of pool that was taken.
     losses_ : dict of str to float
-        Mean out-of-fold CRPS of every member and of every pool that was compared, by
-        its kind, each row pooled with weights of other folds.
+        Mean out-of-fold CRPS of every member, and of every kind of pool that was
+        compared. Each row is pooled with weights learned from other folds.
     oof_distribution_ : PredictiveDistribution
-        Of the training rows, members, weights and recalibration all out of fold.
+        Forecasts of the training rows. Members, weights and recalibration are all out
+        of fold.
     recalibration_ : Recalibration or None
         Fitted.
     fitted_rows_ : ndarray of int
-        Rows that `oof_distribution_` speaks of: those that all members have forecast
-        out of fold.
+        Rows that `oof_distribution_` describes. These are the rows that all members
+        have forecast out of fold.
 
     Notes
     -----
-    The CRPS of a linear pool is a quadratic form in the weights, minimised exactly;
-    that of the probit pool is minimised numerically, both by 2000 rows at most. Both
-    are pulled towards equal weights, as hard as held-out CRPS asks for. Members have
-    their own folds: each one's out-of-fold forecasts are honest for every row, so
-    those of the pool are.
+    The CRPS of a linear pool is a quadratic form in the weights and is minimised
+    exactly. The CRPS of the probit pool is minimised numerically. Both use 2000 rows at
+    most. Both pull the weights towards equal ones; the held-out CRPS decides how hard.
+    Each member has its own folds. Its out-of-fold forecast of a row comes from models
+    that have not seen the row, so the same is true of the pool.
 
     References
     ----------
@@ -348,7 +353,7 @@ class DistributionEnsemble(DistributionRegressor):
         groups: NDArray[Any] | None,
         seed: int,
     ) -> None:
-        """Weigh fitted members by what they said out of fold."""
+        """Weigh fitted members by their out-of-fold forecasts."""
         judged = [member.fitted_rows_ for member in fitted.values()]
         rows = reduce(np.intersect1d, judged)
         if len(rows) == 0:
@@ -363,7 +368,7 @@ class DistributionEnsemble(DistributionRegressor):
             for member, place in zip(fitted.values(), places, strict=True)
         ]
         weight = weight[rows]
-        # A score that grows with the distance would be that of the farthest row alone.
+        # The CRPS grows with the distance, so one row far out would decide the weights.
         target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
         parts = None if groups is None else groups[rows]
         folds = make_folds(len(target), "auto", None, parts, seed, weight)
@@ -404,7 +409,7 @@ class DistributionEnsemble(DistributionRegressor):
         return self._correct(pool_laws(laws, list(held.values()), self.pool_))
 
     def _check_parameters(self) -> int:
-        """Return one seed for all; refuse what a fit would only notice at its end."""
+        """Return one seed for all. Refuse faults that a fit would notice only late."""
         seed = check_seed(self.random_state)
         check_n_jobs(self.n_jobs)
         check_choice(self.pool, "pool", ("auto", "linear", "probit"))
@@ -432,7 +437,7 @@ class DistributionEnsemble(DistributionRegressor):
 
 
 def _named(members: Any) -> dict[str, Any]:
-    """Return regressors by name, those that keep no forecasts out of fold wrapped."""
+    """Return regressors by name. Wrap those that keep no forecasts out of fold."""
     pairs = check_list(members, "members", "(name, regressor)")
     if len(pairs) == 0:
         msg = "`members` must hold at least one regressor, got none."
@@ -461,12 +466,12 @@ def _named(members: Any) -> dict[str, Any]:
 def _seeded_clones(
     members: dict[str, Any], seed: int, n_jobs: int | None
 ) -> dict[str, Any]:
-    """Return clones; those without a seed or a number of jobs get one."""
+    """Return clones. Give a seed or a number of jobs to those that have none."""
     rng = np.random.default_rng(seed)
     out = {}
     for name, member in members.items():
         own, draw = clone(member), int(rng.integers(2**31))
-        # Regressors of ours seed their parts themselves; a Pipeline's steps need one.
+        # Our regressors seed their parts themselves. Steps of a Pipeline need seeds.
         parameters = own.get_params(deep=isinstance(own, DistributionAdapter))
         for key, value in parameters.items():
             if value is None and key.split("__")[-1] == "random_state":
@@ -479,7 +484,7 @@ def _seeded_clones(
 
 @contextmanager
 def _speaking_of_member(name: str) -> Iterator[None]:
-    """Let a refusal say which member it is about."""
+    """Make an error message name the member that it is about."""
     try:
         yield
     except (TypeError, ValueError) as error:

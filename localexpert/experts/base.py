@@ -31,10 +31,9 @@ from localexpert.experts.thresholds import threshold_widths
 
 @dataclass(frozen=True, eq=False)
 class Tasks(Sample):
-    """A sample and thresholds: task k is to foretell `y <= thresholds[k]`.
+    """A sample and thresholds. Task k is to predict whether `y <= thresholds[k]`.
 
-    Rows of weight zero are no part of any training part: what is weighted nothing is as
-    if it were not there.
+    Rows of weight zero are in no training part, as if they were absent.
 
     Parameters
     ----------
@@ -42,11 +41,11 @@ class Tasks(Sample):
     y : ndarray of shape (n,)
         Targets, or residuals in the frame.
     weight : ndarray of shape (n,)
-        Ones where none were given.
+        Ones if no weights were given.
     folds : list of (train, test)
-        No row is in two test parts; rows in none only train.
+        No row is in two test parts. Rows in no test part only train.
     thresholds : ndarray of shape (N,)
-        Increasing; every one has a row on both sides.
+        Increasing. Each has a row on both sides.
     """
 
     thresholds: Float64Array = field(kw_only=True)
@@ -60,7 +59,7 @@ class Tasks(Sample):
         folds: Sequence[tuple[ArrayLike, ArrayLike]],
         sample_weight: ArrayLike | None,
     ) -> Tasks:
-        """Refuse what no expert can be fitted on."""
+        """Refuse data on which no expert can be fitted."""
         table, targets = Table.of(X), check_vector(r, "r")
         check_same_length(len(targets), "`r`", len(table), "X")
         weights = check_weights(sample_weight, len(targets))
@@ -79,7 +78,7 @@ class Tasks(Sample):
 
     @property
     def widths(self) -> Float64Array:
-        """Widths of the thresholds in a sum over them, shape (N,)."""
+        """Width of each threshold in a sum over thresholds, shape (N,)."""
         return threshold_widths(self.thresholds, self.y, self.weight)
 
     @property
@@ -94,18 +93,19 @@ class Tasks(Sample):
 
     @property
     def weighted(self) -> bool:
-        """Whether the rows with a weight differ in it."""
+        """Whether rows with a weight have different weights."""
         return bool(np.ptp(self.weight[self.weight > 0.0]) > 0.0)
 
     @property
     def below(self) -> Rows:
-        """How many thresholds are less than each y, (n,): its label is 1 from there."""
+        """How many thresholds are less than each y, (n,). From there its label is 1."""
         return np.searchsorted(self.thresholds, self.y, side="left")
 
     def base_rates(self, rows: Rows) -> Float64Array:
         """Return the smoothed share of class 1 per task, shape (N,).
 
-        The constant (n1 + 1) / (n + 2) of weights: the answer without features.
+        This is the constant (n1 + 1) / (n + 2), counted by weights. It is the answer
+        without features.
         """
         weight = self.weight[rows]
         below = np.bincount(self.below[rows], weight, minlength=self.n_thresholds + 1)
@@ -120,18 +120,18 @@ class Tasks(Sample):
 class Experts(BaseEstimator, metaclass=ABCMeta):
     """Base of the strategies that learn P(r <= v_k | x) for every threshold v_k.
 
-    Conventions, stated once for all of them:
+    All strategies follow these conventions:
 
     - `X` is an array of shape (n, p), NaN where missing, or a data frame, in which
-      strings, objects and categorical types are categories. `predict` wants the
-      columns of `fit` in their order.
-    - `oof_probabilities_` are out of fold: no model that had a part in a row's
+      strings, objects and categorical types are categories. `predict` needs the
+      columns of `fit` in the same order.
+    - `oof_probabilities_` are out of fold: no model that helped to make a row's
       probability has seen the row's `r`.
-    - Probabilities lie in [0, 1]. They are as the learners give them: neither
-      calibrated nor, unless a strategy says so, increasing in the threshold.
-    - Rows with `sample_weight` zero are as if they were absent, but get out-of-fold
-      probabilities like any other.
-    - No result depends on `n_jobs`; one `random_state` gives one result.
+    - Probabilities lie in [0, 1]. They are as the learners give them. They are not
+      calibrated, and they only increase in the threshold if a strategy says so.
+    - Rows with `sample_weight` zero do not change the fit, but get out-of-fold
+      probabilities like other rows.
+    - No result depends on `n_jobs`. The same `random_state` gives the same result.
 
     A subclass stores its parameters in the constructor and writes `_fit`, which
     returns the out-of-fold probabilities, and `_predict`. Both get a `Table`: rows as
@@ -141,8 +141,8 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
     thresholds_: Float64Array
     oof_probabilities_: Float64Array
     reader_: TableReader
-    # How much more noise, as a share of p (1 - p), an answer out of fold has than that
-    # to a new row, where fewer models speak for the first than for the second.
+    # An out-of-fold answer may come from fewer models than the answer to a new row, and
+    # then has more noise. This is the difference, as a share of p (1 - p).
     spared_: float = 0.0
 
     def fit(
@@ -162,10 +162,10 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         r : array-like of shape (n,)
             Targets, or residuals in the frame.
         thresholds : array-like of shape (N,)
-            Strictly increasing, each with a row on both sides.
+            Strictly increasing. Each has a row on both sides.
         folds : list of (train, test)
-            Row numbers; no row is in two test parts, and `oof_probabilities_` are of
-            those that are in one. See `make_folds`.
+            Row numbers. No row is in two test parts. `oof_probabilities_` describes
+            the rows in a test part. See `make_folds`.
         sample_weight : array-like of shape (n,), optional
             Non-negative weights.
 
@@ -199,12 +199,12 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
             The mean over the models of the folds.
         """
         check_is_fitted(self)
-        # New rows of a stage that has read them, or of a user.
+        # A stage passes rows that it has read. A user passes raw rows.
         table = X if isinstance(X, Table) else self.reader_.read(X)
         return self._check_answers(self._predict(table), len(table))
 
     def _check_answers(self, p: Float64Array, n: int) -> Float64Array:
-        """Refuse what a strategy may not say, for nothing after it would notice."""
+        """Refuse invalid answers of a strategy, because no later stage checks them."""
         if np.shape(p) != (n, len(self.thresholds_)):
             wrong = f"shape {np.shape(p)} for {n} rows"
         elif are_probabilities(p):
@@ -218,7 +218,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         raise ValueError(msg)
 
     def check_parameters(self) -> None:
-        """Refuse invalid constructor arguments, before anything is learned."""
+        """Refuse invalid constructor arguments before the fit starts."""
         check_n_jobs(getattr(self, "n_jobs", None))
         make_rng(getattr(self, "random_state", None))
         self._check_parameters()

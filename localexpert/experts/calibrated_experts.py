@@ -1,4 +1,4 @@
-"""`CalibratedExperts`: pooled strategies and calibrators of thresholds, one stage."""
+"""`CalibratedExperts`: one stage that pools strategies and calibrates thresholds."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from localexpert.experts.task_record import TaskRecord, round_odds
 from localexpert.experts.thresholds import threshold_widths
 from localexpert.progress import current_progress
 
-# Pairs of a probability and an outcome that tell what calibration may do.
+# At most about this many pairs of a probability and an outcome tell what calibration
+# can gain.
 _PAIRS = 100_000
-# Calibrators of few parameters lose little by a few rows less, and one is fitted for
-# each threshold and part.
+# One calibrator is fitted for each threshold and part. With few parameters it loses
+# little if it has a few rows less.
 _MOST_PARTS = 5
-# Members of less weight cost more time than they gain score.
+# Members with less weight cost more time than they are worth.
 _LEAST_WEIGHT = 0.05
-# What members say out of fold is charged less by so many times the noise that new rows
-# are spared (`spared_`): by once CRPS was .3 % less on concrete and .9 % on yacht, by
-# this 1.1 and 2.3 %, and .5 % on energy.
+# New rows do not have a part of the members' out-of-fold noise (`spared_`). This many
+# times that part is taken off their out-of-fold loss. With once, CRPS was .3 % smaller
+# on concrete and .9 % on yacht. With this number it was 1.1 and 2.3 % smaller there,
+# and .5 % on energy.
 _SPARED = 3.0
 
 
@@ -51,13 +53,12 @@ class CalibratedExperts:
     weights_ : dict of str to float
         Shares of the members; those below 5 % are left out.
     losses_ : dict of str to float
-        Each member's out-of-fold integrated Brier score, which is its CRPS up to the
-        pieces between thresholds.
+        Out-of-fold integrated Brier score of each member. This is its CRPS, except for
+        the pieces between thresholds.
     pooled_ : ndarray of shape (m, N)
-        What the members say together of the judged rows; until `calibrate`.
+        Pooled answers of the members for the judged rows. Only kept until `calibrate`.
     tasks_ : TaskRecord
-        What was said out of fold, before and after calibration, of the m rows that
-        are judged.
+        Out-of-fold answers for the m judged rows, before and after calibration.
     """
 
     members: Mapping[str, Experts]
@@ -74,7 +75,7 @@ class CalibratedExperts:
             Of n rows.
         thresholds : ndarray of shape (N,)
         importance : ndarray of shape (n,)
-            What a unit of y is worth in units of the score: the scale of the row.
+            Weight of each row in the score. This is the scale of the row.
         """
         self.fitted_: dict[str, Experts] = {}
         with current_progress().stage("experts"):
@@ -84,13 +85,14 @@ class CalibratedExperts:
                         sample.table, sample.y, thresholds, sample.folds, sample.weight
                     )
         # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).
-        # In units of y: `importance` carries the coordinate of the frame back.
+        # `importance` turns the coordinate of the frame back into units of y.
         weight, below = _outcomes(sample, thresholds)
         widths = threshold_widths(thresholds, sample.y, sample.weight)
         cost = np.outer(weight * importance[sample.judged], widths)
         answers, spared, self.losses_ = {}, {}, {}
         for name, fitted in self.fitted_.items():
-            # Joined; kept besides they would be half of a large model.
+            # They are pooled below. Keeping them too would make a large model twice as
+            # large.
             p = answers[name] = fitted.oof_probabilities_
             del fitted.oof_probabilities_
             noise = float((cost * p * (1.0 - p)).sum())
@@ -102,15 +104,15 @@ class CalibratedExperts:
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         self.pooled_ = self._join(answers)
 
-    def prospect(
+    def estimate_loss(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> float:
-        """Say what may come of the strategies, before they are calibrated.
+        """Estimate how good the strategies can be, before they are calibrated.
 
         Parameters
         ----------
         sample, thresholds, importance
-            Those of `ask`.
+            The arguments of `ask`.
 
         Returns
         -------
@@ -119,7 +121,7 @@ class CalibratedExperts:
             the logit for all thresholds.
         """
         weight, below = _outcomes(sample, thresholds)
-        # Spread over the rows, which may be sorted.
+        # Take pairs from all over the rows, because rows may be sorted.
         places = slice(None, None, 1 + below.size // _PAIRS)
         plain, below = weight[places], below[places]
         weight = plain * importance[sample.judged[places]]
@@ -132,7 +134,7 @@ class CalibratedExperts:
         return float(weight @ ((p - below) ** 2 @ widths) / plain.sum())
 
     def calibrate(self, sample: Sample, thresholds: Float64Array) -> CalibratedExperts:
-        """Fit the calibrators, on what `ask` was given."""
+        """Fit the calibrators on the arguments of `ask`."""
         raw, folds = self.pooled_, sample.judged_folds()
         weight, below = _outcomes(sample, thresholds)
         parts = number_folds(folds, len(raw)), known_folds(folds, len(raw))
@@ -140,11 +142,11 @@ class CalibratedExperts:
         with current_progress().stage("calibration"):
             self.calibration.fit(raw, below, number, weight, known)
         calibrated = self.calibration.calibrated_
-        # Kept once, in the record.
+        # The record keeps these, so drop the other copy.
         del self.pooled_, self.calibration.calibrated_
         kept = round_odds(raw)
-        said = kept if calibrated is raw else round_odds(calibrated)
-        self.tasks_ = TaskRecord(thresholds, kept, said, below, folds, weight)
+        rounded = kept if calibrated is raw else round_odds(calibrated)
+        self.tasks_ = TaskRecord(thresholds, kept, rounded, below, folds, weight)
         return self
 
     def predict(self, table: Table) -> Float64Array:
@@ -153,7 +155,7 @@ class CalibratedExperts:
         return self.calibration.predict(self._join(answers))
 
     def keep(self, places: Rows) -> None:
-        """Keep what was said of some of the judged rows only."""
+        """Keep only the answers for some of the judged rows."""
         self.tasks_ = self.tasks_.take(places)
 
     def choices(self) -> dict[str, Any]:
@@ -165,7 +167,7 @@ class CalibratedExperts:
 
     def _join(self, answers: Mapping[str, Float64Array]) -> Float64Array:
         parts = [w * answers[name] for name, w in self.weights_.items()]
-        # Weights may sum to a little more than 1, and all members be sure.
+        # Weights may sum to a little more than 1, and all members may answer 1.
         joined: Float64Array = np.minimum(np.sum(parts, axis=0), 1.0)
         return joined
 
@@ -173,6 +175,6 @@ class CalibratedExperts:
 def _outcomes(
     sample: Sample, thresholds: Float64Array
 ) -> tuple[Float64Array, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
-    """Return the weights of the judged rows, and whether they lie below thresholds."""
+    """Return the weights of judged rows, and whether each lies below each threshold."""
     judged = sample.judged
     return sample.weight[judged], sample.y[judged, None] <= thresholds

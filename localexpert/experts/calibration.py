@@ -28,12 +28,12 @@ from calibration.typing import Float64Array
 from localexpert._validation import is_auto
 from localexpert.progress import current_progress
 
-# A kind replaces doing nothing only if it lowers the held-out log loss by this share
+# A kind of calibrator is used only if it lowers the held-out log loss by this share,
 # and by more than one standard error over folds.
 _LEAST_GAIN = 1e-3
-# Probabilities 0 and 1 of a step map are honest at training rows only.
+# A step map gives the probabilities 0 and 1. They only hold at its training rows.
 HELD_OUT_CLIP = 1e-3
-# Calibrators whose maps never decrease, whatever they are fitted to.
+# Calibrators whose maps never decrease, for any data.
 _INCREASING: tuple[type[ScoreCalibrator], ...] = (
     BaggedIsotonicCalibrator,
     BetaCalibrator,
@@ -52,23 +52,23 @@ class ExpertCalibration(BaseEstimator):
     ----------
     calibrator : str, ScoreCalibrator or None
         A name is one of `calibrator_names()`. "auto" chooses once per model, by
-        held-out log loss, between doing nothing and the quadratic on the logit; doing
-        nothing stays unless the other is better by .1 % and one standard error. None
-        does nothing.
+        held-out log loss, between no calibration and the quadratic on the logit. It
+        takes the quadratic only if this is better by .1 % and by one standard error.
+        None means no calibration.
     increasing : bool
-        Whether calibrators must keep the order of rows. "auto" then tries the beta map
-        instead of the quadratic, and those are refused that may decrease.
+        Whether calibrators must keep the order of rows. If so, "auto" tries the beta
+        map instead of the quadratic, and calibrators that may decrease are refused.
     random_state : int
-        Seed of calibrators that draw.
+        Seed of calibrators that use random numbers.
 
     Attributes
     ----------
     calibrated_ : ndarray of shape (n, n_thresholds)
-        Every row by a calibrator fitted on other folds' rows.
+        Each row is calibrated by a calibrator fitted on rows of other folds.
     calibrators_ : list of ScoreCalibrator
         One per threshold, fitted on all rows, for new data.
     chosen_ : str
-        Name of the kind taken.
+        Name of the chosen kind.
     losses_ : dict of str to ndarray of shape (n_folds,)
         Each kind's held-out log loss per fold, mean over rows and thresholds.
 
@@ -108,7 +108,7 @@ class ExpertCalibration(BaseEstimator):
         sample_weight: Float64Array | None = None,
         known: Sequence[Sequence[int]] | None = None,
     ) -> ExpertCalibration:
-        """Choose the kind, calibrate training rows out of fold, fit for new data.
+        """Choose the kind, calibrate training rows out of fold, and fit for new data.
 
         Parameters
         ----------
@@ -120,8 +120,8 @@ class ExpertCalibration(BaseEstimator):
             Number of the fold that holds each row.
         sample_weight : ndarray of shape (n,), optional
         known : sequence of sequences of int, optional
-            For each fold those by which it is calibrated (`known_folds`); with none
-            of them it is left as it is. All others by default.
+            For each fold, the folds that calibrate it (`known_folds`). If there are
+            none, the fold is not calibrated. By default these are all other folds.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class ExpertCalibration(BaseEstimator):
         return {"chosen": self.chosen_, "losses": means}
 
     def kinds(self) -> dict[str, ScoreCalibrator]:
-        """Return the candidates by name; the first is doing nothing, if any is.
+        """Return the candidates by name. "No calibration" comes first if it is one.
 
         Returns
         -------
@@ -224,7 +224,7 @@ def _is_increasing(kind: ScoreCalibrator) -> bool:
 
 
 def check_calibrator(calibrator: Any) -> None:
-    """Refuse what cannot calibrate the probabilities of a threshold."""
+    """Refuse anything that cannot calibrate the probabilities of a threshold."""
     named = isinstance(calibrator, str) and calibrator in calibrator_names()
     if isinstance(calibrator, ScoreCalibrator):
         calibrator._check_parameters()
@@ -238,7 +238,7 @@ def check_calibrator(calibrator: Any) -> None:
 
 
 def fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrator:
-    """Fit on the sum of parts; where they hold one class or score, do nothing.
+    """Fit on the sum of the parts. If they hold one class or score, do not calibrate.
 
     Parameters
     ----------
@@ -265,13 +265,13 @@ def _cross_fit(
     known: Sequence[Sequence[int]] | None,
     summaries: list[dict[int, ScoreSummary]],
 ) -> Float64Array:
-    """Calibrate every row by a calibrator of what its fold's models may know."""
+    """Calibrate each row with a calibrator of the folds that its own fold may know."""
     if isinstance(kind, IdentityCalibrator):
         return probabilities
     out = probabilities.copy()
     for k, folds in enumerate(current_progress().track(summaries, len(summaries))):
         for number, own in rows.items():
-            # Summaries merge exactly, so leaving a fold out is adding up the others.
+            # Summaries merge exactly. So to leave a fold out, add up the others.
             allowed = {*(folds if known is None else known[number])} - {number}
             rest = [folds[f] for f in folds if f in allowed]
             if rest:
@@ -292,7 +292,7 @@ def choose_kind(losses: dict[str, Float64Array]) -> str:
     """
     names = list(losses)
     best = min(names, key=lambda name: losses[name].mean())
-    # Folds are paired: what makes one harder makes it so for all kinds.
+    # Compare fold by fold, because a hard fold is hard for all kinds.
     gains = losses[names[0]] - losses[best]
     error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
     enough = gains.mean() > max(error, _LEAST_GAIN * losses[names[0]].mean())

@@ -27,15 +27,15 @@ from localexpert.data.user_learners import name_of_argument, suggest_pipeline
 from localexpert.experts.base import Experts, Tasks
 from localexpert.progress import run_jobs
 
-# Chosen by the log loss out of fold summed over thresholds on the sets concrete,
-# airfoil, kin8nm, abalone, insurance and seoul_bike.
+# These were chosen by the out-of-fold log loss, summed over thresholds, on the sets
+# concrete, airfoil, kin8nm, abalone, insurance and seoul_bike.
 _PARAMETERS: dict[str, Any] = {
     "learning_rate": 0.1,
     "num_leaves": 15,
     "min_data_in_leaf": 10,
     "lambda_l2": 1.0,
     "max_bin": 127,
-    # LightGBM's 100 would keep most categories of a small table from any split.
+    # With LightGBM's 100, most categories of a small table would never be split.
     "min_data_per_group": 10,
     "feature_pre_filter": False,
     "deterministic": True,
@@ -44,9 +44,9 @@ _PARAMETERS: dict[str, Any] = {
     "verbosity": -1,
 }
 _MOST_ROUNDS, _PATIENCE = 300, 30
-# Thresholds by which the number of rounds is chosen.
+# This many thresholds serve to choose the number of rounds.
 _N_PILOTS = 5
-# Libraries whose estimators take all cores where they are not told a number.
+# Libraries whose estimators use all cores unless a number is set.
 _GREEDY = ("catboost", "lightgbm", "xgboost")
 _THREAD_PARAMETERS = ("n_jobs", "nthread", "thread_count")
 
@@ -55,18 +55,18 @@ _THREAD_PARAMETERS = ("n_jobs", "nthread", "thread_count")
 class Model:
     """The fitted expert of one threshold.
 
-    Decisions d become P = expit(logit(base rate) + (d - mean(d)) / sd(d)), mean and
-    deviation over the training rows: increasing in d and of about the right level and
-    spread, so that values of different folds compare. Calibration does the rest.
+    Decisions d become P = expit(logit(base rate) + (d - mean(d)) / sd(d)), with mean
+    and deviation over the training rows. P increases in d and has about the right level
+    and spread, so values of different folds can be compared. Calibration does the rest.
 
     Parameters
     ----------
     estimator : classifier or None
-        None where the training rows all have one label.
+        None if all training rows have the same label.
     rate : float
         Smoothed share of the label in training.
     mean, spread : float
-        Of the decisions of a classifier without `predict_proba`.
+        Mean and deviation of the decisions of a classifier without `predict_proba`.
     """
 
     estimator: Any
@@ -83,7 +83,7 @@ class Model:
         rate: float,
         **more: Any,
     ) -> Self:
-        """Fit a classifier, where labels differ, with more arguments of its `fit`."""
+        """Fit a classifier if labels differ. `fit` may get more arguments."""
         if labels.all() or not labels.any():
             return cls(None, rate)
         classifier.fit(X, labels, **more)
@@ -91,7 +91,7 @@ class Model:
             return cls(classifier, rate)
         decision = _decide(classifier, X)
         mean, spread = float(decision.mean()), float(decision.std())
-        # Equal decisions differ by rounding, which must not be blown up.
+        # Equal decisions differ by rounding. Do not divide by such a tiny spread.
         flat = spread <= 1e-9 * abs(mean)
         return cls(classifier, rate, mean, 1.0 if flat else spread)
 
@@ -118,13 +118,13 @@ class Model:
 
 
 def _decide(classifier: Any, X: Any) -> Float64Array:
-    """Return decisions; refuse what are not so many numbers."""
+    """Return decisions. Refuse anything but one number per row."""
     rule = f"{type(classifier).__name__} must decide on every row by a number"
     return check_answers(classifier.decision_function(X), X.shape[0], rule)
 
 
 def check_classifier(classifier: Any, name: str = "classifier") -> None:
-    """Refuse what cannot be fitted or yields neither probabilities nor scores."""
+    """Refuse anything that has no `fit`, or gives neither probabilities nor scores."""
     able = all(hasattr(classifier, one) for one in ("fit", "get_params"))
     answers = any(
         hasattr(classifier, one) for one in ("predict_proba", "decision_function")
@@ -138,20 +138,21 @@ def check_classifier(classifier: Any, name: str = "classifier") -> None:
 
 
 class IndependentExperts(Experts):
-    """One classifier per threshold, all of a kind: the local experts.
+    """One classifier per threshold, all of the same kind. These are the local experts.
 
     Parameters
     ----------
     classifier : classifier, optional
         Any scikit-learn classifier, or Pipeline that ends in one, with
-        `predict_proba` or `decision_function`; cloned for every threshold and fold.
-        Default: LightGBM with 15 leaves whose number of rounds is chosen, see Notes.
+        `predict_proba` or `decision_function`. It is cloned for every threshold and
+        fold. The default is LightGBM with 15 leaves and a chosen number of rounds, see
+        Notes.
     monotone : dict or list of int, optional
-        Columns, by name or of an array by position, in which the target may only
-        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Or a list of
-        +1, -1 and 0, one for each column. Without a `classifier` only.
+        Columns with which the target may only rise (+1) or only fall (-1), by name, or
+        by position in an array. Every P(r <= v | x) then falls or rises there. Or a
+        list of +1, -1 and 0, one for each column. Only without a `classifier`.
     n_jobs : int, optional
-        Experts fitted at a time, as in joblib, by whatever backend is set there.
+        Number of experts fitted at the same time, as in joblib, with its backend.
     random_state : int, optional
         Seed of the classifiers whose `random_state` is None.
 
@@ -159,26 +160,27 @@ class IndependentExperts(Experts):
     ----------
     thresholds_ : ndarray of shape (N,)
     oof_probabilities_ : ndarray of shape (n, N)
-        Not monotone along the thresholds: the experts know nothing of one another.
+        Not monotone along the thresholds, because the experts are independent.
     models_ : list of lists
         Fitted experts by fold, then by threshold.
     n_rounds_ : int
-        Boosting rounds of the default.
+        Boosting rounds of the default classifier.
 
     Notes
     -----
-    The default reads strings and categorical types as categories. To a classifier
-    given X is handed on as it is: what a table may hold is for the classifier to say.
+    The default reads strings and categorical types as categories. A classifier that
+    you give gets X as it is, and must be able to read it.
 
-    The default's number of rounds is one for all folds and thresholds: the mean over
-    five thresholds of that with the least held-out log loss of the folds.
+    All folds and thresholds of the default have the same number of rounds. For each of
+    five thresholds, the folds' held-out log loss gives the best number. The mean of the
+    five is used.
 
-    A decision function d becomes expit(logit(base rate) + (d - mean) / sd), mean and
-    deviation over the training rows. A task with one class in a training part predicts
-    (n1 + 1) / (n + 2).
+    A decision function d becomes expit(logit(base rate) + (d - mean) / sd), with mean
+    and deviation over the training rows. If a training part has only one class, the
+    task predicts (n1 + 1) / (n + 2).
 
-    Where experts run in parallel each has one thread, libraries below included.
-    Errors name the threshold and the fold, with the classifier's error as cause.
+    If experts run in parallel, each has one thread, and so do the libraries below it.
+    An error names the threshold and the fold. Its cause is the classifier's error.
 
     Examples
     --------
@@ -248,14 +250,14 @@ class IndependentExperts(Experts):
             results = run_jobs(jobs, n_jobs=self.n_jobs)
         oof = np.empty((len(tasks), tasks.n_thresholds))
         self.models_ = [[] for _ in tasks.folds]
-        for (number, k), told in zip(places, results, strict=True):
-            if isinstance(told, Exception):
+        for (number, k), result in zip(places, results, strict=True):
+            if isinstance(result, Exception):
                 msg = (
-                    f"The expert of {tasks.describe(k, number)} failed: {told}"
+                    f"The expert of {tasks.describe(k, number)} failed: {result}"
                     f"{suggest_pipeline(tasks.table.given, self.classifier)}"
                 )
-                raise RuntimeError(msg) from told
-            model, oof[tasks.folds[number][1], k] = told
+                raise RuntimeError(msg) from result
+            model, oof[tasks.folds[number][1], k] = result
             self.models_[number].append(model)
         return oof
 
@@ -296,9 +298,9 @@ class IndependentExperts(Experts):
 
 @dataclass(frozen=True, eq=False)
 class _Attempt:
-    """What fits an expert and asks it about the test part of its fold.
+    """Fit an expert, and ask it about the test part of its fold.
 
-    `options` are more arguments of `fit`, and `weight_name` is that of the weights.
+    `options` are more arguments of `fit`. `weight_name` is the name of its weights.
     """
 
     tasks: Tasks
@@ -309,7 +311,7 @@ class _Attempt:
     def __call__(
         self, classifier: Any, number: int, k: int
     ) -> tuple[Model, Float64Array] | Exception:
-        """Return an error as a result, told at home with its task."""
+        """Return an error as a result. The caller reports it with its task."""
         tasks, (train, test) = self.tasks, self.tasks.folds[number]
         more = dict(self.options)
         if tasks.weighted and self.weight_name is not None:
@@ -325,7 +327,7 @@ class _Attempt:
 
 
 def _prepare(classifier: Any, seed: int, *, parallel: bool) -> Any:
-    """Return a clone with a seed, and with one thread where it would take more."""
+    """Return a clone with a seed, and with one thread if it would take more."""
     fresh, changes = clone(classifier), dict[str, Any]()
     parameters = fresh.get_params(deep=True)
     for name, value in parameters.items():

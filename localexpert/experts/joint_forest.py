@@ -25,17 +25,19 @@ from localexpert.experts.base import Experts, Tasks
 from localexpert.experts.leaf_laws import LeafLaws
 from localexpert.progress import current_progress, run_jobs
 
-# Most rows of a bootstrap sample where `max_samples` is "auto".
+# Most rows of a bootstrap sample if `max_samples` is "auto".
 _MOST_SAMPLES = 20_000
-# Trees times rows drawn, within these bounds, where `n_estimators` is "auto".
+# Most trees times rows drawn if `n_estimators` is "auto", with bounds on the trees.
 _MOST_DRAWN = 2_000_000
 _LEAST_TREES, _MOST_TREES = 60, 100
-# Cuts that are drawn of a feature that is tried: it stands so many times in the table
-# that trees learn from. With one cut losses were 3 to 6 % more on raw targets.
+# Number of random cuts of each feature that a split tries. The table of the trees holds
+# each feature this many times. With one cut, losses were 3 to 6 % greater on raw
+# targets.
 _CUTS = 3
-# Thresholds whose indicators are decomposed, and components that decide the splits.
+# The number of thresholds whose indicators are decomposed, and the number of components
+# that decide the splits.
 _MOST_INDICATORS, _COMPONENTS = 32, 4
-# Rows predicted in one piece of work.
+# Number of rows that one job predicts.
 _CHUNK = 4_096
 
 
@@ -48,22 +50,22 @@ class JointForest(Experts):
     Parameters
     ----------
     n_estimators : int or "auto"
-        Number of trees. "auto": 100, fewer with many rows, so that all trees
-        together draw some 2 000 000 rows at most, but 60 at least.
+        Number of trees. "auto": 100, or fewer if there are many rows. Then all trees
+        together draw about 2 000 000 rows at most. There are at least 60 trees.
     min_samples_leaf : int
         Least number of distinct rows in a leaf.
     max_features : float
         Share of the features tried at a split.
     max_samples : int or "auto"
-        Rows drawn, with replacement, for a tree; "auto": as many as there are, at
+        Rows drawn for a tree, with replacement. "auto": as many as there are, but at
         most 20 000, so that time grows little with more rows.
     out_of_bag : bool
-        True: rows are predicted by the trees that have not drawn them, and the folds
-        are not needed. False: each tree draws from the training part of one fold and
-        predicts its test part, for folds that keep groups of rows together, as a
-        `LocalExpertRegressor` does for groups, copies of rows and folds of the user's.
+        True: each row is predicted by the trees that have not drawn it. Folds are not
+        needed. False: each tree draws from the training part of one fold and predicts
+        its test part. Use this if folds keep groups of rows together. A
+        `LocalExpertRegressor` uses it for groups, copies of rows and the user's folds.
     n_jobs : int, optional
-        Trees grown at a time, in threads.
+        Number of trees grown at the same time, in threads.
     random_state : int, optional
         Seed.
 
@@ -75,21 +77,21 @@ class JointForest(Experts):
 
     Notes
     -----
-    A row that no tree may speak for (few trees, few rows) gets the smoothed base
-    rates (n1 + 1) / (n + 2) of the other rows.
+    With few trees or few rows, it may happen that no tree may predict a row. Such a row
+    gets the smoothed base rates (n1 + 1) / (n + 2) of the other rows.
 
     A split lowers the squared error of the first principal components of the
-    indicators, by themselves nearly all of their variance: with 8 or all 25 instead
-    of 4, losses changed by less than .1 %. The trees are scikit-learn's extremely
-    randomised ones, with a few random cuts of each feature they try: trees that differ
-    more make a better mean than trees with the best cuts.
+    indicators. These hold nearly all of the variance: with 8 or all 25 instead of 4,
+    losses changed by less than .1 %. The trees are scikit-learn's extremely randomised
+    ones, with a few random cuts of each feature that they try. Trees that differ more
+    have a better mean than trees with the best cuts.
 
     Defaults were chosen by the Brier score summed over thresholds, out of bag, on the
     sets concrete, airfoil, kin8nm, abalone, insurance and seoul_bike, on raw targets
     and on residuals.
 
-    Categories are ordered by their codes. Missing values go to a side that is tried
-    too, and where a feature had none in the node to the side with more rows.
+    Categories are ordered by their codes. A split also tries both sides for missing
+    values. If a feature had none in the node, they go to the side with more rows.
 
     References
     ----------
@@ -133,7 +135,7 @@ class JointForest(Experts):
 
     @classmethod
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Refuse trees that a file made up and that are of another table."""
+        """Refuse trees in a file that belong to another table."""
         if "laws_" in state:
             n_columns = state["reader_"].features.n_columns
             state["laws_"].check_fit(n_columns, len(state["thresholds_"]))
@@ -154,7 +156,7 @@ class JointForest(Experts):
         rng = make_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
         wide, below = np.tile(X, (1, _CUTS)), tasks.below
-        # All that scikit-learn's check could find are gaps, and it costs time.
+        # scikit-learn's check could only find gaps, and it takes time.
         gaps = bool(np.isnan(X).any())
         jobs = [
             delayed(self._grow)(tasks, wide, gaps, below, number, seed)
@@ -166,8 +168,8 @@ class JointForest(Experts):
         self.laws_ = LeafLaws.join([laws for laws, _ in grown])
         asked = np.stack([asked for _, asked in grown], axis=1)
         spoke = asked[tasks.judged].sum(axis=1)
-        # A row alone in its leaf is a draw of its law: the mean of m trees has the
-        # noise p (1 - p) / m, more rows in a leaf have less.
+        # A row alone in its leaf is one draw from its law. So the mean of m trees has
+        # the noise p (1 - p) / m. Leaves with more rows have less noise.
         more = np.mean(1.0 / np.maximum(spoke, 1)) - 1.0 / len(grown)
         self.spared_ = float(more) / self.min_samples_leaf
         oof = self._answer(X, asked)
@@ -214,7 +216,7 @@ class JointForest(Experts):
         number: int,
         seed: int,
     ) -> tuple[LeafLaws, NDArray[np.bool_]]:
-        """Grow a tree on a bootstrap sample; also say whom it may be asked about.
+        """Grow a tree on a bootstrap sample. Also return the rows that it may predict.
 
         Returns
         -------
@@ -238,7 +240,7 @@ class JointForest(Experts):
         tree.fit(X, table[below], sample_weight=weights, check_input=gaps)
         tree.tree_.feature[:] %= X.shape[1] // _CUTS
         laws = LeafLaws.fill(tree.tree_, X, below, weights, tasks.n_thresholds)
-        # Out of bag: what a tree has drawn it may not be asked about.
+        # Out of bag: a tree must not predict the rows that it has drawn.
         asked[drawn] = False
         return laws, asked
 
@@ -246,10 +248,10 @@ class JointForest(Experts):
 def project_indicators(
     below: Rows, weights: Float64Array, n_thresholds: int, n_components: int
 ) -> Float64Array:
-    """Return principal components of the indicators, a row for each place of `below`.
+    """Return principal components of the indicators, a row for each value of `below`.
 
-    A row's indicators `k >= below` depend on nothing but the number `below`, so a
-    table of that many rows holds them.
+    A row's indicators `k >= below` only depend on the number `below`. So a table with
+    one row for each such number holds them all.
 
     Parameters
     ----------
@@ -261,21 +263,22 @@ def project_indicators(
     ndarray of shape (n_thresholds + 1, min(n_components, n_thresholds))
     """
     numbers = np.arange(n_thresholds + 1)
-    # Of many thresholds some tell nearly as much, and the decomposition takes long.
+    # If there are many thresholds, use some of them. They tell nearly as much, and the
+    # decomposition of all would take long.
     asked = numbers[: -1 : -(-n_thresholds // _MOST_INDICATORS)]
     mass = np.bincount(below, weights, minlength=n_thresholds + 1)
     indicators = (numbers[:, None] <= asked).astype(np.float64)
     indicators -= mass @ indicators / mass.sum()
     _, directions = np.linalg.eigh((mass[:, None] * indicators).T @ indicators)
-    # Their sums of squares add up to nearly that of all indicators, so the purest split
-    # by a few components is nearly the purest by all thresholds, at a fraction of the
-    # cost.
+    # The components' sums of squares add up to nearly that of all indicators. So the
+    # purest split by a few components is nearly the purest by all thresholds, at a
+    # fraction of the cost.
     table: Float64Array = indicators @ directions[:, ::-1][:, :n_components]
     return table
 
 
 def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array:
-    """Return answers, with the base rates of the other rows where there are none."""
+    """Fill rows without an answer with the base rates of the other rows."""
     # With few trees a row may be in all bags. Its base rate leaves the row itself out.
     silent = np.isnan(oof[:, 0])
     if silent.any():

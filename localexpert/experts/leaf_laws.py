@@ -17,12 +17,12 @@ from localexpert.data.folds import Rows
 
 @dataclass(frozen=True, eq=False)
 class LeafLaws:
-    """Trees of scikit-learn, and the law of every leaf as its steps.
+    """Trees of scikit-learn, and the law of every leaf as a list of steps.
 
-    The nodes of all trees are numbered on. The law of node l has the probability
-    `share[j]` between the thresholds `step[j] - 1` and `step[j]`, j from `first[l]` to
-    `first[l + 1] - 1`; what is left lies above all thresholds. A leaf has few rows and
-    so few steps, where its CDF would have a number for every threshold.
+    The nodes of all trees have consecutive numbers. The law of node l has the
+    probability `share[j]` between the thresholds `step[j] - 1` and `step[j]`, for j
+    from `first[l]` to `first[l + 1] - 1`. The rest lies above all thresholds. A leaf
+    has few rows and so few steps. Its CDF would need a number for every threshold.
 
     Parameters
     ----------
@@ -53,22 +53,26 @@ class LeafLaws:
         tree : sklearn.tree._tree.Tree
         X : ndarray of shape (n, p)
         below, weights : ndarrays of shape (n,)
-            Of every row the first threshold that it lies below, and its weight.
+            For every row, the first threshold that it lies below, and its weight.
         n_thresholds : int
 
         Returns
         -------
         LeafLaws
         """
-        # Of a tree that is grown nothing but its cuts is asked: a saved one packs well.
+        # Only the cuts of a grown tree are used. Zeros make a saved tree pack well.
         tree.value[:] = 0.0
-        for told in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
-            told[:] = 0
+        for numbers in (
+            tree.impurity,
+            tree.n_node_samples,
+            tree.weighted_n_node_samples,
+        ):
+            numbers[:] = 0
         drawn = np.flatnonzero(weights)
         leaf, step, weights = tree.apply(X[drawn]), below[drawn], weights[drawn]
         total = np.bincount(leaf, weights, minlength=tree.node_count)
         share = weights / total[leaf]
-        # What lies above all thresholds is the rest.
+        # The part above all thresholds is the rest and is not stored.
         inside = step < n_thresholds
         laws = csr_array(
             (share[inside], (leaf[inside], step[inside])),
@@ -84,7 +88,7 @@ class LeafLaws:
 
     @classmethod
     def join(cls, parts: Sequence[LeafLaws]) -> LeafLaws:
-        """Return the trees of all parts, their nodes numbered on."""
+        """Return the trees of all parts, with consecutive numbers of nodes."""
         ends = np.cumsum([0, *(len(part.share) for part in parts)])
         first = [part.first[1:] + end for part, end in zip(parts, ends, strict=False)]
         return cls(
@@ -96,7 +100,7 @@ class LeafLaws:
 
     @classmethod
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """Refuse laws that a file made up: they are added up without checks."""
+        """Refuse invalid laws in a file, because they are added up without checks."""
         laws = cls(**state)
         n_nodes = sum(tree.node_count for tree in laws.trees)
         if (
@@ -142,7 +146,8 @@ class LeafLaws:
         X : ndarray of shape (n, p)
         n_thresholds : int
         asked : ndarray of shape (n, n_trees), optional
-            Which trees speak for a row; NaN where none does. All by default.
+            Which trees answer for a row. By default all do. The result is NaN if none
+            does.
 
         Returns
         -------
@@ -162,7 +167,7 @@ class LeafLaws:
             (self.share.astype(np.float64), self.step, self.first),
             shape=(starts[-1], n_thresholds),
         )
-        # Sums of what is not negative increase along the thresholds.
+        # Shares are not negative, so their sums increase along the thresholds.
         cdf: Float64Array = np.cumsum((rows @ laws).toarray(), axis=1)
         with np.errstate(invalid="ignore"):
             cdf /= part.sum(axis=1, keepdims=True)

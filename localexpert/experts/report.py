@@ -135,9 +135,9 @@ def _agreement(
     Written out: scikit-learn's two functions check labels for some milliseconds a
     call, and there is a call for every threshold and fold.
     """
-    said, share = p >= 0.5, w / w.sum()
-    accuracy = share @ (said == below)
-    a, b = share @ said, share @ below
+    positive, share = p >= 0.5, w / w.sum()
+    accuracy = share @ (positive == below)
+    a, b = share @ positive, share @ below
     chance = a * b + (1.0 - a) * (1.0 - b)
     room = np.where(chance < 1.0, 1.0 - chance, 1.0)
     return accuracy, np.where(chance < 1.0, (accuracy - chance) / room, 0.0)

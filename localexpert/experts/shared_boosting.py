@@ -1,4 +1,4 @@
-"""`SharedBoosting`: one boosted model of all thresholds, and increasing in them."""
+"""`SharedBoosting`: one boosted model of all thresholds, which increases in them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts, Tasks
 from localexpert.experts.threshold_trees import ThresholdTrees
 
-# Least number of rows, repetitions not counted, that one category may be told by.
+# A category needs at least this many rows to be used. Repetitions do not count.
 _ROWS_PER_CATEGORY = 10
-# Most held-out rows, of all folds together, by which the rounds are chosen.
+# At most this many held-out rows, of all folds together, choose the number of rounds.
 _HELD_OUT_ROWS = 5_000
-# Rows predicted in one piece of work.
+# Number of rows that one job predicts.
 _CHUNK = 5_000
-# Draws per row: _DRAWS at _DRAWS_AT training rows, falling with n^-_DRAWS_POWER.
+# Draws per row: _DRAWS at _DRAWS_AT training rows. They fall with n^-_DRAWS_POWER.
 _DRAWS, _DRAWS_AT, _DRAWS_POWER = 6, 10_000, 0.35
 _LEAST_DRAWS, _MOST_DRAWS = 2, 12
-# Share of the draws that are moved to the nearest threshold; the others stay between.
+# This share of the draws moves to the nearest threshold. The others stay between.
 _SNAPPED = 0.7
 # Rounds over which the step length rises to the learning rate.
 _WARM_UP_ROUNDS = 20
@@ -47,28 +47,30 @@ _FIXED: dict[str, Any] = {
 class SharedBoosting(Experts):
     """One LightGBM model for all thresholds, with the threshold as a feature.
 
-    Every training row is repeated with several thresholds, drawn anew for every row,
-    and the model learns whether its target lies below the drawn one. Trees may only
-    increase in the threshold, so the probabilities are a distribution function.
+    Every training row is repeated with several thresholds, drawn separately for each
+    row. The model learns whether the row's target lies below the drawn threshold. Trees
+    may only increase in the threshold, so the probabilities are a distribution
+    function.
 
     Parameters
     ----------
     draws : int or "auto"
-        Thresholds per row. "auto": 6 at 10 000 rows, more for fewer rows (12 at
-        most), fewer for more (2 at least), so that time grows slower than rows.
+        Thresholds per row. "auto": 6 at 10 000 rows. With fewer rows there are more (12
+        at most), with more rows there are fewer (2 at least). So time grows slower than
+        the number of rows.
     learning_rate : float
     num_leaves : int
     min_rows_in_leaf : int
-        Least number of training rows in a leaf, repetitions not counted: a leaf
+        Least number of training rows in a leaf. Repetitions do not count, so a leaf
         holds at least this times `draws` repeated rows.
     max_rounds : int
-        Most rounds; their number is chosen, see Notes.
+        Greatest number of rounds. The number itself is chosen, see Notes.
     monotone : dict or list of int, optional
-        Columns, by name or of an array by position, in which the target may only
-        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Or a list of
-        +1, -1 and 0, one for each column.
+        Columns with which the target may only rise (+1) or only fall (-1), by name, or
+        by position in an array. Every P(r <= v | x) then falls or rises there. Or a
+        list of +1, -1 and 0, one for each column.
     n_jobs : int, optional
-        Folds boosted at a time, in threads.
+        Number of folds boosted at the same time, in threads.
     random_state : int, optional
         Seed of the draws and of the learner.
 
@@ -87,14 +89,16 @@ class SharedBoosting(Experts):
     Boosting starts at the base rate of every threshold, and the length of its steps
     rises over the first rounds to the learning rate.
 
-    The number of rounds is one for all folds: the one with the least mean over folds
-    of the held-out Brier score summed over thresholds by their spacing, which is the
-    CRPS between the outermost thresholds. Gains below .05 % are not waited for.
+    All folds have the same number of rounds. It has the least held-out loss, as a mean
+    over folds. The loss is the Brier score summed over thresholds by their spacing.
+    This is the CRPS between the outermost thresholds. Boosting does not wait for gains
+    below .05 %.
 
-    Thresholds enter as positions on their own grid (k for the k-th, linear between,
-    0 and N + 1 one spacing beyond the ends), so their scale plays no part. Draws are
-    stratified: every row gets one from each of `draws` equal parts of the grid. Seven
-    of ten are moved to the nearest threshold, the rest stay where they fall.
+    Thresholds enter as positions on their own grid, so their scale plays no part. The
+    k-th threshold is at k, positions between are linear, and 0 and N + 1 lie one
+    spacing beyond the ends. Draws are stratified: every row gets one from each of
+    `draws` equal parts of the grid. Seven of ten draws move to the nearest threshold.
+    The others stay where they are.
 
     Defaults were chosen by the same sum, out of fold, on the sets concrete, airfoil,
     kin8nm, abalone, insurance and seoul_bike, on raw targets and on residuals.
@@ -213,15 +217,15 @@ class SharedBoosting(Experts):
 
 
 class HeldOutThresholds:
-    """A model of all thresholds under way, and the raw scores of held-out rows.
+    """A model of all thresholds that is being boosted, and scores of held-out rows.
 
     Parameters
     ----------
     experts : SharedBoosting
-        With parameters, and the number of draws.
+        It gives the parameters and the number of draws.
     tasks : Tasks
     signs : list of int
-        The direction of each feature, 0 of none.
+        The direction of each feature, or 0 if it has none.
     fold : (train, test)
     start : ndarray of shape (N + 2,)
         Where boosting starts, see `start_scores`.
@@ -240,27 +244,27 @@ class HeldOutThresholds:
         train, test = fold
         self.rounds, self.learning_rate = 0, experts.learning_rate
         self.model = _start_model(experts, tasks, train, signs, start, seed)
-        # Some held-out rows, spread over all of them, which may be sorted.
+        # Take held-out rows from all over, because rows may be sorted.
         rows = test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
         self.X = tasks.table.codes[rows]
         self.labels = tasks.y[rows][:, None] <= tasks.thresholds
         self.widths = tasks.widths
-        # Where no row has a weight the fold has none in the mean either.
+        # If no row has a weight, the fold has no weight in the mean either.
         weight = tasks.weight[rows]
         self.weight = weight / max(weight.sum(), np.finfo(float).tiny)
         self.raw = np.tile(start[1:-1], (len(rows), 1))
 
     def loss_after(self, n_rounds: int) -> float:
-        """Add rounds until there are so many; return the mean loss.
+        """Add rounds until there are this many. Return the mean loss.
 
-        The first rounds take short steps: in a good frame hardly anything is left to
-        learn, and one full step is too far.
+        The first rounds take short steps. In a good frame little is left to learn, and
+        one full step would go too far.
         """
         done = self.model.current_iteration()
         for _ in range(n_rounds - self.rounds):
             warmth = (1 + self.model.current_iteration()) / _WARM_UP_ROUNDS
             rate = self.learning_rate * min(1.0, warmth)
-            # LightGBM asks each thread anew how much it may say.
+            # LightGBM keeps its verbosity separately for each thread.
             self.model.reset_parameter({"learning_rate": rate, "verbosity": -1})
             self.model.update()
         self.rounds = n_rounds
@@ -282,7 +286,7 @@ def _start_model(
     start: Float64Array,
     seed: int,
 ) -> lgb.Booster:
-    """Return a model that waits to be boosted on rows that are repeated."""
+    """Return a model without rounds, on the repeated rows."""
     n_draws = experts.n_draws_
     rng = np.random.default_rng(seed)
     places = draw_places(len(rows), n_draws, tasks.n_thresholds, rng)
@@ -294,8 +298,8 @@ def _start_model(
         "num_leaves": experts.num_leaves,
         "min_data_in_leaf": experts.min_rows_in_leaf * n_draws,
         "min_data_per_group": _ROWS_PER_CATEGORY * n_draws,
-        # P(r <= v | x) may only rise with v: a distribution function by design.
-        # And where r may only rise with a feature, it may only fall with it.
+        # P(r <= v | x) may only rise with v, so it is always a distribution function.
+        # If r may only rise with a feature, P may only fall with it.
         "monotone_constraints": [*(-sign for sign in signs), 1],
         "seed": seed,
     }
@@ -304,7 +308,7 @@ def _start_model(
         np.column_stack([repeated, places.ravel()]),
         (tasks.y[rows, None] <= np.interp(places, grid, knots)).ravel(),
         weight=np.repeat(tasks.weight[rows], n_draws) if tasks.weighted else None,
-        # Between thresholds, too, boosting starts from the base rate of the place.
+        # Boosting starts from the base rate of the place, also between thresholds.
         init_score=np.interp(places, grid, start).ravel(),
         categorical_feature=tasks.table.reader.categories,
         params=parameters,
@@ -330,7 +334,7 @@ def start_scores(
 ) -> Float64Array:
     """Return the log-odds of the base rates at the grid's knots, shape (N + 2,).
 
-    Boosting starts there: what trees must learn is how rows differ, not the marginal.
+    Boosting starts there, so trees must only learn how rows differ, not the marginal.
     The rates are smoothed, (w1 + 1/2) / (w + 1).
     """
     order = np.argsort(y, kind="stable")
@@ -345,13 +349,13 @@ def draw_places(
     n: int, n_draws: int, n_thresholds: int, rng: np.random.Generator
 ) -> Float64Array:
     """Return positions on the grid, shape (n, n_draws), one from each stratum."""
-    # One draw from each stratum spreads a row's draws over the grid: the same number of
-    # independent ones would leave larger gaps and more noise.
+    # One draw from each stratum spreads a row's draws over the grid. The same number of
+    # independent draws would leave larger gaps and more noise.
     strata = (np.arange(n_draws) + rng.random((n, n_draws))) / n_draws
     # From half a cell before the first threshold to half a cell after the last, so
     # that snapping leaves all thresholds equally frequent.
     places = 0.5 + n_thresholds * strata
-    # The thresholds themselves are asked about later, so most draws lie there; those
-    # between keep the trees from cutting right beside a threshold.
+    # Forecasts only use the thresholds themselves, so most draws lie there. Draws
+    # between them keep the trees from cutting right beside a threshold.
     snapped = rng.random((n, n_draws)) < _SNAPPED
     return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)

@@ -22,7 +22,7 @@ class TaskRecord:
     ----------
     thresholds : ndarray of shape (N,)
     raw, calibrated : ndarrays of shape (n, N)
-        Of a fit `round_odds` has been at them.
+        After a fit they are rounded by `round_odds`.
     below : ndarray of shape (n, N)
     folds : list of (train, test)
     weight : ndarray of shape (n,)
@@ -36,7 +36,7 @@ class TaskRecord:
     weight: Float64Array
 
     def take(self, rows: Rows) -> TaskRecord:
-        """Return what was said of some rows, renumbered."""
+        """Return the answers for some rows, renumbered."""
         return TaskRecord(
             self.thresholds,
             self.raw[rows],
@@ -50,8 +50,8 @@ class TaskRecord:
 def round_odds(p: Float64Array) -> Float64Array:
     """Round probabilities so that odds change by less than one part in 3000.
 
-    All bits of what many rows were told are most of a saved model, and the last forty
-    of them are noise. Order is kept, and so are 0 and 1.
+    The answers for many rows take most of the space of a saved model, and the last
+    forty bits of each are noise. Order is kept, and so are 0 and 1.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def round_odds(p: Float64Array) -> Float64Array:
     array([0.00000000e+00, 9.99989425e-10, 1.00006104e-01, 5.00000000e-01,
            8.99993896e-01, 1.00000000e+00])
     """
-    # Relative to the smaller of p and 1 - p: what is nearly certain stays so.
+    # Round relative to the smaller of p and 1 - p, so nearly certain answers stay so.
     smaller = np.minimum(p, 1.0 - p)
     bits = smaller.view(np.int64)
     dropped = 52 - _BITS

@@ -1,4 +1,4 @@
-"""Thresholds: the cut points whose crossing every expert learns to foretell."""
+"""Thresholds: the cut points. An expert predicts whether the target is below one."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
 
 # Shares of the weight up to the first and the last of evenly spaced thresholds.
 _ENDS = np.array([0.02, 0.98])
-# Values that are far out count as this share of the others' range beyond it.
+# A value that is far out counts as if it were this share of the others' range outside.
 _MARGIN = 0.05
-# A value repeated by accident of rounding is no atom: least weight that makes one.
+# An atom has at least this weight. A value that repeats by rounding is not an atom.
 _LEAST_ATOM_WEIGHT = 5.0
-# A lighter one repeats at least so often, so many times as often as the usual one of
-# its neighbours on either side; more such values than that are a habit of rounding.
+# A lighter atom repeats at least this often, and this many times as often as the usual
+# value among this many neighbours on either side. More such values than the last number
+# are a sign of rounding.
 _LEAST_REPEATS, _TIMES_USUAL, _NEIGHBOURS, _MOST_REPEATS = 10.0, 10.0, 25, 5
-# Up to so many values need few rows each to make a target discrete.
+# Up to this many values, a discrete target needs only few rows for each value.
 FEW_VALUES = 50
-# Steps between values may differ by so much of a step, which is more than rounding to
-# single precision does to prices.
+# Steps between values may differ by this share of a step. Rounding prices to single
+# precision changes them less.
 _UNEVEN = 1e-3
-# A touch of slack, so that an exact share is not missed by rounding.
+# A little slack, so that rounding does not lose an exact share.
 _SLACK = 1.0 - 1e-9
 
 
@@ -61,13 +62,13 @@ def place_thresholds(
     r : array-like of shape (n,)
         Finite targets, or residuals in the frame; at least two distinct values.
     n_thresholds : int
-        Number of thresholds wished for; ties may leave fewer. Not used with numbers.
+        Wanted number of thresholds. Ties may leave fewer. Not used with numbers.
     method : {"quantile", "uniform"} or array-like of shape (N,)
         "quantile": equally probable, at the levels k / (n_thresholds + 1).
         "uniform": equally spaced from the 2 % to the 98 % quantile, both included (a
         single threshold lies in the middle): an outlier moves none of them far.
-        Numbers: strictly increasing, inside the range of `r`; of several that cut the
-        rows alike the first stays, with a warning.
+        Numbers: strictly increasing, inside the range of `r`. If several cut the rows
+        in the same way, only the first stays, and there is a warning.
     sample_weight : array-like of shape (n,), optional
         Non-negative weights; a row of weight zero is absent.
 
@@ -79,10 +80,10 @@ def place_thresholds(
 
     Notes
     -----
-    A quantile threshold is the midpoint between two neighbouring distinct values,
-    those whose share of the weight below comes nearest to the level. It equals no
-    value, so rounding decides no label, and those of a discrete target lie between
-    its values.
+    A quantile threshold is the midpoint between two neighbouring distinct values. The
+    share of the weight below it is the nearest to the level. It is never equal to a
+    value, so rounding cannot change a label. For a discrete target the thresholds lie
+    between its values.
 
     Examples
     --------
@@ -139,11 +140,11 @@ def is_discrete(
     Returns
     -------
     bool
-        True for at most `max_values` distinct values that are met at least twice on
-        average (40 rows that all differ are few, not discrete), and 20 times if they
-        are more than 50: every value costs a task, which needs rows of its own. And
-        the values are evenly spaced with few gaps, or half of them are met twice: 40
-        different amounts among 500 zeros are few, not discrete.
+        True if three things hold. There are at most `max_values` distinct values. Each
+        occurs at least twice on average, and 20 times if there are more than 50 values:
+        every value costs a task, which needs its own rows. And the values are evenly
+        spaced with few gaps, or half of them occur twice. So 40 rows that all differ
+        are few, not discrete, and so are 40 different amounts among 500 zeros.
 
     Examples
     --------
@@ -175,8 +176,8 @@ def lattice_step(values: Float64Array) -> float | None:
     Returns
     -------
     float or None
-        None where steps are uneven, or where the lattice has more than thrice as many
-        points as there are values; of ten gaps or more, the outermost twentieth at
+        None if steps are uneven, or if the lattice has more than three times as many
+        points as there are values. With ten gaps or more, the outermost twentieth at
         either end may be wide.
     """
     if len(values) < 2:
@@ -196,10 +197,10 @@ def find_atoms(
 ) -> Float64Array:
     """Return the values that hold a notable share of the weight, or repeat too often.
 
-    A smooth target does not repeat one value ten times as often as those around it: a
-    tenth of the share at 0 is an atom where other values are met once. Of more than 5
-    such values below the share, as where prices are rounded, those at the ends count
-    alone.
+    A smooth target does not repeat one value ten times as often as those around it. So
+    a tenth of the share at 0 is an atom if other values occur once. There may be more
+    than 5 such values below the share, for example if prices are rounded. Then only
+    those at the ends count.
 
     Parameters
     ----------
@@ -212,8 +213,8 @@ def find_atoms(
     Returns
     -------
     ndarray of shape (n_atoms,)
-        Increasing; values met less than 5 times are left out, and below the share
-        those met less than 10 times.
+        Increasing. Values that occur less than 5 times are left out. Below the share,
+        values that occur less than 10 times are left out.
 
     Examples
     --------
@@ -229,7 +230,7 @@ def find_atoms(
 
 
 def _find_repeats(values: _Values, heavy: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which values, besides the heavy ones, a smooth law would not repeat so."""
+    """Return which other values repeat more often than a smooth law would allow."""
     weight = values.weight
     found = (weight >= _LEAST_REPEATS) & ~heavy
     for k in np.flatnonzero(found):
@@ -254,8 +255,8 @@ def cuts_between(values: Float64Array) -> Float64Array:
         Each at least the lower value, and less than the upper one.
     """
     low, high = values[:-1], values[1:]
-    # Halves are added and not the sum halved: it may overflow. Of floats that are
-    # neighbours the lower one is the cut, for `y <= low` parts them as well.
+    # Add the halves, because the sum may overflow. If two values are neighbouring
+    # floats, the cut is the lower one, and `y <= low` still separates them.
     middle = 0.5 * low + 0.5 * high
     cuts: Float64Array = np.where((middle > low) & (middle < high), middle, low)
     return cuts
@@ -266,8 +267,8 @@ def threshold_widths(
 ) -> Float64Array:
     """Return the width that each threshold stands for in a sum over them, shape (N,).
 
-    Half of the way to either neighbour; an end stands for as much outside as inside.
-    The way to values of `r` that are far out does not count.
+    It is half of the way to either neighbour. An end stands for as much outside as
+    inside. The way to values of `r` that are far out does not count.
     """
     if len(thresholds) == 1:
         return np.ones(1)
@@ -285,9 +286,9 @@ def _summarise(
 
 
 def _draw_near(values: _Values) -> _Values:
-    """Return the values with those that are far out as one, beside the others.
+    """Return the values, but move all that are far out to one place near the others.
 
-    A cut in the middle of the way to them would stand for nothing, in no man's land.
+    A cut half-way to far values would lie where there are no rows.
     """
     shares = np.diff(values.cumulative, prepend=0.0)
     low, high = range_without_outliers(values.distinct, shares)

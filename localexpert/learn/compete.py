@@ -1,4 +1,4 @@
-"""Which roads compete for a target: the user's, or those that suit it."""
+"""Choose which roads compete for a target: the user's, or those that suit it."""
 
 from __future__ import annotations
 
@@ -35,38 +35,40 @@ from localexpert.learn.stages import Stages
 from localexpert.learn.steps import NearAtoms, OtherFolds, Step
 from localexpert.learn.values import MANY_VALUES, Cells, Tails
 
-# With more rows its hundreds of answers a row cost more time, and more of a saved
-# model, than they gain.
+# The grid gives hundreds of answers per row. With more rows than this, they cost more
+# time and more space in a saved model than they are worth.
 _MOST_ROWS_FOR_GRID = 50_000
-# A target with a longer upper tail than that, in skewness, may be simpler in its
-# logarithm: that of an exponential law is 2, that of a normal one 0.
+# A target with a greater skewness than this may be simpler in its logarithm. The
+# skewness of an exponential law is 2, that of a normal one is 0.
 _SKEWED = 1.0
-# A smooth rest beside atoms has at least so many different values.
+# A smooth rest beside atoms has at least this many different values.
 _LEAST_REST = 10
-# A value at an end that is met so many times as often as the next three, and more often
-# than so many rows, is inflated.
+# A value at an end is inflated if it is this many times as frequent as the next three,
+# and if it occurs in more than this many rows.
 _INFLATED, _LEAST_INFLATED = 2.0, 20.0
-# Counts are heaped on values that are met so many times as often as their neighbours,
-# if what is more holds such a share of the weight.
+# Counts are heaped on values that are this many times as frequent as their neighbours,
+# if the excess holds at least this share of the weight.
 _MORE, _LEAST_HEAPED = 1.5, 0.05
-# Fewer values than these are cases of their own: of 17 the CRPS is 1.2 % less so.
+# If there are fewer values than this, each is a case of its own. With 17 values this
+# makes the CRPS 1.2 % smaller.
 _FEW_CASES = 20
 _RESIDUALS = marginal_road("residuals", "auto", "quantile")
-# Folds of the further learners of a target.
+# Folds of the additional learners of a target.
 _FOLDS = {"other folds": "auto", "ten folds": 10, "other ten folds": 10}
-# With five folds a quick fit takes a tenth longer, and its CRPS is 1.7 % less.
+# With five folds a quick fit takes a tenth longer, and its CRPS is 1.7 % smaller.
 _FOLDS_OF_QUICK = 4
-# How many times as long as a quick fit the default takes.
+# The default takes this many times as long as a quick fit.
 _COST_OF_DEFAULT = 5.0
-# Floats tell a coordinate to this share of its size, or better.
+# Floats hold a coordinate to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
 
 def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
-    """Look at a target, and return its kind and what learns it, unfitted.
+    """Look at a target. Return its kind and the unfitted learner of it.
 
-    By effort this is what learns the target once, a pool of several of these with other
-    folds and seeds, or first a quick one, and the others while there is time.
+    The learner depends on the effort. It learns the target once, or it is a pool of
+    several such learners with other folds and seeds, or it starts with a quick learner
+    and goes on with the others while there is time.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
 
 
 def _learn_quickly(settings: Settings, sample: Sample) -> tuple[str, Learner]:
-    """Return the kind of a target and what learns it in a fraction of the time."""
+    """Return the kind of a target and a learner that needs a fraction of the time."""
     target, learner = _learn_target(settings.quick(), sample)
     if isinstance(settings.cv, str):
         learner.steps = (OtherFolds(_FOLDS_OF_QUICK, settings.seed), *learner.steps)
@@ -103,9 +105,9 @@ def _learn_quickly(settings: Settings, sample: Sample) -> tuple[str, Learner]:
 
 
 def _members(settings: Settings) -> Iterator[tuple[str, Settings, tuple[Step, ...]]]:
-    """Yield names and settings of learners that err differently, and what deals folds.
+    """Yield learners with different errors: name, settings, and steps that deal folds.
 
-    Folds that the user gives are those of all.
+    If the user gives folds, all learners use them.
     """
     seeds = np.random.default_rng(settings.seed).integers(2**31, size=len(_FOLDS))
     yield "default", settings, ()
@@ -117,14 +119,15 @@ def _members(settings: Settings) -> Iterator[tuple[str, Settings, tuple[Step, ..
 
 
 def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
-    """Return the kind of a target and what learns it once, unfitted.
+    """Return the kind of a target and the unfitted learner that learns it once.
 
-    Few distinct values, most of them repeated (`is_discrete`): probabilities per
-    value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest,
-    or what a smooth target is rounded to, whichever forecasts better, or their pool; or
-    all is discrete, if less than 10 values are left for the rest. Given `thresholds`
-    or a smooth target: smooth roads alone. So it is where an order of rows is to be
-    kept: two ordered parts beside ordered probabilities of atoms may cross.
+    A target with few distinct values, most of them repeated (`is_discrete`), gets
+    probabilities per value. Otherwise a value that holds 2 % of the weight is an atom.
+    Atoms may stand beside a smooth rest, or a smooth target may be rounded to them. The
+    better forecast of the two wins, or their pool. If fewer than 10 values are left for
+    the rest, all is discrete. With given `thresholds`, and for a smooth target, there
+    are only smooth roads. The same is true if an order of rows must be kept: two parts
+    in order, beside ordered probabilities of atoms, may cross.
     """
     present = sample.weight > 0.0
     held, weight = sample.y[present], sample.weight[present]
@@ -148,7 +151,7 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     stages = Stages()
     roads = _smooth_roads(settings, free)
     if settings.chooses_roads and len(atoms):
-        # Of all rows it says nearly the same, and once is enough.
+        # The grid of all rows says nearly the same, and one grid is enough.
         roads.pop("grid", None)
     smooth = _compete(roads, settings, n, stages)
     if len(atoms) == 0:
@@ -156,7 +159,7 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     mixed = _beside(atoms, smooth, settings, n, stages)
     if not settings.chooses_roads:
         return "mixed", mixed
-    # Or atoms are what a smooth target was rounded to: then all rows tell of it.
+    # Or a smooth target was rounded to the atoms. Then all rows tell about it.
     near = (NearAtoms(atoms),)
     rounded = _compete(_smooth_roads(settings, held), settings, n, stages, near)
     both: dict[str, Road | Learner] = {"smooth": rounded, "mixed": mixed}
@@ -164,13 +167,13 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
 
 
 def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
-    """Return the roads to a smooth target, or to the smooth part of one, by name.
+    """Return the roads to a smooth target or to the smooth part of a target, by name.
 
     Parameters
     ----------
     settings : Settings
     y : ndarray of shape (m,)
-        Without values that have probability of their own.
+        Targets without the values that have their own probability.
 
     Returns
     -------
@@ -188,7 +191,7 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
             road.check_target(y)
         return roads
     found = _centred_road(settings)
-    # The forest of the grid keeps no order.
+    # The forest of the grid cannot keep an order.
     few = len(y) <= _MOST_ROWS_FOR_GRID
     if few and settings.monotone is None and not settings.is_quick:
         found["grid"] = GridRoad()
@@ -200,16 +203,16 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
 
 
 def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> Learner:
-    """Return what competes for a discrete target.
+    """Return the roads that compete for a discrete target.
 
-    A smooth road of the user's answers by cells around the values.
+    A smooth road of the user answers with the mass of cells around the values.
     """
     n_values = len(np.unique(y))
     made: dict[str, Road | Learner] = {}
     for name, road in _named(settings.roads).items():
         road.check_target(y)
         made[name] = road if road.to_values else CellRoad(road)
-    # A question for each value tells no more of a smooth target, for as much time.
+    # For a smooth target, a question for each value takes as long and tells no more.
     rounds = settings.chooses_roads and n_values > 2
     heaped = rounds and _is_heaped(*count_values(y, weight))
     if not (made or rounds) or (heaped and not settings.is_quick):
@@ -227,7 +230,7 @@ def _learn_rounded(
 ) -> Learner:
     """Return smooth roads to a discrete target, beside inflated values at its ends.
 
-    What is not at these is on the other side of the edge of their cells.
+    Rows that are not at an inflated value lie beyond the edge of its cell.
     """
     values, sums = count_values(y, weight)
     edges = cell_edges(values)
@@ -255,8 +258,8 @@ def _learn_rounded(
 def _beside(
     atoms: Float64Array, rest: Learner, settings: Settings, n: int, stages: Stages
 ) -> BesideAtoms:
-    """Return atoms beside what learns the rest."""
-    # Numbers of atoms, not values: there are no others.
+    """Return a learner of atoms beside the learner of the rest."""
+    # This target is the number of the atom. It has no other values.
     numbered = settings.within((0.0, float(len(atoms))))
     strategy = settings.described.strategy if settings.single else "auto"
     if settings.is_quick and settings.expert is None:
@@ -266,11 +269,11 @@ def _beside(
 
 
 def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:
-    """Return whether some values are met more often than a smooth law says.
+    """Return whether some values are more frequent than a smooth law allows.
 
-    Few values are cases of their own, and so are those of no lattice. Of the others
-    those count that are met half as often again as their neighbours, and two standard
-    errors more, if they hold a twentieth of the weight.
+    With few values, or without a lattice, each value is a case of its own. Otherwise
+    the excess of a value is what lies above 1.5 times the mean of its neighbours plus
+    two standard errors. All excesses together must hold a twentieth of the weight.
     """
     step = lattice_step(values)
     if len(values) < _FEW_CASES or step is None:
@@ -283,9 +286,9 @@ def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:
 
 
 def _inflated(values: Float64Array, weight: Float64Array) -> tuple[bool, bool]:
-    """Return whether the least and the greatest value are met too often to be smooth.
+    """Return whether the least and the greatest value are too frequent to be smooth.
 
-    That is twice as often as any of the next three.
+    Such a value is twice as frequent as any of the next three.
     """
     if len(values) < MANY_VALUES:
         return False, False
@@ -303,7 +306,7 @@ def _compete(
     stages: Stages,
     steps: tuple[Step, ...] = (),
 ) -> Learner:
-    """Return what learns the only road, or the pool of several, within steps."""
+    """Return the learner of the only road, or a pool of several, within steps."""
     made = {
         name: FittedRoad(road, settings, n, stages) if isinstance(road, Road) else road
         for name, road in roads.items()
@@ -317,7 +320,7 @@ def _compete(
 
 
 def _centred_road(settings: Settings) -> dict[str, Road]:
-    """Return the road around a centre by its name."""
+    """Return the road around a centre, by name."""
     if settings.is_quick:
         return {"residuals": _RESIDUALS}
     return {"frame": FrameRoad()}
@@ -326,9 +329,9 @@ def _centred_road(settings: Settings) -> dict[str, Road]:
 def _log_road(
     settings: Settings, y: Float64Array, shift: float | None = None
 ) -> dict[str, Road]:
-    """Return the road to log(y + shift) by its name, if that may suit the target.
+    """Return the road to log(y + shift), by name, if it may suit the target.
 
-    `shift` is by default 0, and half of the least y above 0 where some are 0.
+    By default `shift` is 0. If some y are 0, it is half of the least y above 0.
     """
     if y.min() < 0.0 or np.ptp(y) == 0.0:
         return {}
@@ -344,7 +347,7 @@ def _log_road(
 
 
 def _named(roads: Iterable[Road]) -> dict[str, Road]:
-    """Return roads by name; of several of a name the later ones have a number."""
+    """Return roads by name. If a name comes again, the later road gets a number."""
     found: dict[str, Road] = {}
     for road in roads:
         same = sum(key.split(" ")[0] == road.name for key in found)
@@ -353,7 +356,7 @@ def _named(roads: Iterable[Road]) -> dict[str, Road]:
 
 
 def _check_distinct(y: Float64Array, weight: Float64Array) -> None:
-    """Refuse a smooth target of which floats tell little but where it lies."""
+    """Refuse a smooth target whose values differ too little for floats."""
     near = np.clip(y, *range_without_outliers(y, weight))
     size = float(np.abs(near).max())
     if np.ptp(near) < _LEAST_SPAN * size:

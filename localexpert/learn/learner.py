@@ -1,4 +1,4 @@
-"""`Learner`: what learns laws from rows: one road, or atoms beside one."""
+"""`Learner` learns laws from rows: one road, or atoms beside one."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from localexpert.learn.steps import Carry, Step, atom_widths
 from localexpert.learn.values import Masses
 from localexpert.progress import current_progress
 
-# Rows whose laws a step looks at.
+# A step checks the laws of these rows.
 _ROWS_LOOKED_AT = slice(0, 500)
 
 
 class Learner(ABC):
-    """A road, atoms beside one, or a pool: stages, and steps that read their laws.
+    """A road, atoms beside a road, or a pool. It has stages, and steps that read laws.
 
     Attributes
     ----------
     steps : tuple of Step
-        The first is nearest to y.
+        The first step is nearest to y.
     hopeless : float
-        What `start` says is so many times the loss of another learner, if this one is
-        of no use beside it.
+        This learner is useless beside another one if `start` returns at least this many
+        times the loss of the other.
     cost : float
-        How many times as long it takes as the first learner of its pool.
+        This learner takes this many times as long as the first learner of its pool.
     judged_ : ndarray of int of shape (m,)
-        Rows that are forecast out of fold, of whom `oof_law_` and `tasks_` speak.
+        Rows with a forecast out of fold. `oof_law_` and `tasks_` describe these rows.
     """
 
     steps: tuple[Step, ...] = ()
@@ -60,12 +60,12 @@ class Learner(ABC):
     judged_: Rows
 
     def fit(self, sample: Sample) -> Self:
-        """Fit every stage; each hands honest out-of-fold values to the next.
+        """Fit every stage. Each stage hands its out-of-fold values to the next.
 
         Parameters
         ----------
         sample : Sample
-            Of n rows.
+            The n rows.
 
         Returns
         -------
@@ -75,19 +75,19 @@ class Learner(ABC):
         return self.finish(sample)
 
     def start(self, sample: Sample) -> float:
-        """Fit what tells cheaply how good the forecasts may be.
+        """Fit a cheap part that tells how good the forecasts may become.
 
         Returns
         -------
         float
-            A CRPS out of fold of which the whole is hardly below a part; 0 where
-            nothing less than the whole tells.
+            A CRPS out of fold. The whole learner hardly gets below a certain share of
+            it. 0 if only the whole learner can tell.
         """
         known, outer = True, sample
         for step in self.steps:
             step.fit(sample)
             outer, sample = sample, step.inner(sample)
-            # A CRPS in other units tells nothing.
+            # A CRPS in other units cannot be compared.
             known = known and not step.changes_target
         trial = self._start(sample, outer)
         return trial if known else 0.0
@@ -119,28 +119,28 @@ class Learner(ABC):
         return self._read(self._law(table))
 
     def oof_law(self, places: Rows | slice) -> Law:
-        """Return laws of some of the judged rows, by what has not seen them."""
+        """Return laws of some judged rows, from models that have not seen them."""
         return self._read(self._oof_law(places))
 
     @cached_property
     def oof_law_(self) -> Law:
-        """Honest laws of the rows that are judged.
+        """Out-of-fold laws of the judged rows.
 
-        Made when asked for, of what is kept anyway: in a file they would be several
-        times as much.
+        They are made on demand from parts that are stored anyway. In a file the laws
+        themselves would take several times as much space.
         """
         return self.oof_law(slice(None))
 
     def law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws that miss y of some judged rows as those of new rows will.
+        """Return laws of some judged rows, with errors as small as those of new rows.
 
-        New rows get the mean of all folds' models, which errs less than the one model
-        that never saw a training row.
+        New rows get the mean of all folds' models. This mean has smaller errors than
+        the single model that has not seen a training row.
 
         Parameters
         ----------
         places : ndarray of int of shape (k,)
-            Among the judged rows.
+            Positions among the judged rows.
         y : ndarray of shape (k,)
 
         Returns
@@ -157,7 +157,7 @@ class Learner(ABC):
         return law
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say, (n, N) each.
+        """Return thresholds in units of y and the experts' answers, (n, N) each.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Learner(ABC):
         return thresholds, p
 
     def keep_rows(self, places: Rows) -> None:
-        """Keep what is known out of fold of some of the judged rows only."""
+        """Drop what is known out of fold, except that of some judged rows."""
         self.judged_ = self.judged_[places]
         vars(self).pop("oof_law_", None)
         self._keep_rows(places)
@@ -188,10 +188,10 @@ class Learner(ABC):
     @property
     @abstractmethod
     def tasks_(self) -> TaskRecord:
-        """What the experts of the heaviest road said out of fold."""
+        """Out-of-fold answers of the experts of the heaviest road."""
 
     def _start(self, sample: Sample, outer: Sample) -> float:
-        """Start with rows, given the same before the last step to their target."""
+        """Start with `sample`; `outer` has the same rows before the last step."""
         del sample, outer
         return 0.0
 
@@ -218,13 +218,13 @@ class Learner(ABC):
     def _choices(self) -> dict[str, Any]: ...
 
 
-# Trees of a forest that is one member of a pool (with twice as many a pool scores the
-# same), and of one that says whether the whole is worth its time.
+# Number of trees of a forest in a pool (with twice as many, a pool scores the same),
+# and of a small forest that tells whether the whole forest is worth its time.
 _TREES, _TRIAL_TREES = 100, 20
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
 
-# Centre, scale, and what the experts say, (n,), (n,) and (n, N).
+# The centre, the scale and the experts' answers, of shapes (n,), (n,) and (n, N).
 Answers: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
 
 
@@ -235,11 +235,11 @@ class FittedRoad(Learner):
     ----------
     road : Road
     settings : Settings
-        What the regressor was given.
+        Parameters of the regressor.
     n : int
         Number of rows.
     stages : Stages
-        What other roads have fitted.
+        Stages that other roads have fitted.
 
     Attributes
     ----------
@@ -271,7 +271,7 @@ class FittedRoad(Learner):
             return CalibratedExperts(members, calibration)
 
         self.experts = ask(_make_members(own.strategy, settings, n))
-        # A small forest says whether a whole one is worth its time.
+        # A small forest tells whether a whole one is worth its time.
         self._trial: CalibratedExperts | None = None
         if isinstance(own.strategy, str) and own.strategy == "deep":
             self._trial = ask({"deep": _deep_forest(settings, _TRIAL_TREES)})
@@ -282,10 +282,10 @@ class FittedRoad(Learner):
             self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
 
     def _start(self, sample: Sample, outer: Sample) -> float:
-        """Fit the frame, or without one the experts, and say what may come of it.
+        """Fit the frame, or the experts if there is none, and tell how good they are.
 
-        Of a frame it is the CRPS of the marginal carried to its rows, of experts theirs
-        after the most simple calibration.
+        For a frame this is the CRPS of the marginal, moved to the centre and scale of
+        each row. For experts it is their CRPS after the simplest calibration.
         """
         last = self.steps[-1] if self.steps else None
         carry = last if isinstance(last, Carry) else None
@@ -301,7 +301,7 @@ class FittedRoad(Learner):
             return 0.0
         experts = self._trial or self.experts
         asked = self._ask(experts, sample)
-        return experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
+        return experts.estimate_loss(asked, self.thresholds_, self.frame.oof_scale_)
 
     def _finish(self, sample: Sample) -> None:
         if not hasattr(self.experts, "fitted_"):
@@ -320,14 +320,14 @@ class FittedRoad(Learner):
         )
 
     def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
-        """Return the rows that have a coordinate, and them with it as their target."""
+        """Return the rows that have a coordinate, and a sample with it as target."""
         rows = self.frame.located(sample)
         # Folds without a training row that has a coordinate are dropped.
         part = sample if len(rows) == len(sample) else sample.take(rows)
         return rows, replace(part, y=self.frame.oof_coordinate_)
 
     def _ask(self, experts: CalibratedExperts, sample: Sample) -> Sample:
-        """Place thresholds, ask experts at them, and return what was asked."""
+        """Place thresholds, ask the experts there, and return the sample they got."""
         _, part = self._locate(sample)
         check_learns(part.folds, part.weight)
         if self._asks_of_values:
@@ -342,17 +342,17 @@ class FittedRoad(Learner):
 
     @property
     def tasks_(self) -> TaskRecord:
-        """What the experts said out of fold."""
+        """Out-of-fold answers of the experts."""
         return self.experts.tasks_
 
     def _answers(self, table: Table) -> Answers:
-        """Return centre, scale, and what the experts say of new rows."""
+        """Return the centre, the scale and the experts' answers of new rows."""
         center, scale = self.frame.locate(table)
         located = self.frame.add_features(table, center, scale)
         return center, scale, self.experts.predict(located)
 
     def _oof_answers(self, places: Rows | slice) -> Answers:
-        """Return the same of some of the judged rows, out of fold."""
+        """Return the same for some of the judged rows, out of fold."""
         frame = self.frame
         known = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
         center, scale, p = (x[places] for x in known)
@@ -365,10 +365,10 @@ class FittedRoad(Learner):
         return self.laws.law(*self._oof_answers(places))
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws that miss y as those of new rows will.
+        """Return laws with errors as small as those of new rows.
 
-        Their centres are nearer to y, and their scales less, by the factor that the
-        frame expects of the mean of the folds' centres.
+        Their centres are nearer to y and their scales are smaller. The frame knows the
+        factor, which it expects from the mean of the folds' centres.
         """
         center, scale, p = self._oof_answers(places)
         nearer = self.frame.nearness_
@@ -380,7 +380,7 @@ class FittedRoad(Learner):
         return center[:, None] + scale[:, None] * self.thresholds_, p
 
     def _keep_rows(self, places: Rows) -> None:
-        """Let frame and experts keep it."""
+        """Pass the rows on to the frame and the experts."""
         self.frame.keep(places)
         self.experts.keep(places)
 
@@ -391,10 +391,10 @@ class FittedRoad(Learner):
 
 
 class BaseRates(Experts):
-    """Say for every row which share of the training rows lies below each threshold.
+    """Answer every row with the share of training rows below each threshold.
 
-    In a frame the forecast is centre, scale and the law of the residuals; without one
-    it is climatology.
+    In a frame the forecast consists of the centre, the scale and the law of the
+    residuals. Without a frame it is climatology.
 
     Examples
     --------
@@ -442,8 +442,9 @@ def _make_members(
             "deep": _deep_forest(settings, _TREES),
             "marginal": BaseRates(),
         }
-        # Unlike in kind, they err on different rows, so a pool of both is better than
-        # either on most sets; weights of the pool drop the one that is not.
+        # The two are different in kind and make errors on different rows. So a pool of
+        # both is better than either on most sets. If one is of no help, its weight in
+        # the pool becomes 0.
         both = ["shared", "joint"][: 2 if n <= _MOST_ROWS_FOR_FOREST else 1]
         names = both if strategy == "auto" else [strategy]
         members = {name: made[name] for name in names}
@@ -453,7 +454,7 @@ def _make_members(
 
 
 def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
-    """Return the unfitted forest whose trees grow until rows are alone."""
+    """Return an unfitted forest whose trees grow until each leaf has one row."""
     return JointForest(
         n_trees,
         max_features=1.0,
@@ -464,9 +465,9 @@ def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
 
 
 def _out_of_fold(experts: Experts) -> Experts:
-    """Return experts whose forests predict no row out of bag.
+    """Return experts whose forests do not predict rows out of bag.
 
-    A tree that did not draw a row may have drawn another of its group, or a copy.
+    A tree that did not draw a row may have drawn a copy of it, or a row of its group.
     """
     bags = {
         name: False
@@ -479,7 +480,7 @@ def _out_of_fold(experts: Experts) -> Experts:
 def _make_builders(
     smoothing: float | str | RawSpline, steps: tuple[float, ...]
 ) -> list[CurveBuilder]:
-    """Return the splines to choose from."""
+    """Return the splines from which a road chooses."""
     if smoothing == "auto":
         return [ProbitSpline(step) for step in steps]
     if isinstance(smoothing, RawSpline):
@@ -492,29 +493,29 @@ def _make_builders(
 class BesideAtoms(Learner):
     """Fit laws with mass on some values and a smooth rest.
 
-    Which atom a row takes, if any, is a discrete target of its own (0 for none); the
-    smooth part is learned on the rows that take none.
+    The number of a row's atom is a discrete target of its own, 0 if the row has no
+    atom. The smooth part is learned on the rows without an atom.
 
     Parameters
     ----------
     atoms : ndarray of shape (A,)
     choice : FittedRoad
-        Unfitted, of the atom's number.
+        Unfitted. It learns the atom's number.
     rest : Learner
-        Unfitted: laws without jumps.
+        Unfitted. It learns laws without jumps.
     """
 
     def __init__(self, atoms: Float64Array, choice: FittedRoad, rest: Learner):
         self.atoms, self.choice, self.rest = atoms, choice, rest
 
     def _finish(self, sample: Sample) -> None:
-        """Fit both parts; out-of-fold laws are honest in both."""
+        """Fit both parts. The out-of-fold laws are out of fold in both."""
         number = self._number(sample.y)
         free = number == 0.0
         with current_progress().stage("atoms"):
             self.choice.fit(replace(sample, y=number))
-        # Rows at an atom are forecast with their folds; they neither train the rest
-        # nor count.
+        # Rows at an atom get forecasts from their folds. They do not train the rest,
+        # and do not count there.
         weight = np.where(free, sample.weight, 0.0)
         folds = [
             (train[free[train]], test)
@@ -529,13 +530,13 @@ class BesideAtoms(Learner):
         self.choice.keep_rows(np.flatnonzero(judged))
 
     def _number(self, y: Float64Array) -> Float64Array:
-        """Return the number of each target's atom, 0 for none."""
+        """Return the number of each target's atom, or 0 if it has none."""
         numbers = np.arange(1.0, len(self.atoms) + 1.0)
         return np.asarray((y[:, None] == self.atoms) @ numbers)
 
     @property
     def tasks_(self) -> TaskRecord:
-        """What the experts of the rest said out of fold."""
+        """Out-of-fold answers of the experts of the rest."""
         return self.rest.tasks_
 
     def _law(self, table: Table) -> Law:
@@ -545,7 +546,10 @@ class BesideAtoms(Learner):
         return self._beside(self.choice.oof_law(places), self.rest.oof_law(places))
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws whose smooth part misses y, if it is no atom, as of new rows."""
+        """Return laws whose smooth part has errors as small as those of new rows.
+
+        An atom has no such errors, so rows at an atom keep their laws.
+        """
         free = self._number(y) == 0.0
         as_new = self.rest.law_as_new(places[free], y[free])
         smooth = append_laws([as_new, self.rest.oof_law(places[~free])])
@@ -553,11 +557,11 @@ class BesideAtoms(Learner):
         return self._beside(self.choice.oof_law(places), smooth.take(order))
 
     def _beside(self, choice: Law, smooth: Law) -> Law:
-        """Return the chances of atoms beside what is said of the rest."""
+        """Join the chances of the atoms with the laws of the rest."""
         return Law(smooth.curve, self.atoms, choice.masses[:, 1:], self.widths_)
 
     def _keep_rows(self, places: Rows) -> None:
-        """Let both parts keep it."""
+        """Pass the rows on to both parts."""
         self.rest.keep_rows(places)
         self.choice.keep_rows(places)
 

@@ -1,4 +1,4 @@
-"""`Pool`: roads that compete, weighed by the CRPS of what they say together."""
+"""`Pool` lets roads compete, and weighs them by the CRPS of their joint forecast."""
 
 from __future__ import annotations
 
@@ -29,56 +29,57 @@ from localexpert.learn.stages import WEIGHT_OF_CRPS
 from localexpert.learn.steps import Step
 from localexpert.progress import current_progress
 
-# A pool that gains less than this share of the best road's CRPS gains nothing.
+# A pool counts as no gain if it gains less than this share of the best road's CRPS.
 _LEAST_GAIN = 0.0005
-# A road of less weight is left out of a pool.
+# A road with less weight is left out of a pool.
 _LEAST_WEIGHT = 0.05
-# A pool is never made wider, and hardly ever needs more than this.
+# The greatest sharpness. A pool is never made wider, and rarely needs more than this.
 _MOST = 1.5
-# So many rows speak for leaving the pool as it is.
+# The prior for leaving the pool as it is counts as this many rows.
 _ROWS_BEFORE = 100.0
-# Scores of rows count up to this, and what the mean square of normal ones then is.
+# Scores of rows are clipped at this. Normal scores then have this mean square.
 _FARTHEST, _MEAN_SQUARE = 3.0, 0.995
 _LEAST_MASS = 1e-12
 _KINDS: tuple[PoolKind, ...] = ("linear", "probit")
 
 
 class Pool(Learner):
-    """Fit roads, and join what they say by the weights with the least CRPS.
+    """Fit roads, and pool their forecasts with the weights of least CRPS.
 
     Parameters
     ----------
     roads : mapping of str to Learner
-        Unfitted; the first is finished in any case, others while they may be of use.
-        Those without weight are not kept.
+        Unfitted. The first road is always finished. Another road is finished only if it
+        may help. Roads without weight are not kept.
     random_state : int
-        Draws the rows by which roads are weighed.
+        Seed. It draws the rows that serve to weigh the roads.
     effort : Effort
-        A road is begun if as much time is left as the first one took, times its `cost`.
+        A road begins if enough time is left: the time of the first road times its
+        `cost`.
     exact : bool
-        Whether forecasts must follow from those of the roads to rounding, so that the
-        order of rows is kept: of laws that are not discrete the best road is taken
-        alone, for their pools are drawn anew.
+        Whether the pool must follow from the roads' forecasts up to rounding, so that
+        the order of rows is kept. If the laws are not discrete, the best road is then
+        taken alone, because a pool of curves is a new curve.
     steps : tuple of Step
         Unfitted.
 
     Attributes
     ----------
     fitted_ : dict of str to Learner
-        The roads in the forecast.
+        The roads that take part in the forecast.
     weights_ : dict of str to float
-        Theirs; they sum to 1.
+        Their weights, which sum to 1.
     kind_ : {"linear", "probit"}
         How their laws are pooled.
     sharpness_ : float
         Factor of the pool's normal scores, see `learn_sharpness`.
     losses_ : dict of str to float
-        CRPS of every road, and of every pool that was compared, as it is expected of
-        new rows; of a road in `unfinished_`, what it had a prospect of at best.
+        Expected CRPS on new rows, for every road and every pool that was compared. For
+        a road in `unfinished_` it is the best that this road could hope for.
     unfinished_ : list of str
-        Roads that had no prospect.
+        Roads that were not promising.
     left_out_ : list of str
-        Roads that there was no time for.
+        Roads for which there was no time.
     """
 
     def __init__(
@@ -98,14 +99,14 @@ class Pool(Learner):
         self.left_out_: list[str] = []
 
     def _start(self, sample: Sample, outer: Sample) -> float:
-        """Fit the first stage of the first road, and return what it tells."""
+        """Fit the first stage of the first road, and return its result."""
         del outer
         name, road = next(iter(self.roads.items()))
         with current_progress().stage(name):
             return road.start(sample)
 
     def _finish(self, sample: Sample) -> None:
-        """Finish the first road, try the others, and weigh those that are finished."""
+        """Finish the first road, try the others, and weigh all finished roads."""
         y = sample.without_outliers().y
         finished: dict[str, Learner] = {}
         laws: list[Law] = []
@@ -128,13 +129,13 @@ class Pool(Learner):
             first = first or time.perf_counter() - began
         with current_progress().stage("pool"):
             self._weigh(finished, laws, replace(sample, y=y))
-        # The others have all their models still.
+        # The other roads still hold all their models.
         self.roads = self.fitted_
 
     def _weigh(
         self, finished: dict[str, Learner], laws: list[Law], sample: Sample
     ) -> None:
-        """Take the pool, or the road, with the least CRPS of rows that all judge."""
+        """Take the pool or road with the least CRPS on the rows that all judge."""
         self.judged_ = reduce(
             np.intersect1d, [road.judged_ for road in finished.values()]
         )
@@ -168,7 +169,7 @@ class Pool(Learner):
     ) -> None:
         """Keep the roads with weight (M,), and the weights (m, M) of judged rows.
 
-        Of a row that a pool was not learned from, those of its fold.
+        If the pool was not learned from a row, the row gets the weights of its fold.
         """
         held = own > 0.0
         named = zip(finished, own, held, strict=True)
@@ -178,7 +179,7 @@ class Pool(Learner):
         self.oof_weights_, self.sharpness_ = oof[:, held], 1.0
 
     def _is_promising(self, name: str, road: Learner, sample: Sample) -> bool:
-        """Begin a road, and say whether it may still be of use."""
+        """Begin a road, and return whether it may still help."""
         trial = road.start(sample)
         if trial <= road.hopeless * min(self.losses_.values()):
             return True
@@ -192,7 +193,7 @@ class Pool(Learner):
         scores: PoolScores,
         kinds: Sequence[PoolKind],
     ) -> tuple[Float64Array, Float64Array]:
-        """Return weights (M,), and those that each fold's other rows ask for (F, M)."""
+        """Return weights (M,), and for each fold those learned outside it (F, M)."""
         best = int(np.argmin([self.losses_[name] for name in names]))
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
         for kind in kinds:
@@ -218,19 +219,19 @@ class Pool(Learner):
         return self._join(laws, self.oof_weights_[places])
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return the pool of what the roads say."""
+        """Return the pool of the roads' laws."""
         laws = [road.law_as_new(places, y) for road in self.fitted_.values()]
         return self._join(laws, self.oof_weights_[places])
 
     def _join(self, laws: list[Law], weights: Float64Array) -> Law:
-        """Return the pool, weights (M,) or (n, M): one law, as quick as another."""
+        """Return the pool as one law, with weights (M,) or (n, M)."""
         law = pool_laws(laws, weights, self.kind_)
         if self.sharpness_ > 1.0:
             return map_levels(law, LevelMap.line(0.0, self.sharpness_))
         return law
 
     def _keep_rows(self, places: Rows) -> None:
-        """Let the roads keep it."""
+        """Pass the rows on to the roads."""
         self.oof_weights_ = self.oof_weights_[places]
         for road in self.fitted_.values():
             road.keep_rows(places)
@@ -256,7 +257,7 @@ class Pool(Learner):
         }
         within = self.fitted_[self.heaviest_].choices()
         if "roads" in within:
-            # The heaviest road is a pool itself.
+            # The heaviest road is itself a pool.
             roads["within"] = within.pop("roads")
         return {"roads": roads, **within}
 
@@ -267,15 +268,15 @@ def learn_sharpness(
     r"""Return the k >= 1 for the scores of a pool, Phi(k Phi^-1(F)).
 
     A pool of calibrated forecasts that differ is too wide (Gneiting & Ranjan 2013,
-    theorem 3.1). The loss is that of curves: the mean log score and ten times the
-    logarithm of the mean CRPS. Of a smooth F the log score of z = Phi^-1(F(y)) is
-    log k - (k^2 - 1) z^2 / 2 and a part without k; where F jumps it is that of the
-    mass between two scores. As many as 100 rows speak for k = 1.
+    theorem 3.1). The loss is the same as for curves: the mean log score and ten times
+    the logarithm of the mean CRPS. For a smooth F, let z = Phi^-1(F(y)). The log score
+    is log k - (k^2 - 1) z^2 / 2 plus a part without k. If F jumps, it is the log score
+    of the mass between two scores. The prior for k = 1 counts as 100 rows.
 
     Parameters
     ----------
     law : Law
-        The pool, of n rows, none of which it was learned from.
+        The pool for n rows. It was not learned from any of them.
     y, weight : ndarrays of shape (n,)
     crps : function of k
         The mean CRPS.
@@ -309,16 +310,16 @@ def learn_sharpness(
     return float(minimize_scalar(loss, bounds=(1.0, _MOST), method="bounded").x)
 
 
-# Rows by which members are weighed: two or three weights ask for no more.
+# Number of rows that serve to weigh members. Two or three weights need no more.
 ROWS_TO_WEIGH = 2000
-# Normal scores of the quantiles between which a mesh lies.
+# A mesh lies between the quantiles at these normal scores.
 _MESH = np.linspace(-4.0, 4.0, 41)
-# A touch of the identity, so that equal members have a solution: equal weights.
+# With a little of the identity, equal members have a solution: equal weights.
 _TOUCH = 1e-10
 _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
-# Pulls towards equal weights to choose from; inf is equal weights.
+# Strengths of the pull towards equal weights that are compared. inf is equal weights.
 RIDGES = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)
-# Rows that the weights of a probit pool are fitted on at most.
+# The weights of a probit pool are fitted on at most this many rows.
 _ROWS_TO_FIT = 1000
 
 
@@ -338,7 +339,7 @@ def mean_crps(law: Law, y: Float64Array, weight: Float64Array) -> float:
 
 
 def draw_rows(weight: Float64Array, most: int, seed: int) -> Rows:
-    """Return some of the rows that have weight, in order.
+    """Draw some of the rows that have weight, and return them in order.
 
     Parameters
     ----------
@@ -355,14 +356,14 @@ def draw_rows(weight: Float64Array, most: int, seed: int) -> Rows:
 
 
 def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
-    """Return the w >= 0 of sum 1 with the least w' A w, pulled to equal weights.
+    """Return the w >= 0 with sum 1 and the least w' A w, pulled to equal weights.
 
     Parameters
     ----------
     matrix : ndarray of shape (M, M)
         Symmetric, positive semidefinite.
     ridge : float
-        Weight of M sum_k (w_k - 1 / M)^2, relative to the mean of the diagonal; inf
+        Weight of M sum_k (w_k - 1 / M)^2, relative to the mean of the diagonal. inf
         gives equal weights.
 
     Returns
@@ -373,13 +374,13 @@ def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
     size = np.trace(matrix) / m
     if np.isinf(ridge) or size <= 0.0:
         return np.full(m, 1.0 / m)
-    # Of sum 1, w' w is the squared distance from equal weights up to a constant.
+    # If w has sum 1, w' w is the squared distance from equal weights plus a constant.
     return simplex_least_squares(matrix / size + (ridge * m + _TOUCH) * np.eye(m))
 
 
 @dataclass(frozen=True, eq=False)
 class PoolScores:
-    """What members say along a mesh in y of each row: the CRPS of pools is a sum.
+    """The members' answers on a mesh in y for each row. The CRPS of a pool is a sum.
 
     Parameters
     ----------
@@ -391,7 +392,7 @@ class PoolScores:
         Whether a point is at or above the row's y.
     weight : ndarray of shape (n,)
     fold : ndarray of int, shape (n,)
-        The number of each row's fold; a fold may have no rows.
+        The number of each row's fold. A fold may have no rows.
     n_folds : int
     """
 
@@ -411,14 +412,15 @@ class PoolScores:
         fold: Rows,
         n_folds: int,
     ) -> Self:
-        """Return those between neighbouring quantiles of any member, and at y.
+        """Return the scores on a mesh between the members' quantiles, and at y.
 
-        Right to about 1e-3, which is enough to choose by, for laws of any kind.
+        For laws of any kind the CRPS is right to about 1e-3, which is enough to choose
+        weights.
 
         Parameters
         ----------
         laws : sequence of M laws
-            Of n rows each.
+            Laws of the same n rows.
         y : ndarray of shape (n,)
         weight, fold, n_folds
             As above.
@@ -432,7 +434,7 @@ class PoolScores:
         return cls(z, dy, above, weight, fold, n_folds)
 
     def matrices(self) -> Float64Array:
-        """Return the forms A (n, M, M) of linear pools: CRPS = w' A w for w of sum 1.
+        """Return the forms A (n, M, M) of linear pools: CRPS = w' A w if w has sum 1.
 
         A_kl is the integral of (F_k - 1{y <= x}) (F_l - 1{y <= x}).
         """
@@ -441,7 +443,7 @@ class PoolScores:
         return np.asarray(forms)
 
     def take(self, rows: Rows) -> Self:
-        """Return those of some rows."""
+        """Return the scores of some rows."""
         return replace(
             self,
             scores=self.scores[:, rows],
@@ -466,13 +468,13 @@ class PoolScores:
         return float(np.average(each, weights=self.weight))
 
     def learn(self, kind: PoolKind, seed: int) -> tuple[Float64Array, Float64Array]:
-        """Return weights of least CRPS, of all rows and as those outside a fold ask.
+        """Return weights of least CRPS: learned from all rows, and outside each fold.
 
         Parameters
         ----------
         kind : {"linear", "probit"}
         seed : int
-            Draws the rows that a probit pool is fitted to.
+            Draws the rows on which a probit pool is fitted.
 
         Returns
         -------
@@ -484,14 +486,14 @@ class PoolScores:
         sums = np.stack([weighted[self.fold == k].sum(axis=0) for k in folds])
         ridge = _choose_ridge(sums)
         total = sums.sum(axis=0)
-        # What is left of the sum without a fold is the sum of the other folds.
+        # The total less the sum of a fold is the sum of the other folds.
         found = [linear_weights(a, ridge) for a in (total, *(total - sums))]
         if kind == "probit":
             some = self.take(draw_rows(self.weight, _ROWS_TO_FIT, seed))
             found = [some.weights(some.weight, found[0], ridge)]
             for k in folds:
                 rest = np.where(some.fold == k, 0.0, some.weight)
-                # Without any row there is nothing to learn but what all rows say.
+                # If there are no rows outside the fold, take the weights of all rows.
                 known = rest.any()
                 found.append(some.weights(rest, found[0], ridge) if known else found[0])
         return found[0], np.stack(found[1:])
@@ -499,7 +501,7 @@ class PoolScores:
     def loss(
         self, w: Float64Array, weight: Float64Array, ridge: float
     ) -> tuple[float, Float64Array]:
-        """Return the weighted mean CRPS with its pull to equal weights, and gradient.
+        """Return the loss and its gradient: mean CRPS plus the pull to equal weights.
 
         Parameters
         ----------
@@ -526,14 +528,14 @@ class PoolScores:
     def weights(
         self, weight: Float64Array, start: Float64Array, ridge: float = 0.0
     ) -> Float64Array:
-        """Return the w >= 0 of sum 1 with the least loss, found from a start.
+        """Return the w >= 0 with sum 1 and the least loss, searched from a start.
 
         Parameters
         ----------
         weight : ndarray of shape (n,)
         start : ndarray of shape (M,)
         ridge : float
-            As that of `linear_weights`, relative to the loss at the start.
+            As in `linear_weights`, but relative to the loss at the start.
 
         Returns
         -------
@@ -558,13 +560,13 @@ class PoolScores:
             options={"ftol": 1e-9, "maxiter": 100},
         )
         w = np.clip(found.x, 0.0, 1.0)
-        # What the solver leaves of a weight that is zero.
+        # The solver leaves tiny numbers where a weight is zero.
         w[w < 1e-6] = 0.0
         return np.asarray(w / w.sum())
 
 
 def _choose_ridge(sums: Float64Array) -> float:
-    """Return the pull with the least held-out CRPS, given sums by fold (F, M, M)."""
+    """Return the pull with the least held-out CRPS, from sums by fold (F, M, M)."""
     total = sums.sum(axis=0)
 
     def held_out(ridge: float) -> float:

@@ -26,46 +26,47 @@ from localexpert.learn.values import Cells
 
 _FRAMES = ("auto", "standardize", "center")
 _STRATEGIES = ("auto", "shared", "joint", "deep", "independent", "marginal")
-# Of the names of strategies those that keep an order: a forest has no constraints.
+# Names of the strategies that can keep an order. A forest has no constraints.
 _ORDERED = ("shared", "independent")
-# Steps between knots of a grid, in probits: 0 is the mean step of the thresholds.
+# Steps between knots for a grid, in probits. 0 means the mean step of the thresholds.
 _GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
-# Few trees are as much worse than many as a fifth.
+# A few trees can be up to a fifth worse than many, so a grid gets a greater limit.
 _GRID_HOPELESS = 1.45
-# A straight line needs no more, and what is nearly the first stage of another road is
-# worth something only where experts learn nothing.
+# A straight line needs no other step. This road is nearly the first stage of another
+# one, so it only helps if the experts learn nothing.
 _MARGINAL_SMOOTHINGS, _MARGINAL_HOPELESS = (0.4,), 1.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Road:
-    """A way from rows to distributions: where questions are asked, and who answers.
+    """A way from rows to distributions: where to ask questions, and who answers them.
 
-    What it does not name (centre, bounds, seed) it takes from the regressor.
+    What it does not name (centre, bounds, seed) comes from the regressor.
 
     Parameters
     ----------
     name : str
-        In reports.
+        Name of the road in reports.
     frame : {"auto", "standardize", "center"} or None
     thresholds : {"quantile", "uniform", "values"} or array-like of shape (N,)
-        "values": between each pair of neighbouring values of a discrete target.
+        "values": one threshold between each pair of neighbouring values of a discrete
+        target.
     n_thresholds : int
     strategy : {"auto", "shared", "joint", "deep", "independent", "marginal"} or Experts
-        "deep": a `JointForest` whose trees grow until rows are alone, and try all
-        features at a split. "marginal": no expert; forecasts are the law of the
-        residuals, or of y where there is no frame. The others, and what is above, as in
-        `LocalExpertRegressor`.
+        "deep": a `JointForest` whose trees grow until each leaf has one row, and try
+        all features at a split. "marginal": no expert. Forecasts are then the law of
+        the residuals, or of y if there is no frame. The other names, and the
+        parameters above, are as in `LocalExpertRegressor`.
     calibrator : str, ScoreCalibrator or None
-        Where the regressor's own is "auto".
+        Used if the regressor's own calibrator is "auto".
     smoothings : tuple of float
-        Steps between knots to choose from, where the regressor's `smoothing` is "auto".
+        Steps between knots that are compared if the regressor's `smoothing` is "auto".
     steps : tuple of Step
-        What is done to the target before, and to laws afterwards; the first is nearest
-        to y.
+        Steps that change the target before it is learned, and the laws afterwards. The
+        first step is nearest to y.
     hopeless : float
-        The road is not finished if the CRPS of its first stage alone is so many times
-        that of the best road.
+        The road is not finished if the CRPS of its first stage alone is this many times
+        the CRPS of the best road.
 
     Examples
     --------
@@ -82,18 +83,18 @@ class Road:
     calibrator: Any = "auto"
     smoothings: tuple[float, ...] = (0.15, 0.2, 0.3, 0.4)
     steps: tuple[Step, ...] = ()
-    # Experts lower the loss of a frame by a tenth, seldom by more than a fifth.
+    # Experts lower the loss of a frame by a tenth, rarely by more than a fifth.
     hopeless: float = 1.3
 
     def __post_init__(self) -> None:
-        """Refuse what is not valid whatever the regressor is given."""
+        """Refuse values that are never valid, whatever the regressor's parameters."""
         of_values = self.asks_of_values
         if not of_values:
             check_thresholds(self.thresholds)
         for step in reversed(self.steps):
             if not isinstance(step, Step) or (step.asks_smooth and of_values):
-                said = "probabilities of values" if of_values else "smooth laws"
-                msg = f"`steps` must be steps that read {said}, got {step!r}."
+                wanted = "probabilities of values" if of_values else "smooth laws"
+                msg = f"`steps` must be steps that read {wanted}, got {step!r}."
                 raise TypeError(msg)
             of_values |= step.makes_values
         _check_frame(self.frame, self.thresholds)
@@ -102,12 +103,12 @@ class Road:
         check_calibrator(self.calibrator)
 
     def __repr__(self) -> str:
-        """Return what differs from the defaults."""
+        """Show the parts that differ from the defaults."""
         parts = [f"{name}={value!r}" for name, value in self.named_parts().items()]
         return f"Road({', '.join([repr(self.name), *parts])})"
 
     def named_parts(self) -> dict[str, Any]:
-        """Return what differs from the defaults, by the names of parameters.
+        """Return the parts that differ from the defaults, by parameter name.
 
         Returns
         -------
@@ -127,17 +128,17 @@ class Road:
 
     @property
     def to_values(self) -> bool:
-        """Whether it answers with probabilities of the values of a discrete target."""
+        """Whether its laws are probabilities of the values of a discrete target."""
         return self.asks_of_values or any(step.makes_values for step in self.steps)
 
     def with_step(self, step: Step, name: str | None = None) -> Road:
-        """Return the road with one step more, nearest to y.
+        """Return the road with one more step, which is nearest to y.
 
         Parameters
         ----------
         step : Step
         name : str, optional
-            Of the road that is returned.
+            Name of the new road.
 
         Returns
         -------
@@ -146,7 +147,7 @@ class Road:
         return replace(self, name=name or self.name, steps=(step, *self.steps))
 
     def bind(self, limits: Limits, seed: int) -> tuple[tuple[Step, ...], Limits]:
-        """Return unfitted steps of its own, and the limits within all of them.
+        """Return unfitted copies of its steps, and the limits inside all of them.
 
         Parameters
         ----------
@@ -166,16 +167,16 @@ class Road:
         return tuple(steps), limits
 
     def settle(self, expert: Any, calibrator: Any, monotone: Directions | None) -> Road:
-        """Return the road with what the regressor asks of all roads; refuse others.
+        """Apply what the regressor asks of all roads. Refuse a road that cannot comply.
 
         Parameters
         ----------
         expert : classifier or None
-            It decides the strategy.
+            It decides the strategy if it is given.
         calibrator : str, ScoreCalibrator or None
-            "auto" leaves the road its own.
+            With "auto" the road keeps its own calibrator.
         monotone : mapping of column to {-1, 1}, optional
-            Thresholds are then in units of y, and experts keep the order.
+            If given, thresholds are in units of y and experts keep the order.
 
         Returns
         -------
@@ -221,7 +222,7 @@ def FrameRoad(  # noqa: N802 - it makes an object, as a class does
     n_thresholds: int = 25,
     strategy: Any = "auto",
 ) -> Road:
-    """Return the road of thresholds around a centre that is learned first.
+    """Return a road that learns a centre first and places thresholds around it.
 
     Parameters
     ----------
@@ -229,7 +230,7 @@ def FrameRoad(  # noqa: N802 - it makes an object, as a class does
     thresholds : {"quantile", "uniform"} or array-like of shape (N,)
     n_thresholds : int
     strategy : {"auto", "shared", "joint", "deep", "independent"} or Experts
-        All four as of `Road`.
+        All four are as in `Road`.
 
     Returns
     -------
@@ -244,15 +245,15 @@ def FrameRoad(  # noqa: N802 - it makes an object, as a class does
 
 
 def GridRoad(n_thresholds: int = 150, *, strategy: Any = "deep") -> Road:  # noqa: N802
-    """Return the road of many thresholds on y itself, hardly smoothed, and one forest.
+    """Return a road with many thresholds on y itself, one forest, and little smoothing.
 
-    It wins where many rows come from few units, or where y is told by what the rows
-    around say and by no smooth centre.
+    It wins if many rows come from few units. It also wins if similar rows tell more
+    about y than a smooth centre does.
 
     Parameters
     ----------
     n_thresholds : int
-        Equally probable.
+        Number of thresholds. They are equally probable.
     strategy : str or Experts
         As of `Road`.
 
@@ -265,8 +266,8 @@ def GridRoad(n_thresholds: int = 150, *, strategy: Any = "deep") -> Road:  # noq
     >>> from localexpert import GridRoad, LocalExpertRegressor
     >>> model = LocalExpertRegressor(roads=GridRoad(200))
     """
-    # The mean of many trees is never sure of anything; the quadratic says by how much,
-    # for as little as a tenth of the forest's own time.
+    # The mean of many trees is never sure enough. The quadratic calibrator corrects
+    # this, and takes only a tenth of the forest's own time.
     return Road(
         "grid",
         None,
@@ -279,7 +280,7 @@ def GridRoad(n_thresholds: int = 150, *, strategy: Any = "deep") -> Road:  # noq
 
 
 def DiscreteRoad(strategy: Any = "auto") -> Road:  # noqa: N802
-    """Return the road of a question between each pair of neighbouring values.
+    """Return a road that asks a question between each pair of neighbouring values.
 
     Parameters
     ----------
@@ -299,7 +300,7 @@ def DiscreteRoad(strategy: Any = "auto") -> Road:  # noqa: N802
 
 
 def marginal_road(name: str, frame: str | None, thresholds: str) -> Road:
-    """Return the road without experts: the law of residuals, or climatology.
+    """Return a road without experts: the law of the residuals, or climatology.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def marginal_road(name: str, frame: str | None, thresholds: str) -> Road:
 
 
 def CellRoad(road: Road | None = None) -> Road:  # noqa: N802
-    """Return a smooth road to a discrete target: a value gets the mass nearest to it.
+    """Return a smooth road to a discrete target. A value gets the mass nearest to it.
 
     Parameters
     ----------
@@ -354,7 +355,7 @@ def Transformed(  # noqa: N802
     road : Road, optional
         None: ``FrameRoad()``.
     func, inverse : callable
-        An increasing function and its inverse; both map an array of values to an
+        An increasing function and its inverse. Both map an array of values to an
         array of the same shape.
 
     Returns
@@ -363,8 +364,8 @@ def Transformed(  # noqa: N802
 
     Notes
     -----
-    Tails of func(y) are no heavier than normal ones, so that all moments of y are
-    finite where func grows no slower than the logarithm.
+    The tails of func(y) are no heavier than normal ones. So all moments of y are finite
+    if func grows no slower than the logarithm.
 
     Examples
     --------
@@ -386,7 +387,7 @@ def _check_road(road: Road | None) -> Road:
 
 
 def check_thresholds(thresholds: Any) -> str | Float64Array:
-    """Return thresholds that do not lie between values.
+    """Check and return thresholds of any kind but "values".
 
     Parameters
     ----------
@@ -408,7 +409,7 @@ def check_thresholds(thresholds: Any) -> str | Float64Array:
 
 
 def _check_frame(kind: Any, thresholds: Any) -> str | None:
-    """Return the kind of frame; thresholds that are no kind are in units of y."""
+    """Return the kind of frame. Thresholds given as numbers are in units of y."""
     if kind is not None and not (isinstance(kind, str) and kind in _FRAMES):
         msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
         raise ValueError(msg)
@@ -424,7 +425,7 @@ def _check_frame(kind: Any, thresholds: Any) -> str | None:
 
 
 def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
-    """Return the strategy, which an expert of the user's decides."""
+    """Return the strategy. If the user gives an expert, it decides the strategy."""
     if expert is not None:
         check_classifier(expert, "expert")
     if isinstance(strategy, Experts):
@@ -443,7 +444,7 @@ def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
 
 
 def _order_strategy(strategy: str | Experts, monotone: Directions) -> str | Experts:
-    """Return the strategy that keeps the order; experts are given the directions."""
+    """Return a strategy that keeps the order. Experts get the directions."""
     if strategy == "auto":
         return "shared"
     if isinstance(strategy, str):
@@ -461,15 +462,15 @@ def _order_strategy(strategy: str | Experts, monotone: Directions) -> str | Expe
 
 
 def refuse_order(name: str, value: Any, rule: str) -> None:
-    """Refuse a value by which the order of `monotone` may be lost.
+    """Refuse a parameter's value that may lose the order of `monotone`.
 
     Parameters
     ----------
     name : str
-        Of the parameter.
+        Name of the parameter.
     value : object
     rule : str
-        What it must be.
+        What the parameter must be.
     """
     msg = (
         f"`{name}` must be {rule}, to keep the order of `monotone`, got {value!r:.80}."

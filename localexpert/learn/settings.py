@@ -1,4 +1,4 @@
-"""`Settings`: what a user asked of a fit, checked once, and shared by all roads."""
+"""`Settings`: the parameters of a fit, checked once and shared by all roads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.pit import PitRecalibration
 
 _LEVELS = ("quick", "default", "best")
-# Share of the seconds that is left for what follows the roads: the pool of them, its
+# Share of the seconds that is kept for the work after the roads: their pool, its
 # recalibration and its check.
 _LEFT = 0.15
 _ROW_BY_ROW = ("pchip", "smoothing_spline")
@@ -29,13 +29,13 @@ _ROW_BY_ROW = ("pchip", "smoothing_spline")
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a fit may cost.
+    """How much time a fit may take.
 
     Parameters
     ----------
     level : {"quick", "default", "best", "timed"}
     end : float
-        When the time of "timed" is over, by `time.perf_counter`.
+        When the time of "timed" ends, as a value of `time.perf_counter`.
     """
 
     level: str = "default"
@@ -43,7 +43,7 @@ class Effort:
 
     @classmethod
     def of(cls, given: Any) -> Effort:
-        """Read the parameter of a regressor; its seconds run from now on."""
+        """Read the parameter of a regressor. Its seconds start to run now."""
         if isinstance(given, str) and given in _LEVELS:
             return cls(given)
         number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
@@ -56,7 +56,7 @@ class Effort:
         raise ValueError(msg)
 
     def allows(self, seconds: float) -> bool:
-        """Return whether there is time for what takes so long.
+        """Return whether there is time for work that takes this long.
 
         Parameters
         ----------
@@ -76,21 +76,21 @@ class Settings:
     Parameters
     ----------
     described : Road
-        What `frame`, `thresholds`, `n_thresholds` and `strategy` describe.
+        The road that `frame`, `thresholds`, `n_thresholds` and `strategy` describe.
     single : bool
         Whether the user asked for that road.
     roads : tuple of Road
-        Those that the user named; none where they are to be chosen.
+        The roads that the user named. Empty if the fit chooses them.
     expert, center, calibrator, smoothing, n_jobs, cv
-        As given.
+        As the user gave them.
     limits : Limits
     out_of_bag : bool
-        Whether a stage may predict a row by trees that did not draw it. Not where
-        rows depend on each other within folds of the user's.
+        Whether a stage may predict a row by trees that did not draw it. This is False
+        if the user gives folds, because rows may depend on each other within a fold.
     seed : int
-        Of every stage of the fit.
+        Seed of every stage of the fit.
     monotone : mapping of column to {-1, 1}, optional
-        Directions of columns, which all that is chosen must keep.
+        Directions of columns. Everything that the fit chooses must keep them.
     effort : Effort
     """
 
@@ -113,7 +113,7 @@ class Settings:
     def check(
         cls, model: Any, y: Float64Array, *, out_of_bag: bool, seed: int
     ) -> Settings:
-        """Read the parameters of a regressor, and refuse what cannot be fitted to y."""
+        """Read the parameters of a regressor. Refuse those that do not suit y."""
         check_calibrator(model.calibrator)
         check_n_jobs(model.n_jobs)
         monotone = check_directions(model.monotone)
@@ -146,37 +146,37 @@ class Settings:
         return settings
 
     def settle(self, road: Road) -> Road:
-        """Return a road with what the user asked of all roads, checked."""
+        """Apply to a road what the user asked of all roads, and check it."""
         return road.settle(self.expert, self.calibrator, self.monotone)
 
     def within(self, bounds: Bounds) -> Settings:
-        """Return the settings of a target with other bounds."""
+        """Return the settings for a target with other bounds."""
         return replace(self, limits=replace(self.limits, bounds=bounds))
 
     def with_atoms(self, atoms: Float64Array) -> Settings:
-        """Return the settings of a target with atoms: one at an end is a bound."""
+        """Return the settings for a target with atoms. An atom at an end is a bound."""
         ends = zip(self.limits.suspected, self.limits.bounds, strict=True)
         low, high = (end if end in atoms else given for end, given in ends)
         return self.within((low, high))
 
     @property
     def chooses_roads(self) -> bool:
-        """Whether the user named no roads, and described none."""
+        """Whether the fit chooses the roads: the user named and described none."""
         return not self.single and not self.roads
 
     def quick(self) -> Settings:
-        """Return the settings of a fit that is quick: boosted trees are its centre."""
+        """Return the settings of a quick fit, whose centre is boosted trees."""
         center = "boosting" if isinstance(self.center, str) else self.center
         return replace(self, effort=Effort("quick"), center=center)
 
     @property
     def is_quick(self) -> bool:
-        """Whether the law of the residuals has to do, without experts."""
+        """Whether the law of the residuals must be enough, without experts."""
         return self.effort.level == "quick" and self.monotone is None
 
 
 def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
-    """Return the roads that are named, none for "auto"."""
+    """Return the roads that the user named. "auto" gives none."""
     if isinstance(roads, str):
         if roads != "auto":
             msg = f'`roads` must be "auto", a Road or a list of them, got {roads!r}.'
@@ -224,7 +224,7 @@ def _check_order(model: Any) -> None:
 
 
 def _check_center(center: Any) -> None:
-    """Refuse what cannot predict a centre."""
+    """Refuse anything that cannot predict a centre."""
     if isinstance(center, str) and center == "stack":
         return
     given = center if isinstance(center, list | tuple) and center else [center]
@@ -238,7 +238,7 @@ def _check_center(center: Any) -> None:
 
 
 def _read_limits(bounds: Any, y: Float64Array) -> Limits:
-    """Return bounds that hold every y, or for "auto" ends that y suggests."""
+    """Return bounds that hold every y. "auto" gives ends that y suggests."""
     if bounds is None:
         return Limits()
     if isinstance(bounds, str):
@@ -256,7 +256,7 @@ def _read_limits(bounds: Any, y: Float64Array) -> Limits:
 
 
 def _suspect(y: Float64Array) -> Bounds:
-    """Return the ends, 0 and 1, that no target passed."""
+    """Return those of the ends 0 and 1 that no target passes."""
     low, high = float(y.min()), float(y.max())
     share = low >= 0.0 and high <= 1.0
     upper = 1.0 if share else 0.0 if high <= 0.0 else np.inf

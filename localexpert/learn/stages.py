@@ -1,4 +1,4 @@
-"""Stages of roads: frames that roads share, and smooth laws through answers."""
+"""Stages of roads: shared frames, and smooth laws through the experts' answers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from localexpert.law.level_map import LevelMap
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
-# An additive centre of less weight is left out.
+# An additive centre with less weight is left out.
 _LEAST_SHARE = 0.05
 
-# A table by its identity, and target and weights by their bytes.
+# The identity of a table, and the bytes of target and weights.
 _Key: TypeAlias = tuple[int, bytes, bytes]
 
 
 class Stages:
-    """Frames that were fitted, by their rows; they live as long as the fit.
+    """Frames that were already fitted, by their rows. They live as long as the fit.
 
-    A frame of the same rows and target is fitted once. The centre of a function of a
-    target is the function of that target's centre: the experts, who are told it, bend
-    it as they need.
+    A frame of the same rows and target is fitted once. If a road learns a function of
+    a target, its centre is that function of the target's centre. This is not exact, but
+    the experts see the centre and bend it as needed.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Stages:
     def fit_frame(
         self, frame: Frame, sample: Sample, carry: Carry | None, outer: Sample
     ) -> Frame:
-        """Return a fitted frame, that of an earlier road if there is one.
+        """Return a fitted frame. It is that of an earlier road if there is one.
 
         Parameters
         ----------
@@ -53,32 +53,32 @@ class Stages:
         carry : Carry or None
             The last step to the sample's target, if it is a function.
         outer : Sample
-            The same rows before it.
+            The same rows before this step.
 
         Returns
         -------
         Frame
-            Its own, whatever becomes of the other road's.
+            A frame of its own. It does not change with that of the other road.
         """
         key = _key(sample), frame.kind
         if key not in self._frames:
             if isinstance(frame.center, str):
                 frame.center = self._known_centre(sample, carry, outer) or frame.center
             self._frames[key] = frame.fit(sample)
-            # An identity is that of another table once this one is gone.
+            # Keep the table alive. Otherwise another table could get its identity.
             self._tables.append(sample.table)
         return copy(self._frames[key])
 
     def _known_centre(
         self, sample: Sample, carry: Carry | None, outer: Sample
     ) -> CarriedCentre | None:
-        """Return the unfitted centre that follows from one of other roads."""
+        """Return an unfitted centre that follows from a centre of another road."""
         own = _key(sample)
         for (known, _), frame in self._frames.items():
             ours = isinstance(frame.center, str | CentreStack)
             if not (ours and hasattr(frame, "centre_")):
                 continue
-            # Without a function it is that of other weights: of more rows.
+            # Without a function, the known centre has other weights: more rows.
             more = known[:2] == own[:2] and known[2] != own[2]
             follows = more if carry is None else known == _key(outer)
             if follows and len(frame.centre_.oof_) == len(sample.judged):
@@ -91,24 +91,24 @@ def _key(sample: Sample) -> _Key:
 
 
 class CarriedCentre(CentreStack):
-    """A centre that follows from one of another target, or of more rows.
+    """A centre that follows from one of another target, or from one of more rows.
 
-    It is an increasing function of the known centre, blended with an additive one that
-    is soon fitted; or of a part of its rows the straight line through it that has the
-    least squared error there.
+    For another target, it is an increasing function of the known centre, blended with
+    an additive centre that is quick to fit. For a part of the rows, it is the straight
+    line in the known centre that has the least squared error on that part.
 
     Parameters
     ----------
     known : CentreStack
-        Fitted.
+        The known centre, fitted.
     step : Carry or None
         The function.
     y : ndarray of shape (n,)
-        Targets of the known one, in whose range the function is defined.
+        Targets of the known centre. The function is defined in their range.
     """
 
     def __init__(self, known: CentreStack, step: Carry | None, y: Float64Array):
-        # The step and not its method: a file may name a class of ours alone.
+        # Keep the step and not its method: a saved file may only name our classes.
         self.known, self.step = known, step
         self.low, self.high = float(y.min()), float(y.max())
         self.out_of_bag, self.n_jobs = known.out_of_bag, known.n_jobs
@@ -130,7 +130,7 @@ class CarriedCentre(CentreStack):
         else:
             self._blend(carried, sample)
         self.oof_ = self._join(carried, None if self.own_ is None else self.own_.oof_)
-        # As much less as of the known one, relative to the error.
+        # Relative to the error, the gain is the same as for the known centre.
         self.gain_ = known.gain_
         self.ambiguity_ = self.gain_ * float(w @ (y - self.oof_) ** 2 / w.sum())
         return self
@@ -143,7 +143,7 @@ class CarriedCentre(CentreStack):
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
         """Fit an additive centre, and keep it if it has weight."""
-        # Of a product of features it knows the logarithm.
+        # An additive centre can learn the logarithm of a product of features.
         own = CentreStack(
             "additive",
             out_of_bag=self.out_of_bag,
@@ -169,7 +169,7 @@ class CarriedCentre(CentreStack):
 
 
 def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float, float]:
-    """Return intercept and slope of y on x; of a slope that falls the identity."""
+    """Return intercept and slope of y on x. If the line falls, return the identity."""
     share = w / w.sum()
     x0, y0 = float(share @ x), float(share @ y)
     spread = float(share @ (x - x0) ** 2)
@@ -179,43 +179,45 @@ def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float,
     return y0 - slope * x0, slope
 
 
-# Rows on which curve builders are compared: their scores differ by more than the
-# noise of this many.
+# Curve builders are compared on this many rows. Their scores differ by more than the
+# noise of so many rows.
 _ROWS_TO_COMPARE = 2000
-# A nat of the log score is worth so much of the logarithm of CRPS.
+# The loss is the log score plus this many times the logarithm of the CRPS.
 WEIGHT_OF_CRPS = 10.0
-# Least gain in the log score of all rows together by one more knot, in nats.
+# One more knot must gain at least this many nats in the log score of all rows together.
 _PRICE_OF_KNOTS = 2.0
-# Thresholds that are nearer in probits of the marginal are one.
+# Thresholds nearer than this, in probits of the marginal, count as one.
 _LEAST_GAP = 1e-4
-# A bound is believed where forecasts expected so many rows beyond it.
+# A bound is accepted if forecasts expected this many rows beyond it.
 _EXPECTED_BEYOND = 5.0
 
 
 class Curves:
-    """Laws on curves against the marginal of the coordinate.
+    """Laws as curves against the marginal of the coordinate.
 
     Parameters
     ----------
     builders : list of CurveBuilder
-        To choose from.
+        The builders to compare.
     limits : Limits
-        Of the target.
+        Limits of the target.
     seed : int
-        Draws the rows by which they are compared.
+        Draws the rows on which the builders are compared.
     ordered : bool
-        Whether the order of rows is to be kept.
+        Whether the order of rows must be kept.
 
     Attributes
     ----------
     bounds : (float, float)
-        What is beyond is cut off, or where order is to be kept put at them. A suspected
-        end is one if forecasts without it expected targets beyond.
+        Mass beyond the bounds is cut off. If order must be kept, it moves to the bound
+        instead. A suspected end becomes a bound if forecasts without it expected
+        targets beyond it.
     base_ : BaseCDF
-        The marginal of r, the axis on which forecasts are drawn: where experts have
-        nothing to say a forecast is the marginal itself, a straight line there.
+        The marginal of r. Its probits are the axis of forecasts. If experts have
+        learned nothing, a forecast is the marginal itself, which is a straight line on
+        this axis.
     builder_ : CurveBuilder
-        The one with the least loss out of fold: log score and CRPS together.
+        The builder with the least out-of-fold loss, from log score and CRPS together.
     """
 
     def __init__(
@@ -234,17 +236,17 @@ class Curves:
         y: Float64Array,
         weight: Float64Array,
     ) -> None:
-        """Fit the marginal, and take bounds and builder.
+        """Fit the marginal, and choose the bounds and the builder.
 
         Parameters
         ----------
         part : Sample
-            Whose targets are coordinates.
+            Rows whose targets are coordinates.
         thresholds : ndarray of shape (N,)
         answers : (center, scale, probabilities)
-            Of the m judged rows, out of fold: (m,), (m,) and (m, N).
+            Out-of-fold answers for the m judged rows: (m,), (m,) and (m, N).
         y, weight : ndarrays of shape (m,)
-            Theirs, none far out.
+            Targets and weights of these rows. No target is far out.
         """
         self.thresholds_ = thresholds
         self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.limits.max_shape)
@@ -254,13 +256,13 @@ class Curves:
             rng = np.random.default_rng(self.seed)
             rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
             center, scale, p = (x[rows] for x in answers)
-            # For how many rows each of them stands.
+            # Each of these rows stands for this many rows.
             share = weight[rows] * float(weight.sum() / weight[rows].sum())
             self._believe_bounds(center, scale, p, share)
             self._choose_builder((center, scale, p), y[rows], weight[rows])
 
     def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
-        """Return the laws that follow.
+        """Return the laws that follow from centre, scale and probabilities.
 
         Parameters
         ----------
@@ -274,11 +276,11 @@ class Curves:
         return self._law(center, scale, self.curves(p, self.builder_))
 
     def choices(self) -> dict[str, Any]:
-        """Return the builder, and what the others scored."""
+        """Return the chosen builder, and the scores of all."""
         return {"spline": {"chosen": repr(self.builder_), "losses": self.losses_}}
 
     def curves(self, p: Float64Array, builder: CurveBuilder) -> LevelMap:
-        """Return how rows' levels follow from the marginal's, by one of the builders.
+        """Return curves from the marginal's levels to those of rows, by one builder.
 
         Parameters
         ----------
@@ -311,8 +313,8 @@ class Curves:
     ) -> None:
         """Take a suspected end as a bound if many targets were expected beyond it.
 
-        None came. Had forecasts without the bound been right, so many as 5 would have
-        stayed away by chance in 1 of 150 cases.
+        No target lies beyond it. If forecasts without the bound were right and expected
+        5 targets there, it would be empty by chance in 1 of 150 cases.
         """
         if not np.isfinite(self.limits.suspected).any():
             return
@@ -339,10 +341,11 @@ class Curves:
     ) -> None:
         """Take the builder with the least loss out of fold on a sample of rows.
 
-        The loss is the mean log score, ten times the logarithm of the mean CRPS (so
-        that a percent of CRPS is worth a tenth of a nat), and 2 / n for each knot
-        between the thresholds. For experts were calibrated on the same rows: a knot
-        that follows their noise gains about 1 / n (Akaike 1974), and must do better.
+        The loss is a sum: the mean log score, ten times the logarithm of the mean CRPS
+        (so a percent of CRPS is worth a tenth of a nat), and 2 / n for each knot
+        between the thresholds. Knots have this price because the experts were
+        calibrated on the same rows. A knot that follows their noise gains about 1 / n
+        (Akaike 1974), and must do better than that.
         """
         self.builder_ = self.builders[0]
         if len(self.builders) == 1:
@@ -368,8 +371,8 @@ class Curves:
 def _distinct_places(t: Float64Array) -> NDArray[np.intp]:
     """Return places of thresholds in t, the middle one of several that coincide.
 
-    As some do where the greatest of few values is very far out: the marginal is then
-    nearly a jump on its scale, and says nothing of what lies between them.
+    Some coincide if there are few values and the greatest is very far out. On that
+    scale the marginal is then nearly a jump, and does not separate these thresholds.
     """
     starts = np.flatnonzero(np.diff(t, prepend=-np.inf) > _LEAST_GAP)
     places: NDArray[np.intp] = (starts + np.append(starts[1:], len(t)) - 1) // 2

@@ -1,4 +1,4 @@
-"""`Step`: what is done to a target before it is learned, and to laws afterwards."""
+"""`Step` changes a target before it is learned, and the laws afterwards."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from localexpert.law.law import Law
 from localexpert.law.steps import scores_of
 from localexpert.law.transform import ValueMap, call_vectorised, carry_law
 
-# An atom's cell is this share of the spread (interquartile range) of the other values,
-# so that a hit is worth what a forecast of that sharpness would earn.
+# An atom's cell is this share of the spread (interquartile range) of the other values.
+# So a hit earns the same log score as a smooth forecast of that sharpness.
 _CELL_SHARE = 0.01
-# So many ranges of y beyond it is far.
+# A value is far out if it lies this many ranges of y beyond the range.
 _FAR = 3.0
-# Of a function of y: with tails no heavier than normal ones all moments of its inverse
-# that is no steeper than exp are finite.
+# Shape of the tails for a function of y. They are no heavier than normal ones. So all
+# moments of y are finite if the inverse is no steeper than exp.
 _LIGHT = -0.1
-# A function and its inverse lead back to y up to this share of its size and spread.
+# A function and its inverse must lead back to y, up to this share of its size and
+# spread.
 _OF_SIZE = 1e-6
 
 
@@ -45,11 +46,11 @@ class Limits:
     Parameters
     ----------
     bounds : (float, float)
-        Infinite where there is none.
+        Infinite if there is no bound.
     suspected : (float, float)
-        Ends that are bounds if forecasts without them say so.
+        Ends that become bounds if forecasts without them suggest it.
     max_shape : float
-        Greatest shape of the tails of marginals.
+        Greatest shape of a marginal's tails.
     """
 
     bounds: Bounds = UNBOUNDED
@@ -58,9 +59,9 @@ class Limits:
 
 
 class Step(ABC):
-    """A map of laws to laws, with what it does to the target that is learned.
+    """A map from laws to laws, and a change of the target that is learned.
 
-    Only `read` has to be written: by default the target is learned as it is.
+    A subclass must only write `read`. By default the target stays as it is.
 
     Examples
     --------
@@ -75,19 +76,19 @@ class Step(ABC):
     >>> road = FrameRoad().with_step(Widen())
     """
 
-    # Whether laws that are in order (`monotone`) still are.
+    # Whether laws that are in order (`monotone`) stay in order.
     keeps_order: ClassVar[bool] = False
-    # Whether it reads laws without jumps only, and whether it makes laws of values.
+    # Whether it only reads laws without jumps, and whether it makes discrete laws.
     asks_smooth: ClassVar[bool] = False
     makes_values: ClassVar[bool] = False
 
     def bind(self, limits: Limits, seed: int) -> tuple[Self, Limits]:
-        """Return an unfitted copy, and the limits of what is learned within.
+        """Return an unfitted copy, and the limits of the target that is learned.
 
         Parameters
         ----------
         limits : Limits
-            In units of the step's own target.
+            Limits in units of the step's own target.
         seed : int
 
         Returns
@@ -99,7 +100,7 @@ class Step(ABC):
         return copy(self), limits
 
     def check_target(self, y: Float64Array) -> Float64Array:
-        """Refuse targets that the step cannot take, and return what is learned.
+        """Refuse targets that the step cannot take. Return the target that is learned.
 
         Parameters
         ----------
@@ -112,7 +113,7 @@ class Step(ABC):
         return y
 
     def fit(self, sample: Sample) -> None:
-        """Learn from the rows what the step asks of them.
+        """Learn from the rows what the step needs.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class Step(ABC):
 
     @abstractmethod
     def read(self, law: Law) -> Law:
-        """Return the law of y for one of what was learned.
+        """Turn a law of the learned target into a law of y.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class Step(ABC):
         """
 
     def there(self, y: Float64Array) -> Float64Array:
-        """Return what is learned of targets.
+        """Turn targets y into the target that is learned.
 
         Parameters
         ----------
@@ -147,7 +148,7 @@ class Step(ABC):
         return y
 
     def there_anew(self, y: Float64Array) -> Float64Array:
-        """Return the same of targets that new rows may have.
+        """Do the same for targets that new rows may have.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class Step(ABC):
         return self.there(y)
 
     def back(self, z: Float64Array) -> Float64Array:
-        """Return numbers of what is learned in units of y.
+        """Turn values of the learned target into units of y.
 
         Parameters
         ----------
@@ -173,19 +174,19 @@ class Step(ABC):
         return z
 
     def check_laws(self, law: Law, y: Float64Array) -> None:
-        """Warn of laws that cannot be meant.
+        """Warn of laws that are clearly wrong.
 
         Parameters
         ----------
         law : Law
-            Of some rows.
+            Laws of some rows.
         y : ndarray of shape (n,)
             Targets of all rows.
         """
         del law, y
 
     def choices(self) -> dict[str, Any]:
-        """Return what there is to tell of the step.
+        """Return what a report says about the step.
 
         Returns
         -------
@@ -196,11 +197,11 @@ class Step(ABC):
 
     @property
     def changes_target(self) -> bool:
-        """Whether something else than y is learned."""
+        """Whether the target that is learned differs from y."""
         return type(self).there is not Step.there
 
     def inner(self, sample: Sample) -> Sample:
-        """Return the rows with what is learned as their target.
+        """Return the rows with the target that is learned.
 
         Parameters
         ----------
@@ -212,7 +213,7 @@ class Step(ABC):
         """
         if not self.changes_target:
             return sample
-        # Where y has no weight it may be anything.
+        # A y without weight may be any number.
         present = sample.weight > 0.0
         y = np.where(present, sample.y, sample.y[present][0])
         return replace(sample, y=self.there(y))
@@ -220,7 +221,7 @@ class Step(ABC):
 
 @dataclass
 class OtherFolds(Step):
-    """Learn the same target, with folds that a seed of its own deals.
+    """Learn the same target with other folds, which come from another seed.
 
     Parameters
     ----------
@@ -233,20 +234,20 @@ class OtherFolds(Step):
     keeps_order: ClassVar[bool] = True
 
     def inner(self, sample: Sample) -> Sample:
-        """Return the rows with other folds: no more of them than rows or groups."""
+        """Return the rows with other folds, no more of them than rows or groups."""
         held = np.flatnonzero(sample.weight)
         parts = held if sample.groups is None else np.unique(sample.groups[held])
         cv = self.cv if isinstance(self.cv, str) else min(self.cv, len(parts))
         return sample.deal(cv, sample.groups, self.seed)
 
     def read(self, law: Law) -> Law:
-        """Return the law."""
+        """Return the law as it is."""
         return law
 
 
 @dataclass
 class Carry(Step):
-    """Learn an increasing function of the target, and carry laws back.
+    """Learn an increasing function of the target, and turn laws back into laws of y.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ class Carry(Step):
     Attributes
     ----------
     domain_ : (float, float)
-        The values of func(y) that are those of some y.
+        Range of func(y) over all y.
     """
 
     func: Callable[..., Any]
@@ -265,7 +266,7 @@ class Carry(Step):
     asks_smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
+        """Refuse functions that cannot be called."""
         ValueMap(self.func, self.inverse)
 
     @property
@@ -309,7 +310,7 @@ class Carry(Step):
         return z
 
     def fit(self, sample: Sample) -> None:
-        """Find out which values are those of some y."""
+        """Find the range of func(y)."""
         z = self.there(sample.y[sample.weight > 0.0])
         self.domain_ = self.values.domain(float(z.min()), float(z.max()))
 
@@ -318,12 +319,12 @@ class Carry(Step):
         return self.values.inverse(y)
 
     def back(self, z: Float64Array) -> Float64Array:
-        """Return y of numbers func(y), (n, k)."""
+        """Return y for values of func(y), (n, k)."""
         return self.values.forward(z)
 
     def read(self, law: Law) -> Law:
-        """Return a law carried back."""
-        # What a model forecasts of z beyond where func increases is no y at all.
+        """Turn a law of func(y) into a law of y."""
+        # A model may forecast z outside the range of func. No y belongs to such a z.
         if law.ordered:
             law = clip(law, *self.domain_, law.end_width)
         else:
@@ -331,7 +332,7 @@ class Carry(Step):
         return carry_law(law, self.values)
 
     def check_laws(self, law: Law, y: Float64Array) -> None:
-        """Say so where forecasts of some rows have means far from all targets."""
+        """Warn if forecasts of some rows have means far from all targets."""
         means, room = law.moments(2)[:, 0], _FAR * np.ptp(y)
         far = ~((means > y.min() - room) & (means < y.max() + room))
         if far.any():
@@ -344,23 +345,23 @@ class Carry(Step):
             warnings.warn(msg, CalibrationWarning, stacklevel=2)
 
     def choices(self) -> dict[str, Any]:
-        """Return the function; what the road chose is in units of it."""
+        """Return the function. What the road chose is in units of func(y)."""
         return {"transform": repr(self.func)}
 
 
-# What is near a value holds so many times its own weight at most...
+# The region around a value holds at most this many times the value's own weight...
 _MOST_NEAR = 2.0
-# ...and no less than half a row besides, so that something is left between values.
+# ...and at least half a row besides, so that something is left between values.
 _LEAST_BESIDE = 0.5
 
 
 @dataclass
 class NearAtoms(Step):
-    """Collect mass of smooth laws of all rows at values that are met often.
+    """Collect mass of the smooth laws of all rows at frequent values.
 
-    Where heavy values are those that a smooth target is often rounded to, what is
-    between them says as much of them as they do themselves. An atom takes that share
-    of the mass around it that it has of the rows there.
+    A smooth target may often be rounded to some values, which become heavy. Then the
+    rows between them tell as much about them as their own rows do. An atom takes a
+    share of the mass around it. This is its share of the rows there.
 
     Parameters
     ----------
@@ -369,9 +370,9 @@ class NearAtoms(Step):
     Attributes
     ----------
     borders_ : ndarray of shape (2 A,)
-        Both ends of what is around each atom, increasing.
+        Both ends of the region around each atom, increasing.
     shares_ : ndarray of shape (A,)
-        Below 1.
+        Share of each atom in its region, below 1.
     """
 
     atoms: Float64Array
@@ -380,7 +381,7 @@ class NearAtoms(Step):
     asks_smooth: ClassVar[bool] = True
 
     def fit(self, sample: Sample) -> None:
-        """Look at what is around the atoms."""
+        """Find the region around each atom."""
         rest = ~np.isin(sample.y, self.atoms)
         y, weight = sample.y, sample.weight
         self.widths_ = atom_widths(self.atoms, y[rest], weight[rest])
@@ -391,12 +392,12 @@ class NearAtoms(Step):
         return {"atoms": self.atoms.tolist()}
 
     def read(self, law: Law) -> Law:
-        """Return the atoms beside the law that is left of a smooth one.
+        """Return the atoms, and beside them the rest of the smooth law.
 
-        Around an atom of share s the density is 1 - s times what it was, so that the
-        CDF of what is left is a function H of F: straight, of slope 1 - s there and 1
-        elsewhere, but for the factor that makes it end at 1. It is turned round from
-        either side, so that both tails keep their digits.
+        Around an atom of share s, the density becomes 1 - s times what it was. So the
+        CDF of the rest is a function H of the CDF F. It consists of straight lines of
+        slope 1 - s there and 1 elsewhere, times a factor that makes it end at 1. H is
+        inverted from either side, so that both tails keep their digits.
         """
         borders = np.tile(self.borders_, (len(law), 1))
         below, above = law.cdf(borders), law.sf(borders)
@@ -417,10 +418,10 @@ class NearAtoms(Step):
 def _look_around(
     atoms: Float64Array, y: Float64Array, weight: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the borders of what is around atoms, and their shares of what is there.
+    """Return the borders of the region around each atom, and the atom's share of it.
 
-    It reaches as far to either side, half-way to the next atom at most, and holds
-    twice the atom's own weight at most.
+    A region reaches equally far to both sides, at most half-way to the next atom. It
+    holds at most twice the atom's own weight.
     """
     gaps = np.diff(atoms)
     most = 0.5 * np.minimum(np.append(gaps, np.inf), np.append(np.inf, gaps))
@@ -436,21 +437,21 @@ def _look_around(
         borders[2 * k : 2 * k + 2] = atom - reach, atom + reach
         near = float(weight[away <= reach].sum())
         shares[k] = own / (max(near, own) + _LEAST_BESIDE)
-    # Two that meet half-way may pass each other by rounding.
+    # Two borders that meet half-way may pass each other by rounding.
     return np.maximum.accumulate(borders), shares
 
 
 def _turn_round(
     levels: Float64Array, slopes: Float64Array, wanted: Float64Array
 ) -> Float64Array:
-    """Return the u (n, K) at which a broken line through 0 reaches what is wanted.
+    """Return the u (n, K) where a broken line through 0 reaches the wanted values.
 
     Parameters
     ----------
     levels : ndarray of shape (n, B)
-        Where the line breaks, increasing along a row.
+        Places where the slope changes, increasing along a row.
     slopes : ndarray of shape (B + 1,)
-        Of its pieces, positive.
+        Slopes of the pieces, positive.
     wanted : ndarray of shape (n, K)
     """
     starts = np.column_stack([np.zeros(len(levels)), levels])
@@ -467,9 +468,10 @@ def _turn_round(
 def atom_widths(
     atoms: Float64Array, rest: Float64Array, weight: Float64Array
 ) -> Float64Array:
-    """Return the widths of atoms' cells, given the other targets and their weights.
+    """Return the widths of the atoms' cells, given the other targets and their weights.
 
-    An atom has no density; the log score gives its probability a cell's width.
+    An atom has no density. For the log score, its density is its probability over the
+    width of its cell.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Laws of discrete targets: which values may come, their probabilities, and tails."""
+"""Laws of discrete targets: possible values, their probabilities, and tails."""
 
 from __future__ import annotations
 
@@ -22,41 +22,42 @@ from localexpert.law.law import Law
 from localexpert.law.steps import cell_edges, nearest_places
 from localexpert.learn.steps import UNBOUNDED, Bounds, Limits, Step
 
-# A value met so often tells where the target's values end, or what lies between them.
+# A value with at least this weight tells where the target's values end, or what lies
+# between them.
 _WELL_KNOWN = 20.0
-# A yes or no has no further values.
+# With fewer values the target is a yes or no, and has no further values.
 _FEWEST_VALUES = 3
-# Most values that are added at either end.
+# At most this many values are added at either end.
 MOST_BEYOND = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Values met, and those that may come beside the rare ones among them.
+    """The values met in training, and possible new values near the rare ones.
 
     Parameters
     ----------
     values : ndarray of shape (M,)
         Increasing.
     shares : ndarray of shape (V, M)
-        Of what is said of each value met, how much goes to which value; rows sum to 1.
+        How the probability of each value met is split among all values. Rows sum to 1.
 
     Notes
     -----
-    That no row has fallen between two neighbouring values, or beyond the last one, is
-    little evidence where these are rare: the probability of all that was never met is
-    about the share of the rows whose value was met once (Good 1953). So half a row is
-    added to either side of a value, of weight w < 20, on which nothing was met: of
-    what is said of the value, 1 / (2 max(w, 1)) times as much goes there, which is more
-    in rows that expect such values. The k-th value away gets a part of it in
-    proportion to 1 / (k (k + 1)).
+    Perhaps no row lies between two neighbouring values, or beyond the last one. If
+    these values are rare, this is little evidence. The probability of all values never
+    met is about the share of the rows whose value was met once (Good 1953). So a value
+    of weight w < 20 adds half a row to either side where nothing was met. This side
+    gets 1 / (2 max(w, 1)) times the probability of the value. So it gets more in rows
+    that expect such values. The k-th value away gets a part of it in proportion to
+    1 / (k (k + 1)).
 
-    Values that lie between those met are only added to a lattice with few gaps (counts,
-    grades, prices in steps); elsewhere the histogram's cells leave nothing out. Beyond
-    the ends the lattice, or the mean step, goes on for as far again as the values
-    reach, 50 steps at most, not beyond the bounds, and not beyond 0 if no value was.
+    Values between those met are only added to a lattice with few gaps (counts, grades,
+    prices in steps). Otherwise the cells of the histogram leave nothing out. Beyond the
+    ends the lattice, or the mean step, goes on for as far again as the values reach. It
+    stops after 50 steps, at the bounds, and at 0 if no value lies beyond 0.
     Values that are far out, or more than 50 steps of a lattice away from the next one,
-    have no part in this.
+    play no part in this.
 
     References
     ----------
@@ -132,14 +133,14 @@ class Support:
         -------
         ndarray of shape (n, M)
         """
-        # Most shares are 0. And a product of full matrices rounds a row as the number
-        # of rows beside it will have it.
+        # Most shares are 0. Also, in a product of full matrices the rounding of a row
+        # depends on the number of rows.
         shares = csr_array(self.shares.T)
         return np.ascontiguousarray((shares @ masses.T).T)
 
 
 def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_]:
-    """Return which values are not far out: also not beyond a wide gap of a lattice.
+    """Return which values are neither far out nor beyond a wide gap of a lattice.
 
     Parameters
     ----------
@@ -155,14 +156,14 @@ def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_
     step = lattice_step(met[near])
     if step is None:
         return near
-    # Runs of values without a wide gap: the heaviest is what is ordinary.
+    # Number the runs of values without a wide gap. The heaviest run is ordinary.
     run = np.cumsum(np.diff(met, prepend=met[0]) > MOST_BEYOND * step)
     heaviest = np.argmax(np.bincount(run, weight * near))
     return np.asarray(near & (run == heaviest))
 
 
 def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
-    """Return what may lie below, between and above the values, V + 1 arrays."""
+    """Return possible values below, between and above those met, V + 1 arrays."""
     if len(met) < _FEWEST_VALUES:
         return [np.empty(0)] * (len(met) + 1)
     lattice = lattice_step(met)
@@ -187,17 +188,18 @@ def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
     return [below[below >= low - slack], *inner, above[above <= high + slack]]
 
 
-# From so many values on a smooth law is learned of targets anywhere in their cells.
+# With at least this many values, a smooth law is learned from targets drawn anywhere in
+# their cells.
 MANY_VALUES = 12
-# A support goes on for so many steps beyond what was met, the k-th with a share in
-# proportion to 1 / (k (k + 1)): what is beyond them all has this share.
+# A support goes on for `MOST_BEYOND` steps beyond the values met. The k-th step has a
+# share in proportion to 1 / (k (k + 1)), so all beyond the last step has this share.
 _BEYOND = 1.0 / (MOST_BEYOND + 1.0)
-# How far in deviations of its logarithm the distance from the last step spreads.
+# Standard deviation of the logarithm of the distance from the last step.
 _SPREAD = 1.0
 
 
 class Masses:
-    """Probabilities of values, from those at the cuts between them.
+    """Turn probabilities at the cuts between values into probabilities of values.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ class Masses:
         self.bounds = bounds
 
     def fit(self, part: Sample, **_parts: Any) -> None:
-        """Look at which values there are.
+        """Note which values occur.
 
         Parameters
         ----------
@@ -220,16 +222,17 @@ class Masses:
         self.n_ = float(part.weight.sum())
 
     def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
-        """Difference the increasing CDF; every value keeps a little probability.
+        """Take differences of the increasing CDF. Every value keeps some probability.
 
-        A value unseen near x may still come: all share the weight of one row in n + 1,
-        so that no log score is infinite, and means of many values stay where they are.
-        What was never met at all gets its part from its rare neighbours (`Support`).
+        A value that was not seen near x may still occur. So all values share the weight
+        of one row in n + 1. No log score is then infinite, and means of many values
+        stay where they are. A value that was never met gets its part from its rare
+        neighbours (`Support`).
 
         Parameters
         ----------
         center, scale : ndarrays of shape (n,)
-            Those of no frame.
+            Centre and scale where there is no frame.
         p : ndarray of shape (n, N)
 
         Returns
@@ -241,26 +244,26 @@ class Masses:
         return Law.discrete(self.support_.values, self.support_.spread(masses))
 
     def choices(self) -> dict[str, Any]:
-        """Return nothing: nothing is chosen."""
+        """Return an empty dictionary, because nothing is chosen."""
         return {}
 
 
 def _masses_between(
     cdf: Float64Array, n: float, extra: Float64Array | None = None
 ) -> Float64Array:
-    """Return the probabilities of values that cuts part, all of them positive.
+    """Return the probabilities of the values between cuts. All are positive.
 
-    They share as much as one row has, so that no log score is infinite: what was not
-    seen near x may still come.
+    A value that was not seen near x may still occur. So all values share the weight of
+    one row, and no log score is infinite.
 
     Parameters
     ----------
     cdf : ndarray of shape (m, V - 1)
-        At the cuts, increasing along a row.
+        The CDF at the cuts, increasing along a row.
     n : float
         Number of training rows.
     extra : ndarray of shape (V,), optional
-        Their shares of the row, of sum 1; by default equal ones.
+        Shares of the values in that row, with sum 1. The default is equal shares.
 
     Returns
     -------
@@ -276,17 +279,17 @@ def _masses_between(
 class Cells(Step):
     """Give each value the mass of a smooth law that is nearest to it.
 
-    Where a target of many values is nearly a function of the features, a centre tells
-    more than a question for each value does.
+    If a target of many values is nearly a function of the features, a centre tells more
+    than a question for each value.
 
     Parameters
     ----------
     atoms : ndarray of shape (A,)
-        Values that are learned as they are.
+        Values that are learned unchanged.
     bounds : (float, float)
         Least and greatest value that is possible, met or not.
     random_state : int
-        Draws where in its cell a target is learned.
+        Draws the place of each target in its cell.
     """
 
     atoms: Float64Array = field(default_factory=lambda: np.empty(0))
@@ -297,9 +300,9 @@ class Cells(Step):
     makes_values: ClassVar[bool] = True
 
     def bind(self, limits: Limits, seed: int) -> tuple[Self, Limits]:
-        """Return a copy with bounds and seed; within it there are no bounds.
+        """Return a copy with bounds and seed. The smooth law inside has no bounds.
 
-        The cells of the outermost values reach as far as there is mass.
+        The cells of the outermost values hold all mass beyond them.
         """
         own = replace(self, bounds=limits.bounds, random_state=seed)
         return own, Limits(max_shape=limits.max_shape)
@@ -311,9 +314,9 @@ class Cells(Step):
         self.n_ = float(sample.weight.sum())
 
     def there(self, y: Float64Array) -> Float64Array:
-        """Return targets anywhere in their cells: so a smooth law has no steps.
+        """Return targets at random places in their cells, so a smooth law has no steps.
 
-        Of few values a smooth law tells more if it sees which they are.
+        If there are few values, a smooth law learns more from the values themselves.
         """
         if len(self.met_) < MANY_VALUES:
             return y
@@ -334,8 +337,9 @@ class Cells(Step):
     def read(self, law: Law) -> Law:
         """Return the law of the nearest value.
 
-        One row besides is shared by all values, those met and, as a forecast's own mass
-        would be, those that were not: these are many, and may lie far out.
+        All values share one extra row. The part of a value is split among values met
+        and not met, just as a forecast's own mass is. The values not met are many, and
+        may lie far out.
         """
         values, shares = self.support_.values, self.support_.shares
         extra = shares.sum(axis=0) / len(shares)
@@ -346,12 +350,12 @@ class Cells(Step):
 
 @dataclass
 class Tails(Step):
-    """Let the values of a discrete law go on beyond the ends without end.
+    """Let the values of a discrete law go on beyond both ends, without limit.
 
-    What a law gives to values beyond the greatest one met, it gives to a lattice that
-    ends nowhere: a count of twice the greatest is rare, and not impossible. Distances
-    from the last value of the support are log-normal, with the median as far away as
-    the support goes on, so that moments are finite.
+    A law gives some mass to values beyond the greatest one met. This mass goes to a
+    lattice without end: a count of twice the greatest is rare but not impossible.
+    Distances from the last value of the support are log-normal, so moments are finite.
+    Their median is the distance by which the support goes on beyond the values met.
 
     Parameters
     ----------
@@ -363,16 +367,16 @@ class Tails(Step):
     keeps_order: ClassVar[bool] = True
 
     def fit(self, sample: Sample) -> None:
-        """Note what was met."""
+        """Note the values met."""
         values, weight = count_values(sample.y, sample.weight)
         values = values[ordinary_values(values, weight)]
         self.met_ = float(values[0]), float(values[-1])
         self.step_ = lattice_step(values)
 
     def read(self, law: Law) -> Law:
-        """Return the law with a part of what is beyond the values met on a curve."""
+        """Move a part of the mass beyond the values met to a curve."""
         if self.step_ is None:
-            # A discrete law says of any value that it is in the cell of one.
+            # In a discrete law any value lies in the cell of a value of the support.
             return law
         sides = law.atoms < self.met_[0], law.atoms > self.met_[1]
         gaps = [law.masses[:, side].sum(axis=1) for side in sides]
@@ -388,8 +392,7 @@ class Tails(Step):
             masses[:, side] *= 1.0 - taken
             parts.append(taken * gap)
         step = self.step_
-        # Between the ends no value of the support falls to the curve, but for values
-        # that are far out.
+        # Between the ends, only values that are far out go to the curve.
         low, high = _ends_of_run(law.atoms, self.met_, step)
         spans = self.met_[0] - low, high - self.met_[1]
         total = np.maximum(parts[0] + parts[1], 1e-300)
@@ -406,7 +409,7 @@ class Tails(Step):
 def _ends_of_run(
     values: Float64Array, inside: tuple[float, float], step: float
 ) -> tuple[float, float]:
-    """Return where the cells end that leave no gap around those inside."""
+    """Return the two ends of the run of cells without a gap."""
     gaps = np.append(np.flatnonzero(np.diff(values) > 1.5 * step), len(values) - 1)
     last = gaps[np.searchsorted(values[gaps], inside[1])]
     first = np.append(0, gaps[:-1] + 1)
@@ -459,7 +462,7 @@ class ConstantLaws:
         return self._law(len(table))
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return the one value, which the target never passes, (n, 1) each.
+        """Return the only value as threshold, with the probability 1, (n, 1) each.
 
         Parameters
         ----------

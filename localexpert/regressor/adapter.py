@@ -1,4 +1,4 @@
-"""Distributions of any estimator: out of fold, and as a regressor of ours."""
+"""Distributions from any estimator: out of fold, or as one of our regressors."""
 
 from __future__ import annotations
 
@@ -54,56 +54,57 @@ from localexpert.regressor.base import (
     check_has_rows,
 )
 
-# As many as scikit-learn's own functions have by default.
+# scikit-learn's own functions have the same default.
 _N_FOLDS = 5
 
 
 class DistributionAdapter(DistributionRegressor):
-    """Any estimator that can be asked for a distribution, as a regressor of ours.
+    """Turn any estimator that can forecast a distribution into one of our regressors.
 
-    It is scored, searched, drawn, reported, and pooled in a `DistributionEnsemble`
-    like a `LocalExpertRegressor`: its forecasts of the training rows are out of fold,
-    and may be recalibrated by them.
+    You can score it, search its parameters, draw it, report on it, and pool it in a
+    `DistributionEnsemble`, as you can with a `LocalExpertRegressor`. Its forecasts of
+    the training rows are out of fold. They can also serve to recalibrate it.
 
     Parameters
     ----------
     estimator : estimator
-        Of any library, with scikit-learn's `fit`; a Pipeline where the table needs
-        preparing. It gets the table as `fit` does.
+        An estimator of any library that has scikit-learn's `fit`. Use a Pipeline if
+        the table needs preparing. The estimator gets the table as `fit` gets it.
     forecast : callable, optional
         ``forecast(fitted, X)`` returns a `PredictiveDistribution`, a frozen law of
         `scipy.stats`, or with `levels` an array of quantiles, a row for each of X.
-        None: what the estimator's own `predict_dist` says, or with `level_name` its
-        `predict`. A function of a module is needed for pickling.
+        None: the estimator's own `predict_dist` is called, or its `predict` if there
+        is a `level_name`. To pickle the model, define the function in a module.
     levels : array-like of shape (k,), optional
         Levels of quantiles in (0, 1), increasing.
     level_name : str, optional
-        The parameter of an estimator that predicts one quantile which is its level
-        ("alpha" of LightGBM, "quantile" of scikit-learn): a clone is fitted for each
+        Name of the level parameter, for an estimator that predicts one quantile
+        ("alpha" in LightGBM, "quantile" in scikit-learn). One clone is fitted for each
         of `levels`.
     bounds : (float, float), optional
-        Least and greatest possible y, of quantiles.
+        Least and greatest possible y. Only used with quantiles.
     cv : "auto", int, splitter or iterable
-        Folds of what is out of fold. No row may be in two test parts; rows in none,
-        as with `TimeSeriesSplit`, only train.
+        Folds for the out-of-fold forecasts. No row may be in two test parts. Rows in no
+        test part are only used for training, as with `TimeSeriesSplit`.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         As for `LocalExpertRegressor`.
     random_state : int, optional
-        Seeds folds and recalibration; the estimator has its own.
+        Seed of the folds and the recalibration. The estimator has its own seed.
 
     Attributes
     ----------
     estimator_ : estimator or list of estimators
-        Fitted on all rows; with `level_name` one for each level.
+        Fitted on all rows. With `level_name`, one estimator for each level.
     oof_distribution_ : PredictiveDistribution
-        Of the rows `fitted_rows_`, each by estimators that have not seen it.
+        Forecasts of the rows `fitted_rows_`. Each comes from estimators that have not
+        seen the row.
     oof_prediction_ : ndarray of shape (m,)
         Their means.
     recalibration_ : Recalibration or None
         Fitted.
     fitted_rows_ : ndarray of int
-        Rows that the `oof_` attributes speak of: all that no recalibration held out,
-        and that `cv` tests.
+        Rows that the `oof_` attributes describe. These are the rows that `cv` tests,
+        without those that a recalibration held out.
 
     Examples
     --------
@@ -160,9 +161,10 @@ class DistributionAdapter(DistributionRegressor):
         X : array or data frame of shape (n, p)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            Handed to the estimator, which must take weights then.
+            Passed to the estimator, which must then accept weights.
         groups : array-like of shape (n,), optional
-            Rows of one group stay in one fold. Handed on where `fit` takes them.
+            Rows of one group stay in one fold. Passed on if the estimator's `fit`
+            accepts groups.
 
         Returns
         -------
@@ -203,8 +205,8 @@ class DistributionAdapter(DistributionRegressor):
             judged = judged_rows(folds)
             self.estimator_ = fit_on(rows)
             if recalibration is not None and len(aside):
-                said = self._ask(self.estimator_, take_rows(given, aside))
-                recalibration.fit(said, target[aside], weight[aside])
+                aside_law = self._ask(self.estimator_, take_rows(given, aside))
+                recalibration.fit(aside_law, target[aside], weight[aside])
             elif recalibration is not None:
                 known = renumber_folds(folds, judged, n)
                 recalibration.fit(law, target[judged], weight[judged], known)
@@ -228,7 +230,7 @@ class DistributionAdapter(DistributionRegressor):
         return self._correct(self._ask(self.estimator_, self._check_table(X)))
 
     def _check_parameters(self) -> None:
-        """Refuse what cannot be before anything is fitted."""
+        """Refuse parameters that cannot work, before anything is fitted."""
         if not hasattr(self.estimator, "fit"):
             msg = f"`estimator` must have a method `fit`, got {self.estimator!r}."
             raise TypeError(msg)
@@ -246,7 +248,7 @@ class DistributionAdapter(DistributionRegressor):
             )
             raise ValueError(msg)
         if self.levels is not None:
-            # By those of one forecast: what is wrong with levels or bounds is told.
+            # A forecast of no rows is enough to show faults of levels or bounds.
             example = np.zeros((0, np.size(self.levels)))
             self._from_quantiles(example)
 
@@ -318,7 +320,8 @@ class DistributionAdapter(DistributionRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Those of other libraries may have none; what is no estimator `fit` refuses.
+        # Estimators of other libraries may have no tags. `fit` refuses anything that
+        # is not an estimator.
         if hasattr(self.estimator, "__sklearn_tags__"):
             tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
@@ -334,32 +337,34 @@ def cross_val_predict_dist(
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> PredictiveDistribution:
-    """Return the distribution of every row by models that have not seen the row.
+    """Return a distribution of every row, from models that have not seen the row.
 
-    As scikit-learn's `cross_val_predict`, of whole distributions.
+    This is scikit-learn's `cross_val_predict` for whole distributions.
 
     Parameters
     ----------
     model : estimator
-        That `predict_dist` understands: a regressor with this method, also inside of
-        a Pipeline, a search or a TransformedTargetRegressor. Cloned for each fold.
+        A model that the function `predict_dist` accepts: a regressor with this method.
+        It may be inside a Pipeline, a search or a TransformedTargetRegressor. It is
+        cloned for each fold.
     X : array or data frame of shape (n, p)
     y : array-like of shape (n,)
     cv : int, splitter or iterable of (train, test), optional
-        Folds whose test parts hold every row exactly once. None: 5. A number of folds
-        is as in scikit-learn `KFold` without shuffling, or `GroupKFold` if there are
+        Folds whose test parts hold every row exactly once. None means 5 folds. A number
+        means scikit-learn's `KFold` without shuffling, or `GroupKFold` if there are
         `groups`.
     groups : array-like of shape (n,), optional
-        For the splitter, and for `fit` of the model where it takes them.
+        Passed to the splitter, and to the model's `fit` if it accepts groups.
     sample_weight : array-like of shape (n,), optional
-        For `fit` of the model, which must take them (a Pipeline's last step).
+        Passed to the model's `fit`, which must accept weights (in a Pipeline, the last
+        step must).
     n_jobs : int, optional
-        Folds fitted at a time, as in joblib.
+        Number of folds fitted at the same time, as in joblib.
 
     Returns
     -------
     PredictiveDistribution
-        Of n rows, in their order, whatever kinds of laws the folds have.
+        Of the n rows in their order. The folds may have different kinds of laws.
 
     Examples
     --------
@@ -403,14 +408,14 @@ def cross_val_predict_dist(
 def _laws_out_of_fold(
     forecast: Callable[[Rows, Rows], Law], folds: list[Fold], n_jobs: int | None = None
 ) -> Law:
-    """Return the laws of all tested rows in order, given those of training and test."""
+    """Return the laws of all tested rows in order; `forecast` gives those of a fold."""
     laws = run_jobs([delayed(forecast)(*fold) for fold in folds], n_jobs=n_jobs)
     order = np.argsort(np.concatenate([test for _, test in folds]))
     return append_laws(laws).take(order)
 
 
 def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
-    """Return a splitter or folds; a number keeps groups whole if there are some."""
+    """Return a splitter or folds. A number of folds keeps groups whole, if any."""
     if cv is not None and not isinstance(cv, Integral):
         return cv
     k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
@@ -418,13 +423,13 @@ def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
 
 
 def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
-    """Return weights and groups, if any, by the names that the model's `fit` has.
+    """Return the weights and groups under the names that the model's `fit` uses.
 
     Parameters
     ----------
     model : estimator
     **given : array-like or None
-        Weights are refused if `fit` takes none; groups are left out then.
+        Weights are refused if `fit` accepts none. Groups are left out in that case.
 
     Returns
     -------

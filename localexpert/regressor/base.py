@@ -36,15 +36,16 @@ _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Forget an earlier fit; put all back if what is done within fails or is stopped.
+    """Forget an earlier fit, and restore it if the new fit fails or is stopped.
 
-    A fit that was refused, or ended by Ctrl-C, would leave the reader of one table
-    beside the models of another, and forecasts that are wrong without a word.
+    Without this, a fit that was refused or ended by Ctrl-C would mix two fits: it would
+    leave the reader of one table and the models of another. The forecasts would then be
+    wrong, and nothing would say so.
 
     Parameters
     ----------
     estimator : object
-        To which new objects are assigned within, while none is changed in place.
+        The block may assign new attributes to it. It must not change any in place.
     """
     before = vars(estimator).copy()
     for name in before:
@@ -59,7 +60,7 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
 
 
 class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
-    """How a table is read, what follows from `predict_dist`, and saving."""
+    """Read tables, save models, and derive all forecasts from `predict_dist`."""
 
     recalibration_: Any
 
@@ -120,7 +121,7 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
         return self.predict_dist(X).interval(coverage)
 
     def _correct(self, law: Law, *, oof: bool = False) -> PredictiveDistribution:
-        """Return the distributions of laws, corrected by the recalibration if any."""
+        """Return laws as distributions, corrected by the recalibration, if any."""
         correction = self.recalibration_
         if correction is not None:
             law = correction.apply_oof(law) if oof else correction.apply(law)
@@ -139,16 +140,16 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
         n = len(target)
         check_same_length(len(X), "`X`", n, "y")
         check_target_size(target)
-        # The user's code is two calls up: `fit` lies between.
+        # The user's code is two calls up, because `fit` is in between.
         weight = check_row_weights(sample_weight, n, stacklevel=4)
         return X, target, weight, check_groups(groups, n)
 
     def _check_table(self, X: Any) -> Any:
-        """Return features to predict for, in the columns of `fit`."""
+        """Return the features of new rows, in the columns of `fit`."""
         return self._validate(X, 1, reset=False)
 
     def _validate(self, X: Any, least: int, **options: Any) -> Any:
-        """Return a data frame as it is, anything else as an array of numbers."""
+        """Return a data frame as it is, and anything else as an array of numbers."""
         if has_columns(X):
             _check_names(X)
         check_has_rows(X, least)
@@ -164,7 +165,7 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
 
 
 def check_has_rows(X: Any, least: int) -> None:
-    """Refuse what is no table, and one of too few rows."""
+    """Refuse anything that is not a table, and a table of too few rows."""
     n = count_rows(X)
     if n < 0:
         msg = (
@@ -179,7 +180,7 @@ def check_has_rows(X: Any, least: int) -> None:
         )
         raise TypeError(msg)
     if n < least:
-        # The first words are those that scikit-learn's checks look for.
+        # scikit-learn's checks look for the first words of this message.
         rows = "1 sample" if n == 1 else f"{n} rows"
         wanted = "one row" if least == 1 else "two rows to learn from"
         msg = f"`X` must have at least {wanted}, got {rows}."
@@ -189,7 +190,7 @@ def check_has_rows(X: Any, least: int) -> None:
 def _check_target(y: ArrayLike, owner: str) -> Float64Array:
     """Return a finite target, shape (n,)."""
     if y is None:
-        # The last words are those that scikit-learn's checks look for.
+        # scikit-learn's checks look for the last words of this message.
         msg = f"`y`: {owner} requires y to be passed, but the target y is None."
         raise ValueError(msg)
     target = as_numbers(y, "y")
@@ -219,7 +220,7 @@ def _check_names(X: Any) -> None:
 
 
 def _read_cells(X: Any) -> Any:
-    """Return an array of numbers; what scikit-learn has words for, as it is."""
+    """Return an array of numbers. scikit-learn checks plain arrays itself."""
     kind = getattr(getattr(X, "dtype", None), "kind", "O")
     plain = kind in "biufc" and not isinstance(X, np.ma.MaskedArray)
     return X if plain else read_array(X)

@@ -1,4 +1,4 @@
-"""`FitReport` and `FitCheck`: what a fit chose, and whether it is any good."""
+"""`FitReport` and `FitCheck`: what a fit chose, and whether the fit is good."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from localexpert.distribution.predictive import PredictiveDistribution, mass_bel
 from localexpert.law.law import Law
 from localexpert.metrics import pit_test
 
-# Rows that are looked at, at most, and fewer than which tell nothing.
+# At most this many rows are checked. Fewer than the second number tell nothing.
 _MOST_ROWS, _FEWEST_ROWS = 2000, 30
-# Forecasts are off if a test of their levels says so and coverage by so much.
+# Forecasts count as wrong if the p-value of their levels is below the first number and
+# their coverage is off by at least the second.
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
-# A share of the probability below zero that is too small to be worth a word.
+# A smaller share of probability below zero is not reported.
 _LEAST_MASS = 5e-4
-# Fewer draws make no smooth law.
+# Fewer draws are too few for a smooth law.
 _FEWEST_DRAWS = 10
-# Standard errors by which a loss to climatology counts.
+# A loss to climatology counts if it is more than this many standard errors.
 _ERRORS = 2.0
 
 
 @dataclass(frozen=True)
 class FitCheck:
-    """What forecasts out of fold are worth, of 2000 rows at most.
+    """How good the out-of-fold forecasts are, measured on 2000 rows at most.
 
     Parameters
     ----------
     n : int
-        Rows that were looked at, drawn by their weights.
+        Number of rows that were checked. They are drawn by their weights.
     coverage_50, coverage_90 : float
         Share of targets in the central intervals.
     pit : float
@@ -49,9 +50,10 @@ class FitCheck:
     mean, target : float
         Mean of the forecasts' means, and of the targets.
     log_score, log_climatology : float
-        Mean log score (negative log density, or of an atom the log of its mass over its
-        cell), and that of the targets' own law, which has seen them; NaN if that law
-        would be drawn from fewer than 10 values.
+        Mean log score of the forecasts, and that of the targets' own law, which has
+        seen the targets. The log score is the negative log density; for an atom the
+        density is its mass over its cell. NaN if the targets' own law would come from
+        fewer than 10 values.
     """
 
     n: int
@@ -74,12 +76,12 @@ class FitCheck:
         weight: Float64Array,
         seed: int,
     ) -> FitCheck:
-        """Look at forecasts of rows that have not been seen.
+        """Check forecasts of rows that the models have not seen.
 
         Parameters
         ----------
         ask : function of an ndarray of int
-            Returns the distributions of some of the n rows.
+            It returns the distributions of the rows at these places, of the n rows.
         y, weight : ndarrays of shape (n,)
         seed : int
             Draws the rows.
@@ -106,7 +108,7 @@ class FitCheck:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, in words; nothing where all is well."""
+        """What is wrong, in words. The list is empty if nothing is wrong."""
         found = []
         if self.n < _FEWEST_ROWS:
             found.append(f"{self.n} rows tell little")
@@ -124,7 +126,7 @@ class FitCheck:
         return found
 
     def warn(self) -> None:
-        """Warn once of all that is wrong; the user's code is three calls up."""
+        """Warn once of everything that is wrong. The user's code is three calls up."""
         if self.problems:
             msg = f"forecasts out of fold are not good: {'; '.join(self.problems)}."
             warnings.warn(msg, CalibrationWarning, stacklevel=3)
@@ -146,7 +148,7 @@ class FitCheck:
 
 
 def _draw(weight: Float64Array, rng: np.random.Generator) -> np.ndarray:
-    """Return rows, each as often as its weight asks for."""
+    """Draw rows in proportion to their weights."""
     held = np.flatnonzero(weight)
     share = weight[held] / weight[held].sum()
     n = min(int(np.ceil(1.0 / (share**2).sum() - 1e-6)), _MOST_ROWS)
@@ -155,7 +157,7 @@ def _draw(weight: Float64Array, rng: np.random.Generator) -> np.ndarray:
 
 
 def _climatology(y: Float64Array) -> Float64Array:
-    """Return the CRPS of each target (n,) by the distribution of the others."""
+    """Return the CRPS of each target (n,) if the other targets are its forecast."""
     n = len(y)
     if n < 2:
         return np.full(n, np.inf)
@@ -165,7 +167,7 @@ def _climatology(y: Float64Array) -> Float64Array:
     # Sums of |z_i - z_j| over j, from the sums below and above.
     away = z * (2.0 * rank - n) - 2.0 * upto + upto[-1]
     out = np.empty(n)
-    # Pairs of the others: all pairs, without those of the row itself.
+    # These are the pairs of the other rows: all pairs, less those with the row itself.
     pairs = (away.sum() - 2.0 * away) / (n - 1.0)
     out[order] = (away - 0.5 * pairs) / (n - 1.0)
     return out
@@ -175,7 +177,7 @@ def _log_score_of_own_law(law: Law, y: Float64Array) -> float:
     """Return the mean log score of targets by their own law, with the same cells."""
     at = y[:, None] == law.atoms
     if law.curve is None or law.step > 0.0:
-        # One row besides is shared by all values, as in the forecasts.
+        # All values share one extra row, as in the forecasts.
         counts = at.sum(axis=0) + 1.0 / len(law.atoms)
         own = Law.discrete(law.atoms, counts[None] / counts.sum())
     else:
@@ -188,19 +190,19 @@ def _log_score_of_own_law(law: Law, y: Float64Array) -> float:
 
 
 def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
-    """Return what a regressor's report says of values below zero.
+    """Return what a regressor's report says about values below zero.
 
     Parameters
     ----------
     model : LocalExpertRegressor
-        Whose distributions out of fold are those of the rows.
+        Its out-of-fold distributions are those of the sample's rows.
     sample : Sample
 
     Returns
     -------
     dict
-        The stage "bounds" where 0 was found to be one; "below zero" where no target
-        lies there, no `bounds` are given, and forecasts reach there all the same.
+        It has the stage "bounds" if 0 was found to be a bound. It has "below zero" if
+        forecasts reach below zero although no target does and no `bounds` are given.
     """
     if model.bounds is not None:
         low, high = model.bounds_
@@ -214,20 +216,20 @@ def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FitReport:
-    """What was chosen, and what the alternatives scored.
+    """What a fit chose, and what the alternatives scored.
 
     Parameters
     ----------
     target : {"continuous", "discrete", "mixed"}
     choices : dict
-        By stage, numbers and names only, ready for JSON.
+        The choices of each stage. They hold only numbers and names, ready for JSON.
     """
 
     target: str
     choices: dict[str, Any]
 
     def add(self, stage: str, choices: dict[str, Any]) -> FitReport:
-        """Return a report with one stage more."""
+        """Return a report with one more stage."""
         return FitReport(self.target, {**self.choices, stage: choices})
 
     def __str__(self) -> str:

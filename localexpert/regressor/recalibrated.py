@@ -1,4 +1,4 @@
-"""`adapt` and `recalibrate`: fitted models corrected by rows that no fit has seen."""
+"""`adapt` and `recalibrate`: correct a fitted model by rows that no fit has seen."""
 
 from __future__ import annotations
 
@@ -29,41 +29,44 @@ from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.seen_rows import seen_rows
 
-# Rows that a function of weights is asked one by one, and what it may round.
+# A function of weights is asked about this many rows one by one. Its answers may differ
+# by rounding of this size.
 _MOST_ASKED, _ROUNDING = 1000, 1e-5
 
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
 
 
 class RecalibratedRegressor(DistributionRegressor):
-    """A fitted model, and what corrects it; made by `recalibrate` or `adapt`.
+    """A fitted model and its correction, as `recalibrate` and `adapt` make it.
 
     Parameters
     ----------
     model : fitted regressor
-        Of distributions. It is asked and never fitted, and frozen so that clones keep
-        what it has learned.
+        It must forecast distributions. It is never fitted again. It is frozen, so that
+        clones keep what it has learned.
     method : {"conformal", "pit"} or Recalibration
-        How its forecasts are corrected; with `X_new` in `fit` one of the names.
+        How the forecasts are corrected. If `fit` gets `X_new`, this must be one of the
+        two names.
     by : name, number or list of them, optional
-        Columns of `X` within whose values the correction is learned.
+        Columns of `X` that define groups. The correction is learned within each group.
     weights : ShiftWeights or callable, optional
-        For `adapt`: see there.
+        Only for `adapt`, see there.
     random_state : int, optional
-        Draws inside the jumps of CDFs, folds, and the classifier of the weights.
+        Seed of the draws inside the jumps of CDFs, of folds, and of the classifier that
+        estimates weights.
 
     Attributes
     ----------
     recalibration_ : GroupedRecalibration
-        Fitted; without `by` all rows are one group.
+        Fitted. Without `by` all rows are one group.
     weights_ : ShiftWeights, callable or None
-        What weighs rows, of `adapt`.
+        What gives the weights of rows, if `adapt` made this model.
     effective_rows_ : float
-        Number of calibration rows, or of as many of equal weight; with `by` in the
-        group of fewest.
+        Number of calibration rows, or, if they have weights, the number of equally
+        weighted rows that would tell as much. With `by`, that of the smallest group.
     bound_ : float
-        By how much coverage may be off, see `adapt`; with `by` in the group of fewest
-        rows. NaN of "pit", which promises nothing.
+        By how much coverage may be off, see `adapt`. With `by`, that of the smallest
+        group. NaN for "pit", which has no guarantee.
 
     Examples
     --------
@@ -98,7 +101,7 @@ class RecalibratedRegressor(DistributionRegressor):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, X_new: Any = None) -> Self:
-        """Learn the correction; the model stays as it is.
+        """Learn the correction. The model stays as it is.
 
         Parameters
         ----------
@@ -106,7 +109,7 @@ class RecalibratedRegressor(DistributionRegressor):
             Calibration rows, which the model has not seen.
         y : array-like of shape (n,)
         X_new : array or data frame of shape (m, p), optional
-            Rows of the kind that the model will meet from now on.
+            Rows of the kind that the model will forecast from now on.
 
         Returns
         -------
@@ -136,8 +139,8 @@ class RecalibratedRegressor(DistributionRegressor):
                 made.fit(dist, target, self._groups(X), weight, overlap=overlap)
             if new is None:
                 learned = made.recalibrations_.values()
-                told = (o.choices() for o in learned if isinstance(o, Recalibration))
-                self.bound_ = float(max(one.get("bound", np.nan) for one in told))
+                choices = (o.choices() for o in learned if isinstance(o, Recalibration))
+                self.bound_ = float(max(one.get("bound", np.nan) for one in choices))
             else:
                 with speaking_of(groups="X_new"):
                     bounds = made.bound(self._groups(X_new), new)
@@ -159,7 +162,7 @@ class RecalibratedRegressor(DistributionRegressor):
         check_is_fitted(self)
         dist = predict_dist(self.model, X)
         one = self.recalibration_
-        # A map of PIT values is the same for all rows, or for those of a group.
+        # A map of PIT values is the same for all rows, or for all rows of a group.
         weight = _weigh(self.weights_, X) if one.asks_weights else None
         with speaking_of(groups="X"):
             corrected: PredictiveDistribution = one.apply(dist, self._groups(X), weight)
@@ -171,7 +174,7 @@ class RecalibratedRegressor(DistributionRegressor):
     def _weigh(
         self, X: Any, X_new: Any, seed: int
     ) -> tuple[Float64Array, Float64Array]:
-        """Return the weights of calibration rows, and those of the new ones."""
+        """Return the weights of the calibration rows and of the new rows."""
         check_choice(self.method, "method", ("conformal", "pit"))
         if self.weights is None:
             with speaking_of(X_old="X"):
@@ -198,26 +201,26 @@ def recalibrate(
     method: Literal["conformal", "pit"] | Recalibration = "conformal",
     random_state: int | None = None,
 ) -> RecalibratedRegressor:
-    """Correct the forecasts of a fitted model, in each group of rows if wanted.
+    """Correct the forecasts of a fitted model, for all rows or group by group.
 
     Parameters
     ----------
     model : fitted regressor
         Of distributions, or a wrapper of one as `predict_dist` takes it.
     X_cal : array or data frame of shape (n, p)
-        Rows that no fit has seen, as `model` takes them.
+        Rows that no fit has seen, in the columns that `model` expects.
     y_cal : array-like of shape (n,)
     by : name, number or list of them, optional
-        Columns that tell groups: names of a data frame, numbers of an array. Coverage
-        then holds on average within each combination of their values, 20 rows at
-        least; a row of any other is refused in `predict`. For groups that are no
-        column of the model's see `GroupedRecalibration`. An order that `monotone` keeps
-        holds within each group.
+        Columns that define groups: names in a data frame, numbers in an array. Coverage
+        then holds on average within each combination of their values. Each combination
+        needs 20 rows at least, and `predict` refuses a row of any other. If the groups
+        are not a column of the model, see `GroupedRecalibration`. An order that
+        `monotone` keeps holds within each group.
     method : {"conformal", "pit"} or Recalibration
-        "conformal": `ConformalRecalibration`, with its guarantee. "pit":
-        `PitRecalibration`, smoother, without one.
+        "conformal": `ConformalRecalibration`, which has a guarantee. "pit":
+        `PitRecalibration`, which is smoother and has no guarantee.
     random_state : int, optional
-        Draws inside the jumps of CDFs, and folds.
+        Seed of the draws inside the jumps of CDFs, and of folds.
 
     Returns
     -------
@@ -263,58 +266,62 @@ def adapt(
 ) -> RecalibratedRegressor:
     r"""Correct the forecasts of a fitted model for rows of another kind.
 
-    For where features are distributed otherwise than in training, and the target
-    given the features is not (covariate shift).
+    Use it under covariate shift: the features are distributed differently than in
+    training, but the distribution of the target given the features is the same.
 
     Parameters
     ----------
     model : fitted regressor
         Of distributions, or a wrapper of one as `predict_dist` takes it.
     X_cal : array or data frame of shape (n, p)
-        Rows that no fit has seen, as `model` takes them, of the old kind.
+        Rows of the old kind that no fit has seen, in the columns that `model` expects.
     y_cal : array-like of shape (n,)
     X_new : array or data frame of shape (m, p)
-        Rows of the new kind; no targets are needed.
+        Rows of the new kind. Their targets are not needed.
     by : name, number or list of them, optional
-        Columns that tell groups, as of `recalibrate`: each is corrected by its own
-        calibration rows, of which 50 effective ones are needed.
+        Columns that define groups, as for `recalibrate`. Each group is corrected by its
+        own calibration rows, and needs at least 50 effective ones.
     method : {"conformal", "pit"}
-        "conformal": the weighted map of `WeightedConformal`, for every row with its own
-        weight in the denominator. "pit": `PitRecalibration` with weighted rows, that
-        count as many as they say; smoother, the same for all rows, no guarantee.
+        "conformal": the weighted map of `WeightedConformal`. Each new row has its own
+        map, with its own weight in the denominator. "pit": `PitRecalibration` with
+        weighted rows, which count as their effective number. It is smoother and the
+        same for all rows, and it has no guarantee.
     weights : ShiftWeights or callable, optional
-        None: `shift_weights(X_cal, X_new)`. A function of a table returns a weight for
-        each row, the ratio of densities new to old up to a factor, whatever rows are
-        beside it (it is asked row by row, too); to be saved it must be one of a module.
+        None: `shift_weights(X_cal, X_new)`. A function gets a table and returns a
+        weight for each row: the new density over the old one, up to a factor. The
+        weight must not depend on the other rows of the table (the function is also
+        asked row by row). To save the model, define the function in a module.
     random_state : int, optional
-        Draws inside the jumps of CDFs, folds, and the classifier of the weights.
+        Seed of the draws inside the jumps of CDFs, of folds, and of the classifier that
+        estimates weights.
 
     Returns
     -------
     RecalibratedRegressor
-        `effective_rows_` says how many rows it rests on (with `by` in the group of
-        fewest), `bound_` is b below on average over `X_new`.
+        `effective_rows_` says how many rows the correction rests on (with `by`, in the
+        smallest group). `bound_` is b below, on average over `X_new`.
 
     Raises
     ------
     ValueError
-        If calibration rows count for less than 50 rows of equal weight.
+        If the calibration rows count for fewer than 50 rows of equal weight.
 
     Notes
     -----
-    "conformal", with known weights: for new rows, the quantiles Q(a) satisfy at every
-    level a
+    With "conformal" and known weights, the quantiles Q(a) of new rows satisfy, at every
+    level a,
 
     .. math:: |P(Y \le Q(a)) - a| \le E[b],
 
-    with b as in `WeightedConformal`, about one over the root of the effective rows.
-    With weights v that are estimated coverage may be off by
-    :math:`\tfrac12 E|v(X) - w(X)|` more, half the mean absolute error of the weights
-    over the old rows, where both have mean 1 there (Lei & Candes, 2021); nothing here
-    can tell that error. Coverage is on average over new rows, not at each of them.
+    with b as in `WeightedConformal`, about one over the root of the effective rows. If
+    the weights v are estimated, coverage may be off by
+    :math:`\tfrac12 E|v(X) - w(X)|` more. This is half the mean absolute error of the
+    weights over the old rows, if v and w both have mean 1 there (Lei & Candes, 2021).
+    Nothing here can measure that error. Coverage holds on average over new rows, not
+    for each single row.
 
-    A row's map depends on its weight: an order that `monotone` keeps is kept by "pit"
-    alone.
+    With "conformal", a row's map depends on its weight. So only "pit" keeps the order
+    that `monotone` keeps.
 
     References
     ----------
@@ -347,13 +354,13 @@ def adapt(
 
 
 def _frozen(model: Any) -> Any:
-    """Return a model that clones do not forget."""
+    """Return a model that stays fitted when it is cloned."""
     check_predicts(model)
     return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)
 
 
 def _weigh(weights: Weights, X: Any) -> Float64Array:
-    """Return the weights of rows, none negative."""
+    """Return the weights of rows, and refuse negative ones."""
     if isinstance(weights, ShiftWeights):
         return weights.of(X)
     if not callable(weights):
@@ -372,13 +379,13 @@ def _weigh(weights: Weights, X: Any) -> Float64Array:
 def _check_alone(
     weights: Callable[[Any], ArrayLike], X: Any, found: Float64Array
 ) -> None:
-    """Refuse weights of which all are 0, or that depend on the rows beside a row."""
+    """Refuse weights that are all 0, or that depend on the other rows of the table."""
     if not found.any():
         msg = "`weights` must not return 0 for every row of `X`, got only zeros."
         raise ValueError(msg)
     table = X if hasattr(X, "shape") else np.asarray(X)
     places = np.linspace(0, len(found) - 1, min(len(found), _MOST_ASKED))
-    # What is cut off or ranked shows at the least and greatest weights.
+    # Weights that are clipped or ranked differ most at the least and greatest ones.
     for row in np.argsort(found, kind="stable")[places.astype(np.intp)]:
         alone = float(_weigh(weights, take_rows(table, np.array([row])))[0])
         if not np.isclose(alone, found[row], rtol=_ROUNDING, atol=0.0):

@@ -1,4 +1,4 @@
-"""`LocalExpertRegressor`: fit and predict whole distributions."""
+"""`LocalExpertRegressor` fits and predicts whole distributions."""
 
 from __future__ import annotations
 
@@ -60,108 +60,122 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     Parameters
     ----------
     expert : classifier, optional
-        Any scikit-learn classifier with `predict_proba` or `decision_function`, fitted
-        once per threshold and fold. None: the built-in experts.
+        Any scikit-learn classifier with `predict_proba` or `decision_function`. It is
+        fitted once per threshold and fold. None means the built-in experts.
     n_thresholds : int
         Number of threshold questions "is y below v?".
     thresholds : {"quantile", "uniform"} or array-like of shape (N,)
-        Where thresholds lie: equally probable, equally spaced, or at given values of
-        y (which force ``frame=None``).
+        Where the thresholds lie: "quantile" makes them equally probable, "uniform"
+        equally spaced. Numbers are values of y, and force ``frame=None``.
     frame : {"auto", "standardize", "center"} or None
-        Coordinate of the thresholds: ``(y - m(x)) / s(x)``, ``y - m(x)``, or y itself.
-        "auto" compares them by out-of-fold CRPS before any expert is fitted.
+        Coordinate of the thresholds: ``(y - m(x)) / s(x)`` for "standardize",
+        ``y - m(x)`` for "center", y itself for None. "auto" compares them by
+        out-of-fold CRPS before any expert is fitted.
     center : "stack", regressor or list of regressors
-        What predicts m(x), always out of fold. Like `expert`, a regressor gets the
-        table as `fit` does: names, texts and gaps are for a Pipeline to read.
+        What predicts m(x), always out of fold. A regressor gets the table as `fit`
+        gets it, and so does `expert`. If it cannot read column names, texts or gaps,
+        put it in a Pipeline that can.
     strategy : {"auto", "shared", "joint", "independent"} or Experts
-        How the classifiers are learned: one boosted model with the threshold as a
-        feature, one forest for all thresholds, or one classifier each. "auto" pools
-        the first two by out-of-fold score ("independent" with an `expert`).
+        How the classifiers are learned. "shared": one boosted model with the threshold
+        as a feature. "joint": one forest for all thresholds. "independent": one
+        classifier per threshold. "auto" pools the first two by out-of-fold score; with
+        an `expert` it is "independent".
     calibrator : str, ScoreCalibrator or None
-        Calibration of each threshold's probabilities, fitted out of fold; a name is
-        one of `calibration.calibrator_names()`, as "auto" or "isotonic".
+        Calibration of each threshold's probabilities, fitted out of fold. A name is
+        one of `calibration.calibrator_names()`, such as "auto" or "isotonic".
     cv : "auto", int, splitter or iterable
-        Folds of everything that is out of fold; rows in no test part only train.
+        Folds for everything that is out of fold. Rows in no test part are only used
+        for training.
     smoothing : "auto", float, "pchip", "smoothing_spline" or RawSpline
-        Step between the knots of the spline in probit space, up to 1, or the best of a
-        short list out of fold; the others are splines of the raw probabilities.
+        A number is the step between the knots of the spline in probit space, up to 1.
+        "auto" takes the best of a short list of steps, out of fold. The other values
+        are splines of the raw probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
-        Correction of whole forecasts by PIT values out of fold, without a guarantee, or
-        of a fifth of the rows set aside, with that of `ConformalRecalibration`.
+        Correction of whole forecasts by PIT values. "pit" uses out-of-fold PIT values,
+        without a guarantee. "conformal" sets a fifth of the rows aside and uses theirs,
+        with the guarantee of `ConformalRecalibration`.
     roads : "auto", Road or list of Road
-        Ways to the distributions, which are tried, and pooled by what they say out of
-        fold; "auto" those that suit the target. Where `expert`, `frame`, `strategy`,
-        `thresholds` or `n_thresholds` are given they describe one road.
+        Roads to try. They are pooled by their forecasts out of fold. "auto" tries the
+        roads that suit the target. If `expert`, `frame`, `strategy`, `thresholds` or
+        `n_thresholds` are given, they describe one road.
     bounds : "auto", (float, float) or None
-        Least and greatest possible y. "auto" takes 0, and 1 of shares, for a bound
-        where no y lies beyond it and forecasts without it expected at least 5 that did,
-        or where many y are equal to it; else nothing is cut off. None cuts nothing.
+        Least and greatest possible y. "auto" looks at 0, and for shares also at 1. If
+        no y lies beyond this value, it is a bound in two cases: many y are equal to it,
+        or forecasts without the bound expected at least 5 y beyond it. Otherwise
+        nothing is cut off. None cuts nothing off.
     monotone : dict or list of int, optional
-        Columns, by name or of an array by position, with which y may only rise (+1) or
-        fall (-1): no CDF of a row crosses that of a row which differs there alone. Or
-        a list of +1, -1 and 0, one for each column. Of a column of dates "day" the
-        features are ``"day.days"`` and so on.
+        Columns with which y may only rise (+1) or only fall (-1). If two rows differ in
+        such a column alone, their CDFs do not cross. Give names of a data frame,
+        positions of an array, or a list of +1, -1 and 0 with one for each column. A
+        column of dates "day" has the features ``"day.days"`` and so on.
     effort : {"quick", "default", "best"} or float
-        How much a fit may cost. "quick": boosted trees as centre and scale, and the law
-        of the residuals. "best": several fits with other folds and seeds, pooled. A
-        number is seconds: first what is quick, then the default, then further fits,
-        each begun if there seems to be time for it; `report_` names what was left out,
-        and the same seed may not give the same model. All but the default are corrected
-        by their PIT values, as by ``recalibrate="pit"``. What `roads`, `cv` and
+        How much time a fit may take. "quick": boosted trees as centre and scale, and
+        the law of the residuals. "best": several fits with other folds and seeds,
+        pooled. A number is a time in seconds: the fit starts with the quick model, goes
+        on with the default, and then with further fits. Each of them begins if there
+        seems to be time for it. `report_` names what was left out. With a time, the
+        same seed may not give the same model. All but the default are corrected by
+        their PIT values, as with ``recalibrate="pit"``. Whatever `roads`, `cv` and
         `center` name is kept.
     stacker : "auto", regressor, Stacker or None
-        Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
-        "auto" keeps the mean where stacking does not help.
+        Meta-regressor on out-of-fold distributions. `predict` returns its forecast.
+        "auto" keeps the mean if stacking does not help.
     n_jobs : int, optional
-        Threads or processes; results do not depend on it.
+        Number of threads or processes. Results do not depend on it.
     random_state : int, optional
         Seed of everything random.
     verbose : int or bool
-        0: silent; 1: a bar of the stages of the fit, on stderr; lines in a log.
+        0: no output. 1: a progress bar of the fit's stages on stderr, or lines if
+        stderr goes to a log.
 
     Attributes
     ----------
     thresholds_ : ndarray of shape (N,)
-        In the coordinate of the frame.
+        The thresholds in the coordinate of the frame.
     oof_probabilities_ : ndarray of shape (m, N)
-        Of the rows `fitted_rows_`, calibrated, by what has not seen them, and with odds
-        rounded to one part in 3000.
+        Calibrated probabilities of the rows `fitted_rows_`, from models that have not
+        seen them. Their odds are rounded to one part in 3000.
     oof_distribution_ : PredictiveDistribution
-        Of the same rows, honest in the same way.
+        Forecasts of the same rows, also from models that have not seen them.
     oof_prediction_ : ndarray of shape (m,)
-        What `predict` says of them, honest too.
+        Point forecasts of the same rows, as `predict` makes them, also out of fold.
     stacker_ : Stacker or None
     expert_report_ : ExpertReport
         Figures of each threshold's expert.
     report_ : FitReport
-        What was chosen on the way, and what the alternatives scored.
+        What the fit chose, and what the alternatives scored.
     fitted_rows_ : ndarray of int
-        Rows that the `oof_` attributes speak of; none that a recalibration held out.
+        Rows that the `oof_` attributes describe, without those that a recalibration
+        held out.
     untested_rows_ : ndarray of int
-        Rows that were learned from, but not forecast out of fold; see Notes.
+        Rows that were used to learn but have no forecast out of fold, see Notes.
     bounds_ : (float, float)
-        Those of every forecast.
+        Bounds of every forecast.
     check_ : FitCheck
-        What forecasts out of fold are worth: coverage, PIT test, CRPS beside that of
-        the targets' own distribution, and means. `fit` warns where they are no good.
+        How good the out-of-fold forecasts are: coverage, PIT test, CRPS compared with
+        that of the targets' own distribution, and means. `fit` warns if they are bad.
     table_summary_ : TableSummary or None
-        Counts of the features' values, for reports; None if we cannot read them.
+        Counts of the features' values, for reports. None if they cannot be read.
     training_sketch_ : TrainingSketch or None
-        Hashes of training rows, by which `seen_rows` knows them; None where many are
-        equal. Set it to None before saving if a file shall not tell who was among them.
+        Hashes of training rows, by which `seen_rows` recognises them. None if many rows
+        are equal. Set it to None before saving if the file must not reveal which rows
+        were among them.
 
     Notes
     -----
-    A target of few distinct values, most of them repeated (`is_discrete`), is discrete:
-    its forecasts are probabilities per value. A value that holds 2 % of the weight has
-    a probability of its own beside a smooth rest. Of a smooth target `FrameRoad`,
-    `GridRoad` and, if it is skewed and never negative, `Transformed` (its logarithm)
-    compete, of a discrete one `DiscreteRoad` and `CellRoad`; and with them climatology,
-    and the law of the residuals around the centre.
+    A target is discrete if it has few distinct values and most of them are repeated
+    (`is_discrete`). Its forecasts are probabilities per value. In other targets, a
+    value that holds 2 % of the weight has its own probability beside a smooth rest.
 
-    Rows that `cv` never tests train the models of folds, and have no part in what is
-    learned out of fold (calibrators, spline, stacker). In a frame experts need rows
-    with a centre out of fold: a fold that trains on none of them is not judged.
+    For a smooth target, `FrameRoad` and `GridRoad` compete. If the target is skewed and
+    never negative, `Transformed` (its logarithm) competes too. For a discrete target,
+    `DiscreteRoad` and `CellRoad` compete. In both cases climatology and the law of the
+    residuals around the centre compete with them.
+
+    Rows that `cv` never tests train the models of the folds. They play no part in what
+    is learned out of fold (calibrators, spline, stacker). In a frame, experts can only
+    learn from rows with an out-of-fold centre. A fold that trains on no such row is not
+    judged.
 
     References
     ----------
@@ -240,8 +254,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            NaN is missing; strings and categories of a data frame are categories, its
-            dates become `date_features`, and its durations seconds.
+            NaN means missing. In a data frame, strings and categories are read as
+            categories, dates become `date_features`, and durations become seconds.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
@@ -275,7 +289,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
                 if recalibration is not None and recalibration.holds_out:
                     rows, aside = set_aside(weight, self.cv, groups, settings.seed)
-                # Rows set aside have no say in how tables are read.
+                # Rows that are set aside must not influence how tables are read.
                 table = Table.of(take_rows(given, rows)) if len(aside) else whole
                 self.reader_ = table.reader
                 read_directions(settings.monotone, table.reader)
@@ -301,12 +315,12 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                     held = sample.y, sample.weight, sample.folds
                     self._use(recalibration.fit(self._oof_law(), *held))
                 self._judge(sample, copies, settings.seed)
-        # Where warnings are errors the fit stands all the same.
+        # This comes last: if warnings are errors, the fit is still complete.
         self.check_.warn()
         return self
 
     def _fit_constant(self, settings: Settings, sample: Sample) -> Rows:
-        """Forecast the one value there is; nothing can be learned."""
+        """Forecast the only value of y. There is nothing to learn."""
         del settings
         self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
         (value,) = self.meta_features_.thresholds.tolist()
@@ -327,7 +341,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
     ) -> None:
-        """Note what there is to tell of a fit, and what it is worth."""
+        """Fill in the report of the fit, and check how good it is."""
         noted: dict[str, Any] = describe_below_zero(self, sample)
         if copies is not None:
             noted["copies"] = {"copies": len(copies) - len(np.unique(copies))}
@@ -339,7 +353,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _use(self, recalibration: Recalibration) -> None:
-        """Correct every forecast from now on, those out of fold as well."""
+        """Correct every forecast from now on, also those out of fold."""
         self.recalibration_ = recalibration
         self.report_ = self.report_.add("recalibration", recalibration.choices())
 
@@ -359,7 +373,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         return settings, make_stacker(self.stacker), recalibration
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
-        """Fit every stage of the road; return which rows it judges out of fold."""
+        """Fit every stage of the road. Return the rows that it judges out of fold."""
         target, learner = choose_learner(settings, sample)
         self.forecaster_ = forecaster = learner.fit(sample)
         self.report_ = FitReport(target, forecaster.choices())
@@ -381,7 +395,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _fit_stacker(
         self, stacker: Stacker, settings: Settings, sample: Sample
     ) -> None:
-        """Fit the stacker, whose forecasts take the place of the road's."""
+        """Fit the stacker. Its forecasts replace those of the road."""
         dist = PredictiveDistribution(self.forecaster_.oof_law_)
         features = self.meta_features_.of(dist)
         with current_progress().stage("stacker"):
@@ -396,18 +410,18 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     @cached_property
     def oof_distribution_(self) -> PredictiveDistribution:
-        """What is said of each training row by models that have not seen it."""
+        """Forecast of each training row, from models that have not seen it."""
         return self._correct(self._oof_law(), oof=True)
 
     @cached_property
     def oof_prediction_(self) -> Float64Array:
-        """What `predict` says of each training row, by what has not seen it."""
+        """Point forecast of each training row, from models that have not seen it."""
         if self._mover is None:
             return self.oof_distribution_.mean()
         return np.clip(self._mover.oof_, *self.forecaster_.oof_law_.support)
 
     def _oof_dist(self, places: Rows) -> PredictiveDistribution:
-        """Return the distributions of some of these rows."""
+        """Return the out-of-fold distributions of the rows at these places."""
         forecaster = self.forecaster_
         corrected = self.recalibration_ is not None or self._mover is not None
         if corrected or isinstance(forecaster, ConstantLaws):
@@ -432,8 +446,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         ----------
         X : array or data frame of shape (n, p)
         recentre : bool
-            With a `stacker`, whether the distributions are moved so that their means
-            (before any recalibration) are its forecasts.
+            Only matters with a `stacker`. True moves the distributions so that their
+            means, before any recalibration, are the stacker's forecasts.
 
         Returns
         -------
@@ -460,7 +474,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         return self._stacked(self._mover, table, self.forecaster_.law(table))
 
     def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
-        """Return what the experts say of every row, for pictures and for curiosity.
+        """Return the experts' answers for every row, to draw or inspect them.
 
         Parameters
         ----------
@@ -469,15 +483,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         Returns
         -------
         thresholds : ndarray of shape (n, N)
-            In units of y; in a frame every row has its own.
+            In units of y. In a frame every row has its own thresholds.
         probabilities : ndarray of shape (n, N)
-            Calibrated P(Y <= threshold), before they are made increasing and smoothed.
+            Calibrated P(Y <= threshold). They are not yet made increasing or smoothed.
         """
         check_is_fitted(self)
         return self.forecaster_.points(self._read(X))
 
     def _html_repr(self) -> str:
-        """Return scikit-learn's page for notebooks, and below it what a fit chose."""
+        """Return scikit-learn's page for notebooks, followed by what the fit chose."""
         page: str = super()._html_repr()
         return page + (self.report_._repr_html_() if hasattr(self, "report_") else "")
 

@@ -1,4 +1,4 @@
-"""`seen_rows`: which rows a fitted model has learned from."""
+"""`seen_rows` tells which rows a fitted model has learned from."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from localexpert.regressor.base import DistributionRegressor
 
 @unseen_silently()
 def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
-    """Tell which rows a fitted model has learned from, as far as it can be told.
+    """Tell which rows a fitted model has learned from, as far as the model knows.
 
-    Scores of such rows are too good, and corrections by them make forecasts too sure.
-    A `LocalExpertRegressor` keeps hashes of its training rows with their targets, if
-    nearly all of them differ: of up to 8192 rows each is known, of more a share.
+    Scores of such rows are too good. A correction learned from them makes forecasts too
+    sure. A `LocalExpertRegressor` keeps hashes of its training rows with their targets,
+    if nearly all rows differ. It knows every row if there are up to 8192, and a share
+    of them if there are more.
 
     Parameters
     ----------
     model : fitted model that `predict_dist` understands
     X : array or data frame of shape (n, p)
-        As `model` takes it.
+        Rows in the columns that `model` expects.
     y : array-like of shape (n,)
 
     Returns
     -------
     SeenRows
-        `found`, the `share` of rows that were learned from, and which they are
-        (`learned`); the share is None where it cannot be told. Printed, a sentence.
+        `found`, the `share` of rows that the model has learned from, and which rows
+        they are (`learned`). The share is None if the model does not know. It prints as
+        a sentence.
 
     Notes
     -----
-    A row is known by all of its features and its target, in single precision: a row
-    that was changed is a new one. Where chance explains as many equal rows, none is
-    said to be learned from.
+    A row is recognised by all of its features and its target, in single precision. So a
+    row that was changed counts as new. If chance alone explains the number of equal
+    rows, then no row counts as learned from.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
 
 
 def _ask(model: Any, X: Any, y: Any) -> SeenRows | None:
-    """Return what the regressor inside of wrappers knows; None if it knows nothing."""
+    """Ask the regressor inside the wrappers. Return None if it knows nothing."""
     model = open_same(model)
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
@@ -74,7 +76,8 @@ def _ask(model: Any, X: Any, y: Any) -> SeenRows | None:
         return sketch.compare(table, y)
     if not isinstance(model, DistributionRegressor):
         return None
-    # A corrected or an adapted model, or the members of an ensemble, on the same rows.
+    # The model may be a corrected or an adapted one, or an ensemble with members. All
+    # of these get the same rows.
     names = "model", "estimator_"
     inside = [getattr(model, name, None) for name in names]
     answers = (

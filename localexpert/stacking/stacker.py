@@ -1,4 +1,4 @@
-"""`Stacker`: second models on honest out-of-fold distributions, and their features."""
+"""`Stacker`: models that learn from out-of-fold distributions, and their features."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _MOMENTS = ("mean", "std", "skew")
 
 @dataclass(frozen=True, eq=False)
 class MetaFeatures:
-    """Moments, quantiles and probabilities of predictive laws as columns.
+    """Turn predictive laws into columns: moments, quantiles and probabilities.
 
     Parameters
     ----------
     thresholds : ndarray of shape (N,)
-        Values of y whose P(Y <= v) is a column each.
+        Values v of y. Each gives a column P(Y <= v).
     """
 
     thresholds: Float64Array
@@ -50,13 +50,13 @@ class MetaFeatures:
     def place(
         cls, y: Float64Array, weight: Float64Array, thresholds: Any, n_thresholds: int
     ) -> MetaFeatures:
-        """Return those of a target.
+        """Return the meta-features that suit a target.
 
         Parameters
         ----------
         y, weight : ndarrays of shape (n,)
         thresholds : {"quantile", "uniform"} or array-like
-            As in `place_thresholds`; of a discrete target all midpoints.
+            As in `place_thresholds`. A discrete target gets all midpoints.
         n_thresholds : int
 
         Returns
@@ -72,8 +72,8 @@ class MetaFeatures:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns, each once."""
-        # As many digits as tell the thresholds apart.
+        """Names of the columns. No name appears twice."""
+        # Labels have as few digits as are needed to tell the thresholds apart.
         for digits in range(4, 18):
             labels = [f"{v:.{digits}g}" for v in self.thresholds]
             if len(set(labels)) == len(labels):
@@ -87,7 +87,7 @@ class MetaFeatures:
         Parameters
         ----------
         dist : PredictiveDistribution
-            Of n rows.
+            Forecasts of n rows.
 
         Returns
         -------
@@ -100,12 +100,12 @@ class MetaFeatures:
 
 
 class MetaFeatureTransformer(TransformerMixin):
-    """Methods that turn forecasts into features, for those who stack by hand.
+    """Methods that turn forecasts into features, for users who do their own stacking.
 
-    The columns are those that a `stacker` gets: mean, standard deviation and skewness
-    of every row's distribution, quantiles, and calibrated probabilities of being at or
-    below thresholds in units of y. They are a data frame of pandas, or of polars after
-    ``set_output(transform="polars")``.
+    A `stacker` gets the same columns: the mean, standard deviation and skewness of
+    every row's distribution, its quantiles, and calibrated probabilities of being at or
+    below thresholds in units of y. The columns are a data frame of pandas, or of polars
+    after ``set_output(transform="polars")``.
     """
 
     meta_features_: MetaFeatures
@@ -117,14 +117,14 @@ class MetaFeatureTransformer(TransformerMixin):
     def oof_features(self) -> pd.DataFrame:
         """Return the meta-features of the training rows, out of fold.
 
-        Every row is described by models and calibrators that have not seen its y, so
-        a regressor trained on these columns meets the same kind of features on new
+        Models and calibrators that have not seen a row's y describe the row. So if you
+        train a regressor on these columns, it meets the same kind of features on new
         rows.
 
         Returns
         -------
         pandas.DataFrame of shape (n, q)
-            Of the rows `fitted_rows_`, which are its index.
+            It describes the rows `fitted_rows_`, which are its index.
         """
         check_is_fitted(self)
         dist = PredictiveDistribution(self.forecaster_.oof_law_)
@@ -149,21 +149,21 @@ class MetaFeatureTransformer(TransformerMixin):
     def fit_transform(self, X: Any, y: Any, **fit_parameters: Any) -> pd.DataFrame:
         """Fit, and return the out-of-fold meta-features of these rows.
 
-        Unlike ``fit(X, y).transform(X)``, which would describe rows by models that
-        have seen them; a regressor that follows in a pipeline learns from honest
-        features.
+        This differs from ``fit(X, y).transform(X)``, where models describe rows that
+        they have seen. Here a regressor that follows in a pipeline learns from
+        out-of-fold features.
 
         Parameters
         ----------
         X : array or data frame of shape (n, p)
         y : array-like of shape (n,)
         **fit_parameters : dict
-            Of `fit`.
+            Further arguments of `fit`.
 
         Returns
         -------
         pandas.DataFrame of shape (n, q)
-            Rows that a recalibration held out are described like new ones.
+            Rows that a recalibration held out are described like new rows.
         """
         self.fit(X, y, **fit_parameters)
         if len(self.untested_rows_):
@@ -187,7 +187,7 @@ class MetaFeatureTransformer(TransformerMixin):
         Parameters
         ----------
         input_features : ignored
-            For scikit-learn's sake.
+            Only here because scikit-learn expects it.
 
         Returns
         -------
@@ -217,9 +217,9 @@ class MetaFeatureTransformer(TransformerMixin):
         return pd.DataFrame(features, columns=names, index=index)
 
 
-# Strengths of the pull towards the mean, in rows.
+# Strengths of the pull towards the mean. The unit is rows.
 _ALPHAS = np.logspace(0.0, 5.0, 11)
-# The trees start from a good forecast: small steps of small trees, and few of them.
+# The trees start from a good forecast, so they are few and small and take small steps.
 _TREES: dict[str, Any] = {
     "learning_rate": 0.03,
     "num_leaves": 7,
@@ -242,21 +242,21 @@ class Stacker(BaseEstimator):
     ----------
     estimator : "auto" or regressor
         What learns y from the meta-features. "auto": ridge regression and small
-        boosted trees correct the mean, as far as that lowers the out-of-fold squared
-        error by more than its standard error; else the mean stays.
+        boosted trees correct the mean. They do so only if that lowers the out-of-fold
+        squared error by more than its standard error. Otherwise the mean stays.
     passthrough : bool
-        Whether a regressor sees the rows' own features too: numbers on one scale,
-        indicators of categories and of gaps. "auto" always does.
+        Whether a regressor also sees the rows' own features: numbers on one scale,
+        indicators of categories and of gaps. "auto" always sees them.
 
     Attributes
     ----------
     oof_ : ndarray of shape (n,)
-        Forecast of each training row by a regressor trained on the other folds' rows.
+        Forecast of each training row, from a regressor trained on the other folds.
     estimator_ : regressor
-        Trained on all rows; with "auto" a sum of corrections.
+        Trained on all rows. With "auto" it is a sum of corrections.
     report_ : dict
-        Root mean squared error out of fold, of the mean and of the stacked forecast;
-        with "auto" also the weights of the corrections.
+        Root mean squared error out of fold, of the mean and of the stacked forecast.
+        With "auto" it also has the weights of the corrections.
 
     References
     ----------
@@ -302,9 +302,9 @@ class Stacker(BaseEstimator):
         Parameters
         ----------
         features : ndarray of shape (n, q)
-            Of `MetaFeatures`: the first column is the mean.
+            Columns of `MetaFeatures`. The first one is the mean.
         sample : Sample
-            Of n rows.
+            The n rows.
         n_jobs : int, optional
         random_state : int
 
@@ -313,7 +313,8 @@ class Stacker(BaseEstimator):
         self
         """
         table, y, weight = sample.table, sample.y, sample.weight
-        # Where a fold trains on rows that nobody has forecast, the mean stays.
+        # A fold is dropped if it trains only on rows without a forecast out of fold.
+        # The mean stays in its test rows.
         folds = [fold for fold in sample.folds if weight[fold[0]].any()]
         if not folds:
             msg = (
@@ -368,18 +369,19 @@ class Stacker(BaseEstimator):
         return ask(self.estimator_, inputs)
 
     def _inputs(self, features: Float64Array, table: Table) -> Float64Array:
-        """Return what the meta-regressor reads: the features, and rows if asked for."""
+        """Return the meta-regressor's inputs: meta-features, and own ones if wanted."""
         if self.dense_inputs_ is None:
             return features
         return np.column_stack([features, table.dense(self.dense_inputs_)])
 
 
 class Corrections:
-    """Corrections of the mean by ridge regression and by boosted trees, weighted.
+    """Correct the mean by a weighted sum of ridge regression and boosted trees.
 
-    Every fold's models are kept; their mean is the correction of new rows. Weights
-    are in [0, 1] and minimise the out-of-fold squared error. Unless that lowers it
-    by more than one standard error of the paired differences, all weights are 0.
+    The models of every fold are kept. The mean of their answers corrects new rows.
+    Weights are in [0, 1] and minimise the out-of-fold squared error. All weights are 0
+    unless this lowers the error by more than one standard error of the paired
+    differences.
 
     Parameters
     ----------
@@ -405,14 +407,14 @@ class Corrections:
         weight: Float64Array,
         folds: list[Fold],
     ) -> Corrections:
-        """Learn what is left of y when the mean, the first feature, is taken off."""
+        """Learn y less the mean, which is the first feature."""
         mean = features[:, 0]
         rest = y - mean
         self.ridges_ = [
             _fit_ridge(features[train], rest[train], weight[train])
             for train, _ in folds
         ]
-        # Of rows that no fold tests nothing is known: their mean stays.
+        # Rows that no fold tests have no correction, so their mean stays.
         ridge = np.zeros(len(y))
         for model, (_, test) in zip(self.ridges_, folds, strict=True):
             ridge[test] = model.predict(features[test])
@@ -446,7 +448,7 @@ class Corrections:
         solved = lsq_linear(root[:, None] * columns, root * rest, (0.0, 1.0)).x
         gain = rest**2 - (rest - columns @ solved) ** 2
         mean = weight @ gain / weight.sum()
-        # Kish's number of rows: equal to n where all weights are.
+        # This is Kish's number of rows. It is n if all weights are equal.
         rows = weight.sum() ** 2 / (weight**2).sum()
         error = np.sqrt(
             weight @ (gain - mean) ** 2 / weight.sum() / max(rows - 1.0, 1.0)
@@ -457,7 +459,7 @@ class Corrections:
 
 
 def _fit_ridge(features: Float64Array, rest: Float64Array, weight: Float64Array) -> Any:
-    """Fit ridge regression on standardised features, strength by leave-one-out."""
+    """Fit ridge regression on standardised features, with leave-one-out strength."""
     model = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS))
     return model.fit(
         features,

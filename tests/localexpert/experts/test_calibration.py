@@ -146,14 +146,14 @@ def test_a_prospect_is_near_what_is_reached(units):
     experts = CalibratedExperts({"joint": forest}, ExpertCalibration(random_state=0))
     asked = units, thresholds, np.ones(500)
     experts.ask(*asked)
-    prospect = experts.prospect(*asked)
+    estimate = experts.estimate_loss(*asked)
     raw = loss_of(experts.pooled_, units, thresholds)
     reached = loss_of(
         experts.calibrate(units, thresholds).tasks_.calibrated, units, thresholds
     )
     assert reached < 0.95 * raw
-    assert prospect < 0.98 * raw
-    assert prospect == pytest.approx(reached, rel=0.1)
+    assert estimate < 0.98 * raw
+    assert estimate == pytest.approx(reached, rel=0.1)
 
 
 def test_a_forest_is_weighed_without_the_noise_that_new_rows_are_spared(
