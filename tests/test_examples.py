@@ -38,7 +38,7 @@ def run(path: Path, folder: Path) -> str:
     return done.stdout.strip()
 
 
-# What an example imports beside what the tests have anyway.
+# Modules that an example imports and that the other tests may not have.
 NEEDS = {"causal_edges": "pyagrum"}
 
 
@@ -46,14 +46,14 @@ NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
 def promised_lines(path: Path) -> list[str]:
-    """Return what the page of an example shows as printed, without its heads."""
+    """Return the output that the page of an example shows, without its heads."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     blocks = re.findall(r"^\.\. code-block:: text\n\n((?:(?: .*)?\n)+)", text, re.M)
     return [line.strip() for block in blocks for line in block.splitlines()[1:] if line]
 
 
 def says(line: str, promised: str) -> bool:
-    """Say whether a line has these words, and numbers that are much like these."""
+    """Say whether a line has these words, and numbers that are close to these."""
     words, numbers = NUMBER.sub("", promised).split(), NUMBER.findall(promised)
     came = NUMBER.findall(line)
     if NUMBER.sub("", line).split()[: len(words)] != words or len(came) < len(numbers):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 
-# What a bare clone is like: the sources can be found, and nothing is installed.
+# Imitates a bare clone: the sources can be found, and nothing is installed.
 BARE_CLONE = """
 import importlib.metadata as metadata
 real = metadata.distribution
@@ -38,7 +38,7 @@ except metadata.PackageNotFoundError:
 
 
 def run(*arguments: str, folder: Path) -> list[str]:
-    """Return the lines that a Python prints, which finds the packages in the clone."""
+    """Return the lines that a Python prints when it finds the packages in the clone."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
@@ -93,7 +93,7 @@ def test_bounds_of_one_library_are_the_same_everywhere() -> None:
 
 
 def test_nothing_need_be_writable(tmp_path: Path) -> None:
-    """As in a container with a read-only tree and a user without a home."""
+    """Imitates a container with a read-only tree and a user without a home."""
     for package in ("calibration", "localexpert"):
         copy = tmp_path / package
         shutil.copytree(ROOT / package, copy, ignore=shutil.ignore_patterns("__py*__"))

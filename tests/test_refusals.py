@@ -1,7 +1,7 @@
-"""Whatever is public, given the wrong kind of thing, says which argument is wrong.
+"""Every public call names the wrong argument if it gets the wrong kind of thing.
 
-Only an answer, or a refusal that names the argument, may come out of a call: no error
-of Python's that tells of our code instead of the caller's mistake.
+A call may only give an answer, or a refusal that names the argument. It must not raise
+an error of Python that speaks about our code and not about the caller's mistake.
 """
 
 import inspect
@@ -43,7 +43,7 @@ WRONG = {
     "texts": ["x", "y"],
     "objects": np.array([object(), None], dtype=object),
 }
-# What names things may be anything that prints.
+# Anything that prints may name a thing.
 TEXTS = {
     ("plot_importance", "label"),
     ("plot_importance", "features"),
@@ -52,7 +52,7 @@ TEXTS = {
     ("plot_explanation", "target_name"),
     ("report", "title"),
 }
-# What is right after all, or not looked at without a splitter that asks for it.
+# These are right after all, or are not read without a splitter that asks for them.
 RIGHT = {("n_jobs", "a negative number")}
 UNREAD = {("make_folds", "y")}
 LABELLED = [
@@ -129,7 +129,7 @@ def arguments():
 
 
 def special(name):
-    """Return the arguments of a call that are not those of their names."""
+    """Return the arguments of a call that differ from the usual ones of their names."""
     t = things()
     if name == "proper_score":
         return {"y_true": t.ones, "weight": {0.5: 1.0}}
