@@ -119,9 +119,9 @@ def test_own_experts_are_a_strategy(as_frame: bool, rng: np.random.Generator) ->
         table = pd.DataFrame({"side": np.where(X[:, 0] > 0.5, "b", "a"), "x": X[:, 0]})
         table.loc[5, "x"] = np.nan
         model.set_params(frame=None)
-    said = model.fit(table, y, weight).oof_distribution_
+    forecast = model.fit(table, y, weight).oof_distribution_
     climatology = np.abs(y[:, None] - y).mean() / 2.0  # CRPS of the targets themselves
-    assert crps_score(y, said, sample_weight=weight) < 0.8 * climatology
+    assert crps_score(y, forecast, sample_weight=weight) < 0.8 * climatology
 
 
 def test_own_experts_refuse_what_is_no_number_of_rows() -> None:

@@ -62,8 +62,8 @@ def test_a_clone_that_is_not_installed_can_be_imported(tmp_path: Path) -> None:
 def test_the_version_stands_in_one_place(tmp_path: Path) -> None:
     assert "version" in PYPROJECT["project"]["dynamic"]
     home = ROOT / PYPROJECT["tool"]["hatch"]["version"]["path"]
-    told = re.findall(r'^__version__ = "(.+)"$', home.read_text("utf-8"), re.MULTILINE)
-    assert told == [calibration.__version__]
+    found = re.findall(r'^__version__ = "(.+)"$', home.read_text("utf-8"), re.MULTILINE)
+    assert found == [calibration.__version__]
     assert localexpert.__version__ is calibration.__version__
     line = run("-m", "localexpert", "--version", folder=tmp_path)
     assert line == [calibration.__version__]
@@ -120,16 +120,16 @@ def test_nothing_need_be_writable(tmp_path: Path) -> None:
 
 
 def test_what_archives_are_told_is_what_the_project_says() -> None:
-    told = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
+    archive = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
     project = PYPROJECT["project"]
-    assert told["keywords"] == project["keywords"]
-    assert told["license"] == project["license"]
-    assert [one["name"] for one in told["creators"]] == [
+    assert archive["keywords"] == project["keywords"]
+    assert archive["license"] == project["license"]
+    assert [one["name"] for one in archive["creators"]] == [
         one["name"] for one in project["authors"]
     ]
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f'title: "{told["title"]}"' in citation
-    assert f"license: {told['license']}" in citation
+    assert f'title: "{archive["title"]}"' in citation
+    assert f"license: {archive['license']}" in citation
 
 
 def test_the_recipe_asks_for_what_the_project_asks_for(tmp_path: Path) -> None:

@@ -260,16 +260,16 @@ def test_what_is_wrong_is_named(name):
                 continue
             case = f"{name}({parameter.name}={kind})"
             try:
-                said = answer_or_refusal(partial(function, **{parameter.name: value}))
+                answer = answer_or_refusal(partial(function, **{parameter.name: value}))
             except Exception as error:
                 complaints.append(f"{case} let through {type(error).__name__}: {error}")
                 continue
             finally:
                 plt.close("all")
-            if not isinstance(said, Exception):
+            if not isinstance(answer, Exception):
                 taken = kind in ("an object", "objects")
                 if taken and (name, parameter.name) not in TEXTS | UNREAD:
                     complaints.append(f"{case} was taken")
-            elif not re.search(f"(`|as long as ){parameter.name}\\b", str(said)):
-                complaints.append(f"{case} blamed another: {said}")
+            elif not re.search(f"(`|as long as ){parameter.name}\\b", str(answer)):
+                complaints.append(f"{case} blamed another: {answer}")
     assert not complaints, "\n".join(complaints)

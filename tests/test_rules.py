@@ -25,13 +25,13 @@ ARRAYS = ("ArrayLike", "Sequence", "Any")
 
 def refusal(call, name, value):
     """Return the message against a parameter, or nothing if the value is accepted."""
-    said = answer_or_refusal(partial(call, **{name: value}))
-    return str(said) if isinstance(said, Exception) else ""
+    answer = answer_or_refusal(partial(call, **{name: value}))
+    return str(answer) if isinstance(answer, Exception) else ""
 
 
-def read_rule(told):
+def read_rule(message):
     """Return the stated rule, values that it accepts, and values that it refuses."""
-    rule = told.rpartition(", got ")[0].partition(" must ")[2]
+    rule = message.rpartition(", got ")[0].partition(" must ")[2]
     if least := re.fullmatch(r"be at least (\d+)", rule):
         return rule, [int(least[1])], [int(least[1]) - 1, True]
     if within := re.fullmatch(r"lie in ([\[(])(\S+), (\S+)([\])])", rule):

@@ -605,17 +605,17 @@ class AllPairsClassifier(ClassifierAround):
         self, rows: LabelledRows, pair: NDArray[Any], folds: list[Fold] | None
     ) -> CalibratedClassifier:
         """Return the calibrated classifier of two classes."""
-        some = np.flatnonzero(np.isin(rows.labels, pair))
-        y, cv = rows.labels[some], self.cv
+        members = np.flatnonzero(np.isin(rows.labels, pair))
+        y, cv = rows.labels[members], self.cv
         if folds is not None:
-            cv = _restrict(folds, some)
+            cv = _restrict(folds, members)
         elif self.random_state is not None:
             n_folds = choose_splitter(cv, y, pair).n_splits
             cv = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-        weight = None if rows.routed is None else rows.routed[some]
+        weight = None if rows.routed is None else rows.routed[members]
         expert = self._make_expert()
         expert.set_params(cv=cv, n_jobs=self.n_jobs)
-        return expert.fit(take_rows(rows.X, some), y, weight)
+        return expert.fit(take_rows(rows.X, members), y, weight)
 
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:

@@ -404,12 +404,12 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum()
         chance = len(self._seen_) * np.exp(ways + xlogy(counts, counts / n).sum())
         is_chance = bool(chance > _LEAST_CHANCE)
-        told = (
+        decision = (
             "counted, for so few different rows may be equal by chance"
             if is_chance
             else "not counted again"
         )
-        msg = f"A batch holds the same {n:g} rows as one before it: it is {told}."
+        msg = f"A batch holds the same {n:g} rows as one before it: it is {decision}."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
         return not is_chance
 

@@ -22,8 +22,9 @@ class TrimmedCalibrator(ScoreCalibrator):
 
     Parameters
     ----------
-    It is cloned, its scale is set to `scale`, and it is fitted. Default:
-    `PlattCalibrator()`.
+    calibrator : ScoreCalibrator, optional
+        It is cloned, its scale is set to `scale`, and it is fitted. Default:
+        `PlattCalibrator()`.
     max_error : float
         Rows with \|y - P(y = 1)\| above this are dropped; in [0.5, 1).
     max_rounds : int

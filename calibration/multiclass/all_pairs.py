@@ -227,9 +227,9 @@ def join_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
     out = np.empty((len(above), k))
     rows = max(1, _CHUNK // k**2)
     for start in range(0, len(above), rows):
-        some = above[start : start + rows]
-        pairs = np.full((len(some), k, k), 0.5)
-        pairs[:, second, first], pairs[:, first, second] = some, 1.0 - some
+        part = above[start : start + rows]
+        pairs = np.full((len(part), k, k), 0.5)
+        pairs[:, second, first], pairs[:, first, second] = part, 1.0 - part
         out[start : start + rows] = couple_pairs(pairs)
     return out
 

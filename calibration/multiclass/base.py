@@ -89,8 +89,10 @@ class MulticlassCalibrator(ScaledEstimator):
         self
         """
         self._check_parameters()
-        own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-        return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
+        settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+        return self._learn_table(
+            read_class_scores(scores, y, sample_weight, **settings)
+        )
 
     def _learn_table(self, data: ClassScores) -> Self:
         """Learn from checked rows, or settle on a constant."""
@@ -289,8 +291,10 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
                     f"'logit' for scores of shape (n, k), got {self.scale!r}."
                 )
                 raise ValueError(msg)
-            own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-            return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
+            settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+            return self._learn_table(
+                read_class_scores(scores, y, sample_weight, **settings)
+            )
         if self.classes is not None:
             rule = "be None for scores of shape (n,), whose labels are 0 and 1"
             refuse("classes", rule, f"{self.classes!r}")

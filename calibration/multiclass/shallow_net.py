@@ -253,9 +253,9 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         """
         self._check_parameters()
         known = None if side is None else _read_side(side)
-        own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+        settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
         self._learn_table(
-            read_class_scores(scores, y, sample_weight, **own, side=known)
+            read_class_scores(scores, y, sample_weight, **settings, side=known)
         )
         # Set for a constant too: `predict` asks for what was given here.
         self.n_side_ = 0 if known is None else known.shape[1]
@@ -281,8 +281,10 @@ class ShallowNetCalibrator(MulticlassCalibrator):
             check_same_length(len(table), "scores", len(known), "side")
         found = 0 if known is None else known.shape[1]
         if found != self.n_side_:
-            told = "None" if known is None else f"{found}"
-            msg = f"`side` must have the {self.n_side_} columns of the fit, got {told}."
+            given = "None" if known is None else f"{found}"
+            msg = (
+                f"`side` must have the {self.n_side_} columns of the fit, got {given}."
+            )
             raise ValueError(msg)
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))

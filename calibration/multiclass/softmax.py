@@ -208,8 +208,8 @@ class SoftmaxCalibrator(MulticlassCalibrator):
             return PENALTIES[0]
         losses = []
         for rest, held in folds:
-            own = self.scale, self.structure_, PENALTIES, _TRIAL_TOLERANCE
-            maps = fit_path(rest, *own)
+            settings = self.scale, self.structure_, PENALTIES, _TRIAL_TOLERANCE
+            maps = fit_path(rest, *settings)
             places = held.labels, np.arange(len(held.labels))
             losses.append([-one.log_probabilities(held.scores)[places] for one in maps])
         weight = np.concatenate([held.weight for _, held in folds])

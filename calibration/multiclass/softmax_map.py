@@ -95,9 +95,9 @@ class ScalingProblem(ABC):
         d parameters a class, X their design. `rows` stand for all.
         """
         share = self.share[rows] / self.share[rows].sum()
-        some, z = p[:, rows], self.z[:, rows]
+        p_rows, z = p[:, rows], self.z[:, rows]
         blocks = []
-        weights = some * (1.0 - some) * share
+        weights = p_rows * (1.0 - p_rows) * share
         for row, design, ridge in zip(
             weights, self._designs(z), self.ridge, strict=True
         ):
@@ -120,10 +120,10 @@ class ScalingProblem(ABC):
             part += z
             part -= part.max(axis=0)
             places = np.arange(len(labels))
-            own = part[labels, places]
+            of_label = part[labels, places]
             np.exp(part, out=part)
             total = part.sum(axis=0)
-            value += float(share @ (np.log(total) - own))
+            value += float(share @ (np.log(total) - of_label))
             part /= total
             p[:, block] = part
             part[labels, places] -= 1.0
@@ -523,7 +523,7 @@ def _slope(
         mean = np.einsum("ki,ki->i", mass, part) / total
         square = np.einsum("ki,ki,ki->i", mass, part, part) / total
         here = labels[block]
-        own = part[here, np.arange(len(here))]
-        slope += float(share[block] @ (mean - own))
+        of_label = part[here, np.arange(len(here))]
+        slope += float(share[block] @ (mean - of_label))
         bend += float(share[block] @ (square - mean**2))
     return slope, bend

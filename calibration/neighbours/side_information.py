@@ -272,14 +272,14 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     ) -> float:
         """Return the factor with the least Brier score of rows left out."""
         # If a row stands for several, one of them is left out.
-        own = np.minimum(weight, 1.0)
+        left_out = np.minimum(weight, 1.0)
         losses = []
         for factor in _FACTORS:
             first, beyond = self._cells(values, low, high, factor)
             weight0 = self.cumulative0_[beyond] - self.cumulative0_[first]
             weight1 = self.cumulative1_[beyond] - self.cumulative1_[first]
-            weight0 = np.maximum(weight0 - np.where(ones, 0.0, own), 0.0)
-            weight1 = np.maximum(weight1 - np.where(ones, own, 0.0), 0.0)
+            weight0 = np.maximum(weight0 - np.where(ones, 0.0, left_out), 0.0)
+            weight1 = np.maximum(weight1 - np.where(ones, left_out, 0.0), 0.0)
             alone = weight0 + weight1 <= _ROUNDING * self.cumulative0_[-1]
             rate = np.full(len(values), self.base_rate_)
             rate[~alone] = self._rate(weight0[~alone], weight1[~alone])
