@@ -131,8 +131,8 @@ def profile(
     ----------
     ratios : ndarray of shape (n, k)
     weight : ndarray of shape (n,)
-    The fit of these ratios.
-        Of these.
+    fit : MixtureFit
+        The fit of these ratios.
     j : int
     share : float
 

@@ -36,8 +36,9 @@ class ELiTECalibrator(MapCalibrator):
         Number of penalties, spaced evenly in the logarithm.
     lambda_ratio : float
         Least penalty as a share of the greatest, in (0, 1].
-    Cost, per row, if a map falls by one in total. 0: no cost. inf: the maps increase.
-    In between, falls with little support from the data are levelled.
+    isotonic_penalty : float
+        Cost, per row, if a map falls by one in total. 0: no cost. inf: the maps
+        increase. In between, falls with little support from the data are levelled.
     criterion : {"aicc", "aic", "bic"}
         The criterion that weighs the maps. AIC follows the training rows too closely.
     max_cells : int

@@ -42,9 +42,10 @@ class NearIsotonicPath:
     ----------
     weight0, weight1 : ndarrays of shape (n_cells,)
         Weight of each class in the cells, by increasing score.
-    The breakpoints: increasing penalties at which blocks merge. From the last one on,
-    the solution is the isotonic regression. If the labels increase from the start,
-    there is one breakpoint, 0.
+    penalties : ndarray of shape (n_steps,)
+        The breakpoints: increasing penalties at which blocks merge. From the last one
+        on, the solution is the isotonic regression. If the labels increase from the
+        start, there is one breakpoint, 0.
     n_blocks : ndarray of shape (n_steps,)
         Number of blocks of the solution at each breakpoint.
     run_starts : ndarray of shape (n_runs,)
