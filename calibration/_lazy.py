@@ -1,4 +1,4 @@
-"""Public names that are found when they are asked for: importing a package is quick.
+"""Public names that are found on demand, so that importing a package is quick.
 
 The list of them is `__init__.pyi` beside the package's `__init__.py`, in the form in
 which type checkers and editors read it.

@@ -1,4 +1,4 @@
-"""Every check of what a user passes in, and the wording of every refusal and label.
+"""All checks of what a user passes in, and the wording of all refusals and labels.
 
 A message names the parameter in backticks, the rule, and the value got.
 """
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array, Int64Array
 
-# Longer names are cut, for a label that fills a picture leaves none of it.
+# Longer names are cut, since a label that fills a picture hides it.
 _LONGEST_LABEL = 40
 
 
@@ -37,9 +37,9 @@ def refuse(
     Parameters
     ----------
     name : str
-        Of the parameter.
+        Name of the parameter.
     rule : str
-        What it must do or be, as in "be finite".
+        The rule, as in "be finite".
     got : object
         The value, or words about it.
     kind : type of Exception
@@ -54,7 +54,7 @@ def refuse(
 def show(value: Any) -> str:
     """Return a number as text that reads back as the number, for one out of bounds.
 
-    Six digits where they are all: a bound that is missed by less must not be shown as
+    It has six digits if that is exact. A bound that is missed by less must not look as
     if it were met.
     """
     text = f"{value:g}"
@@ -64,9 +64,9 @@ def show(value: Any) -> str:
 def plain_label(text: object, most: int = _LONGEST_LABEL) -> str:
     r"""Return a user's text as matplotlib may write it: one line, and no formula.
 
-    A dollar is escaped once, whoever did it. Long texts lose their middle, for names
-    often differ at their ends. Labels that begin with an underscore would be left out
-    of legends, so a space goes before it.
+    A dollar is escaped once, even if the user has escaped it. Long texts lose their
+    middle, since names often differ at their ends. Legends leave out labels that begin
+    with an underscore, so a space goes before it.
     """
     words = " ".join(str(text).split())
     if len(words) > most:
@@ -82,10 +82,10 @@ _GAPS = ("NoneType", "NAType", "NaTType")
 
 
 def as_numbers(values: ArrayLike, name: str) -> Float64Array:
-    """Return numbers in any container and shape as float64; what is missing is NaN.
+    """Return numbers in any container and shape as float64. Missing ones become NaN.
 
     None, pandas' NA and NaT, and masked values are missing. Texts are refused, even
-    those of digits: they may be codes, and are as a rule a mistake.
+    texts of digits: they may be codes, and are usually a mistake.
     """
     if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
         values = np.ma.filled(values.astype(np.float64), np.nan)
@@ -205,7 +205,7 @@ def check_span(low: float, high: float, name: str) -> None:
 _MOST_WEIGHT = 2.0**53
 # Below it floats lose digits.
 _LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
-# Rows count for too little where their weights add up to less than this share of their
+# Rows count for too little if their weights add up to less than this share of their
 # number, or to less than two rows while the mean weight is below a half.
 _LIGHT_SHARE, _FEW_ROWS, _LIGHT_MEAN = 0.1, 2.0, 0.5
 _told_of_light: ContextVar[bool] = ContextVar("told_of_light", default=False)
@@ -242,8 +242,8 @@ def check_weights(
 def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
     """Warn of weights that make next to nothing of the rows, such as 1 / n.
 
-    A weight is a number of repetitions, and whatever is learned is as vague as from as
-    many rows as the weights add up to. True shares of rows, a half on average, pass.
+    A weight is a number of repetitions. A fit is as vague as one on so many rows as the
+    weights add up to. True shares of rows, which are a half on average, pass.
     """
     if sample_weight is None or _told_of_light.get():
         return
@@ -261,7 +261,7 @@ def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
 
 @contextmanager
 def told_of_light() -> Iterator[None]:
-    """Let fits within a fit, which has said so for all, not warn of light weights."""
+    """Stop warnings of light weights in fits within a fit that has already warned."""
     token = _told_of_light.set(True)
     try:
         yield
@@ -445,7 +445,7 @@ def check_integer(value: Any, name: str, least: int) -> int:
 
 
 def check_verbose(value: Any) -> int:
-    """Return how much is to be told: True is 1 and False is 0, as in scikit-learn."""
+    """Return how much to report: True is 1 and False is 0, as in scikit-learn."""
     if isinstance(value, bool | np.bool_):
         return int(value)
     return check_integer(value, "verbose", 0)
@@ -530,7 +530,7 @@ def check_number(
 ) -> float:
     """Return a real parameter in [low, high], without the ends that are open.
 
-    Few formulas are made for infinity: as an upper end it is open unless told.
+    Few formulas allow infinity: as an upper end it is open by default.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         refuse(name, "be a real number", f"{value!r}", TypeError)

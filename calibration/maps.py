@@ -41,8 +41,8 @@ class CalibrationMap(Saved):
     knots : ndarray of shape (k,)
         Strictly increasing scores, k >= 1.
     left, at, right : ndarrays of shape (k,)
-        Limit from below, value, and limit from above at each knot: numbers, which of
-        steps may be infinite (log-likelihood ratios are).
+        Limit from below, value, and limit from above at each knot. They are numbers. In
+        step maps they may be infinite (log-likelihood ratios are).
     kind : {"step", "linear"}
         What lies between knots.
     weight0, weight1 : ndarrays of shape (k,), optional
@@ -344,8 +344,8 @@ class CalibrationMap(Saved):
 def block_starts(scores: Float64Array, first: NDArray[np.int64]) -> Float64Array:
     """Return where steps over the blocks that start at some of the scores begin.
 
-    The first at the least score; the others midway to the block before, since the
-    data say nothing of a score between the two.
+    The first starts at the least score. The others start midway to the block before,
+    since the data say nothing about a score between the two.
     """
     edges = edges_between(scores[first[1:] - 1], scores[first[1:]])
     return np.concatenate([scores[:1], edges])

@@ -38,7 +38,7 @@ def run(path: Path, folder: Path) -> str:
     return done.stdout.strip()
 
 
-# What an example imports beside what the tests have anyway.
+# Modules that an example imports and that the other tests may not have.
 NEEDS = {"causal_edges": "pyagrum"}
 
 
@@ -46,14 +46,14 @@ NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
 def promised_lines(path: Path) -> list[str]:
-    """Return what the page of an example shows as printed, without its heads."""
+    """Return the output that the page of an example shows, without its heads."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     blocks = re.findall(r"^\.\. code-block:: text\n\n((?:(?: .*)?\n)+)", text, re.M)
     return [line.strip() for block in blocks for line in block.splitlines()[1:] if line]
 
 
 def says(line: str, promised: str) -> bool:
-    """Say whether a line has these words, and numbers that are much like these."""
+    """Say whether a line has these words, and numbers that are close to these."""
     words, numbers = NUMBER.sub("", promised).split(), NUMBER.findall(promised)
     came = NUMBER.findall(line)
     if NUMBER.sub("", line).split()[: len(words)] != words or len(came) < len(numbers):
@@ -119,9 +119,9 @@ def test_own_experts_are_a_strategy(as_frame: bool, rng: np.random.Generator) ->
         table = pd.DataFrame({"side": np.where(X[:, 0] > 0.5, "b", "a"), "x": X[:, 0]})
         table.loc[5, "x"] = np.nan
         model.set_params(frame=None)
-    said = model.fit(table, y, weight).oof_distribution_
+    forecast = model.fit(table, y, weight).oof_distribution_
     climatology = np.abs(y[:, None] - y).mean() / 2.0  # CRPS of the targets themselves
-    assert crps_score(y, said, sample_weight=weight) < 0.8 * climatology
+    assert crps_score(y, forecast, sample_weight=weight) < 0.8 * climatology
 
 
 def test_own_experts_refuse_what_is_no_number_of_rows() -> None:

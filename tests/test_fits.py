@@ -1,4 +1,4 @@
-"""Default fits on targets that were once forecast wrongly: all scores are finite."""
+"""Default fits on targets that once had wrong forecasts: all scores are finite."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ ARROWS: dict[str, str] = {
     "calibration.exceptions": "",
     "calibration._kernels": "numba",
     "calibration._validation": "sklearn calibration.exceptions calibration._kernels",
-    # One file for whatever was fitted; knows the packages by walking them.
+    # One file for anything fitted. It walks the packages to know them.
     "calibration.storage": "sklearn pandas lightgbm calibration._validation",
     # Tables larger than memory, a part at a time.
     "calibration.sources": (
@@ -74,7 +74,7 @@ ARROWS: dict[str, str] = {
     # localexpert: of the core it sees public names only; its kernels share kernels.
     "localexpert._kernels": "numba calibration._kernels",
     "localexpert._validation": f"calibration._kernels {_CHECKS}",
-    # What a user gives, and what a forecast is.
+    # Input of a user, and what a forecast is.
     "localexpert.data": f"scipy sklearn joblib threadpoolctl calibration {_GROUND}",
     "localexpert.law": f"scipy calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
@@ -83,7 +83,7 @@ ARROWS: dict[str, str] = {
         "scipy sklearn calibration._validation localexpert.distribution"
     ),
     "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
-    # How one is learned: stages that know nothing of each other...
+    # How a forecast is learned: stages that do not know each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",
     "localexpert.coordinate": (
         f"scipy sklearn lightgbm threadpoolctl calibration {_GROUND} localexpert.data "
@@ -94,7 +94,7 @@ ARROWS: dict[str, str] = {
         f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.progress"
     ),
-    # ... roads that join them, and what is learned from what roads say.
+    # ... roads that join them, and what is learned from the answers of roads.
     "localexpert.learn": (
         f"scipy sklearn calibration {_GROUND} localexpert.coordinate "
         "localexpert.curves localexpert.data localexpert.experts localexpert.law "
@@ -120,7 +120,7 @@ ARROWS: dict[str, str] = {
         "localexpert.learn localexpert.law localexpert.recalibration "
         "localexpert.regressor"
     ),
-    # Around a fitted regressor: why, what it looks like, one page, the shell.
+    # Around a fitted regressor: why, pictures, one page, the shell.
     "localexpert.explain": (
         f"pandas scipy calibration {_GROUND} localexpert.data "
         "localexpert.distribution localexpert.metrics localexpert.progress"
@@ -139,7 +139,7 @@ ARROWS: dict[str, str] = {
         "localexpert.data localexpert.distribution localexpert.progress "
         "localexpert.recalibration localexpert.regressor"
     ),
-    # For those who work with skpro; nothing of ours imports it.
+    # For users of skpro. Nothing of ours imports it.
     "localexpert.skpro": (
         f"pandas sklearn skpro {_GROUND} localexpert.distribution localexpert.law "
         "localexpert.regressor"
@@ -151,7 +151,7 @@ ARROWS: dict[str, str] = {
         "localexpert.law localexpert.metrics localexpert.plots "
         "localexpert.regressor localexpert.risk"
     ),
-    # Tables as people have them, made features.
+    # Tables of users, turned into features.
     "localexpert.reading": (
         "pandas pyarrow openpyxl sklearn calibration localexpert.data"
     ),

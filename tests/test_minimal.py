@@ -1,6 +1,6 @@
 """The bare package: no optional dependency, no side effect on import.
 
-Each check runs in an interpreter of its own, for what is imported stays imported.
+Each check runs in its own interpreter, since what is imported stays imported.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ BLOCK = """
     sys.meta_path.insert(0, Blocker())
 """
 OPTIONAL = ("pandas", "pyarrow", "xgboost", "matplotlib.pyplot")
-# What docs/installation.rst leaves out where every megabyte counts.
+# docs/installation.rst leaves these out where every megabyte counts.
 NOT_FOR_FORECASTS = ("pandas", "matplotlib", "jinja2", "tqdm")
 
 FIT = """
@@ -54,7 +54,7 @@ FORECAST = """
     assert "svg" in dist._repr_html_()
 """
 
-# Others' modules stay loaded from the first round, so what differs is of our doing.
+# Other modules stay loaded from the first round, so differences come from ours.
 STATE = """
     import warnings
     import numpy as np
@@ -76,7 +76,7 @@ STATE = """
     assert state() == before, [(a, b) for a, b in zip(before, state()) if a != b]
 """
 
-# What Python, or a tool that watches it, had loaded before does not count.
+# Ignore what Python, or a tool that watches it, had loaded before.
 LAZY = """
     import sys
     before = set(sys.modules)
@@ -85,7 +85,7 @@ LAZY = """
     assert tops - sys.stdlib_module_names == {"calibration", "localexpert"}, tops
 """
 
-# scikit-learn loads pandas where it is installed, and LightGBM is what regressors use.
+# scikit-learn loads pandas if it is installed, and regressors use LightGBM.
 NAMES = """
     from calibration import *
     from localexpert import *

@@ -15,7 +15,7 @@ from localexpert._validation import format_number
 from localexpert.experts.task_record import TaskRecord
 from tests.forecasts import beside, normal, of_values
 
-# What people call columns: prices, formulas that are none, whole sentences.
+# Real column names: prices, texts that look like formulas, whole sentences.
 NAMES = ["cost $", "$\\frac", "a_b^c", "$x$ $", "_x", "x" * 80, "größe", "a\nb"]
 N = 60
 
@@ -67,7 +67,7 @@ def explanation(names=NAMES):
 
 
 def named(name):
-    """Return a thing for each of the names that people give."""
+    """Return something for each of the names that people use."""
     return dict.fromkeys(NAMES[:5], name)
 
 
@@ -139,13 +139,13 @@ def draw(name, kind="smooth", **more):
 ALL = [(name, "") for name in PICTURES]
 ALL += [(name, kind) for name in FORECASTS for kind in ("smooth", "discrete", "mixed")]
 EVERY = pytest.mark.parametrize(("name", "kind"), ALL)
-# Texts of ours, which may be formulas.
+# Our own texts, which may be formulas.
 FORMULAS = (r"$P(Y \leq y)$", r"$\mathdefault{")
 
 
 @pytest.fixture(autouse=True)
 def closed():
-    """Close the figures of a test, and those that an example has left."""
+    """Close the figures of a test, and those that an example left open."""
     plt.close("all")
     yield
     plt.close("all")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 
-# What a bare clone is like: the sources can be found, and nothing is installed.
+# Imitates a bare clone: the sources can be found, and nothing is installed.
 BARE_CLONE = """
 import importlib.metadata as metadata
 real = metadata.distribution
@@ -38,7 +38,7 @@ except metadata.PackageNotFoundError:
 
 
 def run(*arguments: str, folder: Path) -> list[str]:
-    """Return the lines that a Python prints, which finds the packages in the clone."""
+    """Return the lines that a Python prints when it finds the packages in the clone."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
@@ -62,8 +62,8 @@ def test_a_clone_that_is_not_installed_can_be_imported(tmp_path: Path) -> None:
 def test_the_version_stands_in_one_place(tmp_path: Path) -> None:
     assert "version" in PYPROJECT["project"]["dynamic"]
     home = ROOT / PYPROJECT["tool"]["hatch"]["version"]["path"]
-    told = re.findall(r'^__version__ = "(.+)"$', home.read_text("utf-8"), re.MULTILINE)
-    assert told == [calibration.__version__]
+    found = re.findall(r'^__version__ = "(.+)"$', home.read_text("utf-8"), re.MULTILINE)
+    assert found == [calibration.__version__]
     assert localexpert.__version__ is calibration.__version__
     line = run("-m", "localexpert", "--version", folder=tmp_path)
     assert line == [calibration.__version__]
@@ -93,7 +93,7 @@ def test_bounds_of_one_library_are_the_same_everywhere() -> None:
 
 
 def test_nothing_need_be_writable(tmp_path: Path) -> None:
-    """As in a container with a read-only tree and a user without a home."""
+    """Imitates a container with a read-only tree and a user without a home."""
     for package in ("calibration", "localexpert"):
         copy = tmp_path / package
         shutil.copytree(ROOT / package, copy, ignore=shutil.ignore_patterns("__py*__"))
@@ -120,16 +120,16 @@ def test_nothing_need_be_writable(tmp_path: Path) -> None:
 
 
 def test_what_archives_are_told_is_what_the_project_says() -> None:
-    told = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
+    archive = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
     project = PYPROJECT["project"]
-    assert told["keywords"] == project["keywords"]
-    assert told["license"] == project["license"]
-    assert [one["name"] for one in told["creators"]] == [
+    assert archive["keywords"] == project["keywords"]
+    assert archive["license"] == project["license"]
+    assert [one["name"] for one in archive["creators"]] == [
         one["name"] for one in project["authors"]
     ]
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f'title: "{told["title"]}"' in citation
-    assert f"license: {told['license']}" in citation
+    assert f'title: "{archive["title"]}"' in citation
+    assert f"license: {archive['license']}" in citation
 
 
 def test_the_recipe_asks_for_what_the_project_asks_for(tmp_path: Path) -> None:

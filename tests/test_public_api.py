@@ -1,4 +1,4 @@
-"""`__all__` is the truth about what is public, and what is public is documented."""
+"""`__all__` lists exactly what is public, and all of that is documented."""
 
 import importlib
 import inspect

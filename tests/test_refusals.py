@@ -1,7 +1,7 @@
-"""Whatever is public, given the wrong kind of thing, says which argument is wrong.
+"""Every public call names the wrong argument if it gets the wrong kind of thing.
 
-Only an answer, or a refusal that names the argument, may come out of a call: no error
-of Python's that tells of our code instead of the caller's mistake.
+A call may only give an answer, or a refusal that names the argument. It must not raise
+an error of Python that speaks about our code and not about the caller's mistake.
 """
 
 import inspect
@@ -43,7 +43,7 @@ WRONG = {
     "texts": ["x", "y"],
     "objects": np.array([object(), None], dtype=object),
 }
-# What names things may be anything that prints.
+# Anything that prints may name a thing.
 TEXTS = {
     ("plot_importance", "label"),
     ("plot_importance", "features"),
@@ -52,7 +52,7 @@ TEXTS = {
     ("plot_explanation", "target_name"),
     ("report", "title"),
 }
-# What is right after all, or not looked at without a splitter that asks for it.
+# These are right after all, or are not read without a splitter that asks for them.
 RIGHT = {("n_jobs", "a negative number")}
 UNREAD = {("make_folds", "y")}
 LABELLED = [
@@ -129,7 +129,7 @@ def arguments():
 
 
 def special(name):
-    """Return the arguments of a call that are not those of their names."""
+    """Return the arguments of a call that differ from the usual ones of their names."""
     t = things()
     if name == "proper_score":
         return {"y_true": t.ones, "weight": {0.5: 1.0}}
@@ -260,16 +260,16 @@ def test_what_is_wrong_is_named(name):
                 continue
             case = f"{name}({parameter.name}={kind})"
             try:
-                said = answer_or_refusal(partial(function, **{parameter.name: value}))
+                answer = answer_or_refusal(partial(function, **{parameter.name: value}))
             except Exception as error:
                 complaints.append(f"{case} let through {type(error).__name__}: {error}")
                 continue
             finally:
                 plt.close("all")
-            if not isinstance(said, Exception):
+            if not isinstance(answer, Exception):
                 taken = kind in ("an object", "objects")
                 if taken and (name, parameter.name) not in TEXTS | UNREAD:
                     complaints.append(f"{case} was taken")
-            elif not re.search(f"(`|as long as ){parameter.name}\\b", str(said)):
-                complaints.append(f"{case} blamed another: {said}")
+            elif not re.search(f"(`|as long as ){parameter.name}\\b", str(answer)):
+                complaints.append(f"{case} blamed another: {answer}")
     assert not complaints, "\n".join(complaints)

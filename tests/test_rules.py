@@ -1,4 +1,4 @@
-"""What a refusal tells of a parameter is its rule: kinds, limits and choices hold."""
+"""Refusals state the rule of a parameter, and kinds, limits and choices follow it."""
 
 import re
 from functools import partial
@@ -19,19 +19,19 @@ KINDS = {
 }
 # A seed that is not given is drawn; a flag says how much is told.
 TAKEN = {("random_state", None), ("verbose", True), ("max_cells", None)}
-# Arrays and lists are read cell by cell: the value told is that of a cell.
+# Arrays and lists are read cell by cell, so the message shows the value of a cell.
 ARRAYS = ("ArrayLike", "Sequence", "Any")
 
 
 def refusal(call, name, value):
-    """Return what is said against a parameter, nothing where it is taken."""
-    said = answer_or_refusal(partial(call, **{name: value}))
-    return str(said) if isinstance(said, Exception) else ""
+    """Return the message against a parameter, or nothing if the value is accepted."""
+    answer = answer_or_refusal(partial(call, **{name: value}))
+    return str(answer) if isinstance(answer, Exception) else ""
 
 
-def read_rule(told):
-    """Return the rule told, values that it lets pass, and values that it does not."""
-    rule = told.rpartition(", got ")[0].partition(" must ")[2]
+def read_rule(message):
+    """Return the stated rule, values that it accepts, and values that it refuses."""
+    rule = message.rpartition(", got ")[0].partition(" must ")[2]
     if least := re.fullmatch(r"be at least (\d+)", rule):
         return rule, [int(least[1])], [int(least[1]) - 1, True]
     if within := re.fullmatch(r"lie in ([\[(])(\S+), (\S+)([\])])", rule):

@@ -1,4 +1,4 @@
-"""A file is one noun and a function one thought: the sizes of both are bounded."""
+"""A file is one noun and a function one thought, so the sizes of both have limits."""
 
 import ast
 from pathlib import Path

@@ -36,10 +36,10 @@ _RESOLUTION = 2.0**-53
 
 
 class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
-    """Base of all that takes scores and is told, by `scale`, what a score is."""
+    """Base of all estimators that take scores; `scale` says what a score is."""
 
     scale: Scale
-    # Scales on which the method has a meaning.
+    # Scales on which the method makes sense.
     _scales: tuple[str, ...] = SCALES
 
     def _check_parameters(self) -> None:
@@ -72,7 +72,7 @@ class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
 
 
 class SummaryEstimator(ScaledEstimator):
-    """Base of what is fitted on scores and labels alone, hence on their summary."""
+    """Base of estimators fitted on scores and labels alone, so on their summary."""
 
     # Whether the fit depends on the labels; if not, one class is no problem.
     _learns: bool = True
@@ -104,7 +104,7 @@ class SummaryEstimator(ScaledEstimator):
         return self.fit_summary(summary)
 
     def fit_summary(self, summary: ScoreSummary) -> Self:
-        """Fit from a summary of scores and labels; `fit` is this after summarising.
+        """Fit from a summary of scores and labels; `fit` makes one and calls this.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class SummaryEstimator(ScaledEstimator):
             refuse("summary", "be a ScoreSummary", type(summary).__name__, TypeError)
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
-        # Nothing of an earlier fit may pass for a part of this one.
+        # Nothing from an earlier fit may look like a part of this one.
         forget_fit(self)
         self._learn(summary)
         return self
@@ -131,7 +131,7 @@ class SummaryEstimator(ScaledEstimator):
 class ScoreCalibrator(SummaryEstimator):
     """Base of calibrators fitted on scores alone.
 
-    Conventions, stated once for all of them:
+    All of them follow these conventions:
 
     - `scores` are float64 vectors (n,); (n, 1) is accepted. `y` holds the two
       classes coded 0 and 1. `sample_weight` counts repetitions.
@@ -143,9 +143,9 @@ class ScoreCalibrator(SummaryEstimator):
     - One class only, or one distinct score: the fitted answer is the constant
       (n1 + 1) / (n + 2), with a `CalibrationWarning`.
 
-    A subclass stores its parameters in the constructor and writes `_fit`,
-    `_fit_constant` and `_predict`; the bases `MapCalibrator` (state is one map) and
-    `LogOddsCalibrator` (state is a formula) write the last two for it.
+    A subclass stores its parameters in the constructor. It writes `_fit`,
+    `_fit_constant` and `_predict`. Two bases write the last two for it: `MapCalibrator`
+    (the state is one map) and `LogOddsCalibrator` (the state is a formula).
     """
 
     base_rate_: float
@@ -182,11 +182,11 @@ class ScoreCalibrator(SummaryEstimator):
 
         .. math:: \log\frac{f_1(s)}{f_0(s)} + \log\frac{\pi}{1 - \pi},
 
-        :math:`f_k` being the density of scores in class k and :math:`\pi` the prior,
-        of which the first term knows nothing. It is returned as logit(`predict`) -
-        logit(`base_rate_`), so that adding the log-odds of another prior gives the
-        forecast under that one, and those of `base_rate_` the forecast itself. Of
-        data without evidence either way (one class, or one score) it is 0.
+        Here :math:`f_k` is the density of scores in class k, and :math:`\pi` is the
+        prior. The first term does not depend on the prior. It is returned as
+        logit(`predict`) - logit(`base_rate_`). Add the log-odds of another prior to get
+        the forecast under that prior; those of `base_rate_` give the forecast itself.
+        For data without evidence either way (one class, or one score) it is 0.
 
         References
         ----------
@@ -304,7 +304,7 @@ def _laplace_rate(summary: ScoreSummary) -> float:
 def find_constant(
     calibrator: BaseEstimator, summary: ScoreSummary, *, stacklevel: int
 ) -> float | None:
-    """Return the one answer to degenerate data, with a warning; None of others.
+    """Return the one answer to degenerate data, with a warning, or None.
 
     Parameters
     ----------

@@ -42,11 +42,11 @@ _START_CELLS = 1024
 class LogOddsScale:
     """Turns scores into the coordinate x of parametric maps.
 
-    On the probability scale x = logit(s), where s is first clipped to
-    [lower, upper] so that 0 and 1 have finite log-odds. Log-odds below those of
-    2^-53, the least that 1 - s resolves too, enter as that bound minus
-    log(1 + excess): they keep their order and lose their leverage. On the other two
-    scales x = s / unit, clipped to [-1e60, 1e60].
+    On the probability scale x = logit(s). First s is clipped to [lower, upper], so that
+    0 and 1 have finite log-odds. The bound on log-odds is that of 2^-53, the least that
+    1 - s resolves too. Log-odds below it enter as that bound minus log(1 + excess):
+    they keep their order and lose their leverage. On the other two scales x = s / unit,
+    clipped to [-1e60, 1e60].
 
     Parameters
     ----------
@@ -66,10 +66,11 @@ class LogOddsScale:
     def of(cls, scale: Scale, summary: ScoreSummary) -> LogOddsScale:
         """Choose the clipping bounds for the scores of a summary.
 
-        A classifier that says exactly 0 (a forest, say) means "less than my least
-        positive score", not log-odds of -37, which would have all the leverage in a
-        fit: scores of 0 count as half of the least positive score, and scores of 1
-        likewise. Without exact zeros and ones the bound is what floats resolve.
+        If a classifier says exactly 0 (a forest, say), it means "less than my least
+        positive score". It does not mean log-odds of -37, which would have all the
+        leverage in a fit. So scores of 0 count as half of the least positive score, and
+        scores of 1 likewise. Without exact zeros and ones the bound is what floats
+        resolve.
         """
         if scale != "probability":
             return cls(scale, unit=_unit_of(summary.scores))
@@ -121,8 +122,8 @@ def _unit_of(scores: Float64Array) -> float:
 class LogOddsCalibrator(ScoreCalibrator):
     """Base of calibrators that are a formula for the log-odds of class 1.
 
-    A subclass writes `_fit_formula` and `_log_odds(x)`, x being the score on
-    `scale_`. Of degenerate data `constant_` holds the one log-odds of every score.
+    A subclass writes `_fit_formula` and `_log_odds(x)`, where x is the score on
+    `scale_`. For degenerate data `constant_` holds the one log-odds of every score.
     """
 
     scale_: LogOddsScale
@@ -207,12 +208,12 @@ class LogOddsCalibrator(ScoreCalibrator):
 def limit_pull(
     ridge: Float64Array | float, distance: Float64Array | float
 ) -> Float64Array:
-    """Return ridges by which doing nothing is worth no more than a few rows can tell.
+    """Return ridges that favour doing nothing by no more than a few rows can tell.
 
-    A ridge r that holds a coefficient to doing nothing costs r d^2 / 2 nats where there
-    is nothing to be learned of the score, d being the distance from one to the other:
-    without a limit that is thousands of nats of naive Bayes's log-odds, whose deviation
-    d is 100. Of distances above 2 the cost is 2 nats, or 2 r of a ridge r > 1.
+    A ridge r holds a coefficient to doing nothing. If the score says nothing, this
+    costs r d^2 / 2 nats, where d is the distance from one to the other. Without a limit
+    that is thousands of nats for naive Bayes's log-odds, whose deviation d is 100. For
+    distances above 2 the cost is 2 nats, or 2 r for a ridge r > 1.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ def unpenalised_loss(
 def limit_units(problem: LogisticProblem) -> LogisticProblem:
     """Return a problem of the same solution whose weights do not add up to too much.
 
-    Steps are judged by the last digits of sums, which of very many rows are noise.
+    Steps are judged by the last digits of sums. With very many rows these are noise.
     """
     share = _MOST_UNITS / (problem.weight0.sum() + problem.weight1.sum())
     if share >= 1.0:
@@ -331,8 +332,8 @@ def deal_by_rank(
 ) -> list[tuple[ScoreSummary, ScoreSummary]]:
     """Return (rest, fold) pairs of a summary, those whose rest holds both classes.
 
-    `ScoreSummary.split` deals by a hash of the score. Here rows are dealt by the rank
-    of their cell, so that folds do not depend on the unit of the scores, nor on the
+    `ScoreSummary.split` assigns by a hash of the score. Here rows go to folds by the
+    rank of their cell. So folds do not depend on the unit of the scores, nor on the
     last digit of a logit.
 
     Parameters

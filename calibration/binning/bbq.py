@@ -40,18 +40,18 @@ class BBQCalibrator(AveragedBinsCalibrator):
     Parameters
     ----------
     score : {"bdeu", "k2"}
-        Beta prior of a bin's event rate, worth two rows: "bdeu" has the middle of
-        the bin as its mean, held within [.005, .995] (on ``scale="real"``, where a
-        middle is no probability, the base rate); "k2" is uniform.
+        Beta prior of a bin's event rate, worth two rows. "bdeu" has the middle of the
+        bin as its mean, held within [.005, .995]. With ``scale="real"`` a middle is no
+        probability, and the mean is the base rate. "k2" is uniform.
     spread : float
-        C: numbers of bins from n^(1/3) / C to C n^(1/3) are tried, but at least 1
-        and at most n / 5 and 5000, rounded outwards.
+        C. Numbers of bins from n^(1/3) / C to C n^(1/3) are tried, but at least 1 and
+        at most n / 5 and 5000, rounded outwards.
     elbow : float
-        The alpha of the elbow rule that drops improbable binnings; inf keeps the best
-        alone.
+        The alpha of the elbow rule, which drops improbable binnings. inf keeps only the
+        best.
     criterion : {"evidence", "bic", "aicc"}
-        What weighs the binnings: the marginal likelihood, or :math:`e^{-BIC/2}` or
-        :math:`e^{-AICc/2}` at the bins' event rates, a parameter per bin.
+        The weight of a binning: its marginal likelihood, or :math:`e^{-BIC/2}` or
+        :math:`e^{-AICc/2}` at the bins' event rates, with a parameter per bin.
     scale : {"probability", "logit", "real"}
         What a score is.
 
@@ -60,23 +60,23 @@ class BBQCalibrator(AveragedBinsCalibrator):
     map_ : CalibrationMap
         The weighted mean of the binnings, as steps.
     variance_ : CalibrationMap
-        Posterior variance of the event rate, likewise.
+        Posterior variance of the event rate, in the same form.
     n_bins_ : ndarray of shape (k,)
-        Numbers of bins asked for of the binnings kept, best first. A constant fit
-        has none.
+        Numbers of bins that were asked for, for the binnings kept, best first. A
+        constant fit has none.
     weights_ : ndarray of shape (k,)
         Their weights in the average, which add up to one.
 
     Notes
     -----
-    All B bins but the last are to hold floor(n / B) rows, as in the program of the
-    method's authors; ties are never split, and bins end midway between scores.
-    Binnings are equally likely beforehand and weigh by the probability S of the
-    labels; two numbers of bins that give the same binning count once. With S
-    normalised to maximum 1 and sorted downwards, the first k are averaged, k being
-    the least with :math:`S_k - S_{k+1} \le \alpha \operatorname{var}(S)`; a tie with
-    the best is kept. A bin predicts the posterior mean
-    :math:`(n_1 + 2 p_b) / (n + 2)` of its event rate.
+    All B bins but the last should hold floor(n / B) rows, as in the program of the
+    method's authors. Ties are never split, and bins end midway between scores. All
+    binnings are equally likely in advance, and weigh by the probability S of the
+    labels. If two numbers of bins give the same binning, it counts once. S is
+    normalised to maximum 1 and sorted downwards. The first k are averaged, where k is
+    the least number with :math:`S_k - S_{k+1} \le \alpha \operatorname{var}(S)`. A tie
+    with the best is kept. A bin predicts the posterior mean :math:`(n_1 + 2 p_b) / (n +
+    2)` of its event rate.
 
     References
     ----------
@@ -178,7 +178,7 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
     scores : ndarray of shape (k,)
         Non-negative scores, the greatest 1.
     elbow : float
-        A drop is small that is at most `elbow` times the variance of the scores.
+        A drop is small if it is at most `elbow` times the variance of the scores.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
     order = np.argsort(-scores, kind="stable")
     drops = -np.diff(scores[order])
     ties = int((scores == scores[order[0]]).sum())
-    # From the last tie on: a drop of 0 among the best is no elbow.
+    # Start from the last tie: a drop of 0 among the best is no elbow.
     most = elbow * np.var(scores) if elbow < np.inf else np.inf
     small = np.flatnonzero(drops[ties - 1 :] <= most)
     n_kept = ties + int(small[0]) if len(small) else len(scores)

@@ -86,14 +86,14 @@ class AveragedBinsCalibrator(ScoreCalibrator):
     ) -> Float64Array:
         """Return a posterior interval for the event rate at each score.
 
-        The posterior of the rate is a mixture over binnings of the Beta laws of the
-        bins that hold the score. The interval is the equal-tailed one of the single
-        Beta law with the mixture's mean (`map_`) and variance (`variance_`), so it
-        allows for the doubt about the binning as well as for that within a bin. Where
-        binnings disagree sharply its share of the mixture is near `coverage` only.
-        It believes in steps: a smooth slope is covered less often than it says (in
-        simulation about 80 % at a `coverage` of 90 %, and steps 91 to 99 %).
-        Between the knots of a linear map the bounds are linear, as the map is.
+        The posterior of the rate is a mixture over binnings. It mixes the Beta laws of
+        the bins that hold the score. The interval is the equal-tailed interval of one
+        Beta law that has the mixture's mean (`map_`) and variance (`variance_`). So it
+        allows for the doubt about the binning, and for the doubt within a bin. If
+        binnings disagree sharply, its share of the mixture is only near `coverage`. The
+        model assumes steps: it covers a smooth slope less often than it says (in
+        simulation about 80 % at a `coverage` of 90 %, and steps 91 to 99 %). Between
+        the knots of a linear map the bounds are linear, as the map is.
 
         Parameters
         ----------

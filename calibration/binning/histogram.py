@@ -26,12 +26,12 @@ class HistogramCalibrator(MapCalibrator):
     Parameters
     ----------
     n_bins : int or "auto"
-        Number of bins; "auto" takes n^(1/3) rounded, the order that is optimal for
-        a smooth map.
+        Number of bins. "auto" takes n^(1/3), rounded. This order is optimal for a
+        smooth map.
     binning : {"frequency", "width"}
-        "frequency": bins of equal weight, ties never split, edges midway between
-        scores. "width": bins of equal width, closed on the left, over [0, 1] or,
-        on the other scales, the range seen in training.
+        "frequency": bins of equal weight. Ties are never split, and edges lie midway
+        between scores. "width": bins of equal width, closed on the left. They cover [0,
+        1], or on the other scales the range seen in training.
     smoothing : float
         Rows at the base rate that are added to every bin. 0 gives plain event
         rates, which may be 0 or 1.

@@ -47,13 +47,13 @@ class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
     Parameters
     ----------
     score : {"k2", "bdeu"}
-        Beta prior of a bin's event rate, worth two rows: "k2" is uniform; "bdeu" has
-        the middle of the bin as its mean, held within [.005, .995] (on
-        ``scale="real"``, where a middle is no probability, the base rate).
+        Beta prior of a bin's event rate, worth two rows. "k2" is uniform. "bdeu" has
+        the middle of the bin as its mean, held within [.005, .995]. With
+        ``scale="real"`` a middle is no probability, and the mean is the base rate.
     rate : float or "auto"
-        Cuts expected beforehand over the range of scores (lambda in eq. 3.7).
+        Number of cuts expected in advance over the range of scores (lambda in eq. 3.7).
         "auto" takes the one of 1/2, 1, 2, ..., 1024 under which the labels are most
-        probable, all binnings summed.
+        probable, summed over all binnings.
     scale : {"probability", "logit", "real"}
         What a score is.
 
@@ -67,13 +67,13 @@ class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
 
     Notes
     -----
-    A binning is cut between two neighbouring distinct scores with probability
-    :math:`1 - \exp(-\lambda d / D)`, d being their distance and D the range, and its
-    bins have the marginal likelihood of eq. 3.6 or 3.12. Dynamic programming finds
-    the best of all :math:`2^{m - 1}` binnings of m distinct scores in O(m^2); beyond
-    4096 scores, of those whose cuts lie on an adaptive grid of 2048 cells.
+    A binning is cut between two neighbouring distinct scores with probability :math:`1
+    - \exp(-\lambda d / D)`, where d is their distance and D the range. Its bins have
+    the marginal likelihood of eq. 3.6 or 3.12. Dynamic programming finds the best of
+    all :math:`2^{m - 1}` binnings of m distinct scores in O(m^2). Beyond 4096 scores,
+    it finds the best of those whose cuts lie on an adaptive grid of 2048 cells.
 
-    `predict_interval` speaks of the rate in the bin chosen, as if it had been given.
+    `predict_interval` treats the chosen bin as if it had been given.
 
     References
     ----------
@@ -114,8 +114,8 @@ class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
     score : {"k2", "bdeu"}
         Beta prior of a bin's event rate. See `SBBCalibrator`.
     rate : float or "auto"
-        Cuts expected beforehand. See `SBBCalibrator`; here "auto" averages over the
-        rates by the probability of the labels under each.
+        Number of cuts expected in advance. See `SBBCalibrator`. Here "auto" averages
+        over the rates, by the probability of the labels under each.
     scale : {"probability", "logit", "real"}
         What a score is.
 
@@ -124,17 +124,17 @@ class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
     map_ : CalibrationMap
         Posterior mean of the event rate at every distinct score, linear between.
     variance_ : CalibrationMap
-        Posterior variance of the event rate, likewise.
+        Posterior variance of the event rate, in the same form.
     lambda_ : float
-        The rate of cuts: its posterior mean under "auto". A constant fit has none.
+        The rate of cuts. With "auto" it is the posterior mean. A constant fit has none.
 
     Notes
     -----
-    The law over binnings is that of `SBBCalibrator`. Forward sums in log space give
-    the probability of the labels; walking back from the last score, the probability
-    of every bin follows, and with it the posterior mean at all scores at once, in
-    O(m^2) (the thesis' eq. 3.11 for one score is as dear). Beyond 4096 distinct
-    scores, binnings whose cuts lie on an adaptive grid of 2048 cells are averaged.
+    The law over binnings is that of `SBBCalibrator`. Forward sums in log space give the
+    probability of the labels. A walk back from the last score gives the probability of
+    every bin, and so the posterior mean at all scores at once, in O(m^2). (The thesis'
+    eq. 3.11 costs as much for one score.) Beyond 4096 distinct scores, the average is
+    over binnings whose cuts lie on an adaptive grid of 2048 cells.
 
     References
     ----------

@@ -13,7 +13,7 @@ from calibration._validation import check_integer, check_level, check_number
 
 
 def mce_bound(n: float, n_bins: int, delta: float) -> float:
-    r"""Return what the maximum calibration error exceeds with probability <= delta.
+    r"""Return a bound that the maximum calibration error breaks with chance <= delta.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def mce_bound(n: float, n_bins: int, delta: float) -> float:
     Returns
     -------
     float
-        The bound; above 1 it says nothing.
+        The bound. Above 1 it says nothing.
 
     Notes
     -----
@@ -35,10 +35,10 @@ def mce_bound(n: float, n_bins: int, delta: float) -> float:
 
     .. math:: MCE \le \sqrt{\frac{2 B \log(2 B / \delta)}{N}} .
 
-    It speaks of the population's error, between the calibrated probabilities and
-    the *known* event rates. An estimate on test data has the noise of the test set
-    on top and may exceed it. Hoeffding's inequality in every bin and a union bound
-    give half of this already; the rest is slack of the thesis's eq. 5.3.
+    The bound is for the population's error, between the calibrated probabilities and
+    the *known* event rates. An estimate on test data also has the noise of the test
+    set, and may exceed it. Hoeffding's inequality in every bin and a union bound
+    already give half of this. The rest is slack of the thesis's eq. 5.3.
 
     References
     ----------
@@ -70,20 +70,20 @@ def ece_bound(n: float, n_bins: int) -> float:
     Returns
     -------
     float
-        Bound on the mean over training sets; above 1 it says nothing.
+        Bound on the mean over training sets. Above 1 it says nothing.
 
     Notes
     -----
-    Theorem 5.2.2 gives the rate :math:`C \sqrt{B / N}`. Its proof integrates the
-    tails, and with those of eq. 5.1 for each bin it gives the constant:
+    Theorem 5.2.2 gives the rate :math:`C \sqrt{B / N}`. Its proof integrates the tails.
+    With the tails of eq. 5.1 for each bin, this gives the constant:
 
     .. math::
 
         E|\hat\theta_b - \theta_b|
         \le \int_0^\infty 2 e^{-2 N t^2 / B} \, dt = \sqrt{\frac{\pi B}{2 N}} .
 
-    The error of a union of bins is at most the mean of theirs (eq. 5.2), and ECE is
-    a mean over bins. It is the population's error, against the known rates.
+    The error of a union of bins is at most the mean of their errors (eq. 5.2), and ECE
+    is a mean over bins. It is the population's error, against the known rates.
 
     References
     ----------
@@ -124,8 +124,8 @@ def auc_loss_bound(n_bins: int) -> float:
         \frac{\sum_b \theta_b (1 - \theta_b)}
              {2 \sum_b \theta_b \sum_b (1 - \theta_b)} \le \frac{1}{2 B}
 
-    by Chebyshev's sum inequality. Where the rates of the bins are not in the order
-    of the scores, calibration gains AUC.
+    by Chebyshev's sum inequality. If the rates of the bins are not in the order of the
+    scores, calibration gains AUC.
 
     References
     ----------

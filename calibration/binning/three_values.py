@@ -17,8 +17,8 @@ class ThreeValueCalibrator(MapCalibrator):
     Parameters
     ----------
     margin : float
-        Where the regions meet: scores <= -margin, between, and >= margin. On the
-        probability scale the score's log-odds is meant.
+        The regions are scores <= -margin, between, and >= margin. On the probability
+        scale the margin is for the score's log-odds.
     smoothing : float
         Rows at the base rate that are added to every region. 0 gives plain event
         rates, which may be 0 or 1.
@@ -33,11 +33,11 @@ class ThreeValueCalibrator(MapCalibrator):
 
     Notes
     -----
-    The hinge loss max(0, 1 - y f), y = -+1, is least at f = sign(2 P(y = 1) - 1): of
-    the probability a machine learns its side of 1/2 only, so how far beyond the
-    margin a score lies carries no information to rely on. What can be estimated is
-    the rate of each region: rows that the machine places beyond a margin, and rows
-    that it leaves undecided.
+    The hinge loss max(0, 1 - y f), y = -+1, is least at f = sign(2 P(y = 1) - 1). So a
+    machine learns only on which side of 1/2 the probability lies. How far a score lies
+    beyond the margin carries no reliable information. The rate of each region can be
+    estimated: rows that the machine places beyond a margin, and rows that it leaves
+    undecided.
 
     References
     ----------

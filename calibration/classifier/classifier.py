@@ -84,76 +84,79 @@ class CalibratedClassifier(ClassifierAround):
         is, on all rows given, and `cv` and `ensemble` are not used. Default:
         `LinearSVC`, which has no probabilities of its own.
     calibrator : ScoreCalibrator, MulticlassCalibrator or str, optional
-        Cloned and fitted on held-out scores. One of binary scores is of more classes
-        one for each, `OneVsRestCalibrator(calibrator)`. A name is one of
-        `calibrator_names(n_classes)`, or "vector" or "matrix", which are
-        `SoftmaxCalibrator(name)`, and so is "temperature" of more than two classes.
-        "auto": `AutoCalibrator()`, which may do nothing. Default:
-        `LogisticCalibrator()`, of more than two classes
-        `SoftmaxCalibrator("matrix", penalty=1.0)`.
+        It is cloned and fitted on held-out scores. With more than two classes, a
+        calibrator of binary scores means one for each class,
+        `OneVsRestCalibrator(calibrator)`. A name is one of
+        `calibrator_names(n_classes)`, or "vector" or "matrix". These two mean
+        `SoftmaxCalibrator(name)`, and so does "temperature" with more than two classes.
+        "auto" means `AutoCalibrator()`, which may do nothing. Default:
+        `LogisticCalibrator()`; with more than two classes `SoftmaxCalibrator("matrix",
+        penalty=1.0)`.
     cv : int, splitter or iterable of (train, test), optional
-        Folds that yield the held-out scores. Default: 5 stratified folds, fewer
-        (with a `CalibrationWarning`) if a class has fewer rows. An integer is never
-        lowered but refused. Training parts must hold every class.
+        Folds that yield the held-out scores. Default: 5 stratified folds, fewer (with a
+        `CalibrationWarning`) if a class has fewer rows. An integer is never lowered: it
+        is refused if it is too large. Training parts must hold every class.
     ensemble : bool
         False: one calibrator is fitted on the held-out scores of all folds, and one
-        classifier on all rows. True: the classifier of each fold keeps a calibrator
-        of its own, and the probabilities are averaged (those of Venn-Abers
-        calibrators are merged: the cross Venn-Abers predictor). See the notes.
+        classifier on all rows. True: the classifier of each fold keeps its own
+        calibrator, and the probabilities are averaged. Those of Venn-Abers calibrators
+        are merged instead: the cross Venn-Abers predictor. See the notes.
     response : {"auto", "predict_proba", "decision_function"}
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
-        Number of classifiers fitted at a time, as in joblib. No result depends on it.
+        Number of classifiers fitted at a time, as in joblib. It changes no result.
     verbose : int
-        1 shows a bar on stderr that counts fits, and folds of `AutoCalibrator`; 0
+        1 shows a bar on stderr that counts fits, and folds of `AutoCalibrator`. 0 shows
         nothing.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
-        The labels, sorted; of two, probabilities calibrated are those of `classes_[1]`.
+        The labels, sorted. With two, calibrated probabilities are those of
+        `classes_[1]`.
     class_prior_ : ndarray of shape (k,)
-        Shares of the classes in the weight of the rows that calibrators were fitted
-        on: the prior under which `predict_proba` holds, `old` of `shift_prior`.
+        Shares of the classes in the weight of the rows that calibrators were fitted on.
+        `predict_proba` holds under this prior. It is `old` of `shift_prior`.
     calibrated_pairs_ : list of (estimator, calibrator)
-        One fitted pair, or with `ensemble=True` one per fold.
+        One fitted pair, or one per fold with `ensemble=True`.
     estimator_ : classifier
-        The fitted classifier, where there is one pair.
+        The fitted classifier, if there is one pair.
     calibrator_ : ScoreCalibrator or MulticlassCalibrator
-        The fitted calibrator, where there is one pair.
+        The fitted calibrator, if there is one pair.
     response_ : {"predict_proba", "decision_function"}
         The method asked for scores.
     oof_scores_ : ndarray of shape (n,), or (n, k) of a MulticlassCalibrator
-        Held-out scores that calibrators were fitted on. NaN: the row is in no test
-        part. The mean, if it is in several (`ensemble=True` only). Not there if the
-        classifier was frozen.
+        Held-out scores that calibrators were fitted on. NaN means that the row is in no
+        test part. If it is in several (`ensemble=True` only), the score is the mean.
+        The attribute is missing if the classifier was frozen.
     n_features_in_ : int
-        If the classifier has it.
+        Only if the classifier has it.
     feature_names_in_ : ndarray of shape (n_features,)
-        If the classifier has it.
+        Only if the classifier has it.
 
     Notes
     -----
-    The calibrator's `scale` is set by the response, whatever the values look like:
-    "probability" for `predict_proba`, "real" for `decision_function`, unless the
-    calibrator given says `scale="logit"`: only its user can know that a decision
-    function is a log-odds. Methods without a meaning on real scores refuse them.
+    The response sets the calibrator's `scale`, whatever the values look like. It is
+    "probability" for `predict_proba`, and "real" for `decision_function`. The exception
+    is a calibrator given with `scale="logit"`: only its user can know that a decision
+    function is a log-odds. Methods that have no meaning on real scores refuse them.
 
-    Neither kind of `ensemble` is the better one. On 23 public tables of 100 to 1500
-    training rows, with forests, boosted trees, logistic regression and naive Bayes,
-    log loss was .281 with False and .287 with True, Brier score .0846 and .0828, each
-    within two standard errors. Forests did better with False (log loss .221 and .223),
-    boosted trees and logistic regression with True (.218 and .216; .286 and .281). The
-    default keeps one classifier, a fifth of the memory and of the time of a forecast.
+    Neither value of `ensemble` is better in general. We tried 23 public tables of 100
+    to 1500 training rows, with forests, boosted trees, logistic regression and naive
+    Bayes. Log loss was .281 with False and .287 with True, Brier score .0846 and .0828;
+    both differences are within two standard errors. Forests did better with False (log
+    loss .221 and .223), boosted trees and logistic regression with True (.218 and .216;
+    .286 and .281). The default keeps one classifier: it needs a fifth of the memory and
+    of the time of a forecast.
 
-    `X` is handed on as it is: what a table may hold is for the classifier to say.
-    `sample_weight` goes to the calibrators and, if its `fit` takes them, to the
-    classifier. It does not move the limits of the folds: repeating rows equals
-    weighting them if `cv` keeps the repetitions in one fold.
+    `X` is passed on unchanged: the classifier decides what a table may hold.
+    `sample_weight` goes to the calibrators. It also goes to the classifier, if its
+    `fit` takes weights. Weights do not change the folds. So repeating rows equals
+    weighting them only if `cv` keeps the repetitions in one fold.
 
-    With metadata routing enabled, `fit` routes to `estimator.fit` and to the `split`
-    of the splitter; otherwise `groups` go to the splitter, and further arguments to
-    `estimator.fit`, those with a value per row cut to the rows of the fold.
+    With metadata routing enabled, `fit` routes to `estimator.fit` and to the `split` of
+    the splitter. Otherwise `groups` go to the splitter, and further arguments go to
+    `estimator.fit`. Arguments with a value per row are cut to the rows of the fold.
 
     References
     ----------
@@ -175,7 +178,7 @@ class CalibratedClassifier(ClassifierAround):
     >>> round(log_loss(y[500:], calibrated.predict_proba(X[500:])), 2)
     0.22
 
-    Three classes, by a calibrator that has a name:
+    Three classes, with a calibrator given by name:
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -191,7 +194,7 @@ class CalibratedClassifier(ClassifierAround):
     response_: Response
     oof_scores_: Float64Array
     class_prior_: Float64Array
-    # Groups are the splitter's, to whom they are routed, and of no use to `fit`.
+    # Groups are routed to the splitter. `fit` of a classifier has no use for them.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(
@@ -229,12 +232,13 @@ class CalibratedClassifier(ClassifierAround):
         X : array-like, sparse array or data frame of shape (n, n_features)
             Handed to the classifier as it is.
         y : array-like of shape (n,)
-            Any labels, two of them or more.
+            Any labels. There must be two or more.
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
         groups : array-like of shape (n,), optional
-            Rows that belong together: for the splitter, which without a `cv` or with
-            a number is a `StratifiedGroupKFold`. Not used of a frozen classifier.
+            Rows that belong together, for the splitter. Without a `cv`, or with a
+            number, it is a `StratifiedGroupKFold`. A frozen classifier does not use
+            them.
         **fit_params : dict
             Passed to `fit` of the classifier, or routed.
 
@@ -304,20 +308,20 @@ class CalibratedClassifier(ClassifierAround):
         return np.column_stack([1.0 - positive, positive])
 
     def predict_interval(self, X: Any, **options: Any) -> Float64Array:
-        """Return intervals of the probability of `classes_[1]`, of two classes.
+        """Return intervals of the probability of `classes_[1]`, for two classes.
 
         Parameters
         ----------
         X : array-like, sparse array or data frame of shape (n, n_features)
         **options : dict
-            Of the calibrator's `predict_interval`, for instance `coverage`.
+            Options of the calibrator's `predict_interval`, for instance `coverage`.
 
         Returns
         -------
         ndarray of shape (n, 2)
-            Lower and upper bounds, as the calibrator means them: those of an
-            `IsotonicCalibrator` hold the event rate, those of a
-            `VennAbersCalibrator` are its two probabilities.
+            Lower and upper bounds, as the calibrator means them. Those of an
+            `IsotonicCalibrator` hold the event rate. Those of a `VennAbersCalibrator`
+            are its two probabilities.
         """
         check_is_fitted(self)
         check_table_rows(X)
@@ -329,7 +333,7 @@ class CalibratedClassifier(ClassifierAround):
             )
             refuse("calibrator", rule, f"{calibrator!r}", TypeError)
         if len(self.calibrated_pairs_) > 1:
-            # The mean of intervals holds nothing with a known probability.
+            # A mean of intervals has no known coverage.
             rule = "be False for intervals, which are of one calibrator"
             refuse("ensemble", rule, f"{len(self.calibrated_pairs_)} of them")
         scores = self._reader()(estimator, X)
@@ -359,7 +363,7 @@ class CalibratedClassifier(ClassifierAround):
         return tags
 
     def _default_estimator(self) -> Any:
-        # A seed, for there is no `random_state` here through which to ask for one.
+        # A fixed seed, since there is no `random_state` parameter here.
         return LinearSVC(random_state=0)
 
     def _fit_folds(
@@ -381,7 +385,7 @@ class CalibratedClassifier(ClassifierAround):
             models, held_out = cross_fit(
                 estimator, data, folds, read, refit=refit, n_jobs=self.n_jobs
             )
-            # Held-out scores of all folds together: each comes from a classifier that
+            # Held-out scores of all folds together. Each comes from a classifier that
             # has not seen its row.
             pooled = np.concatenate(held_out)
             self.oof_scores_ = _average_rows(pooled, tested, len(data.y))
@@ -396,7 +400,7 @@ class CalibratedClassifier(ClassifierAround):
     def _counting(
         self, n_models: int, n_calibrators: int, calibrator: Any
     ) -> AbstractContextManager[None]:
-        """Return the bar of so many fits."""
+        """Return the progress bar for so many fits."""
         trials = calibrator.n_folds if isinstance(calibrator, AutoCalibrator) else 0
         total = n_models + n_calibrators * (1 + trials)
         return counting(total, check_verbose(self.verbose), "classifier")
@@ -406,7 +410,7 @@ class CalibratedClassifier(ClassifierAround):
     ) -> None:
         """Fit a calibrator for each model on its scores, targets and weights."""
         with told_of_light():
-            # Here and not in the workers, whose warnings would be lost.
+            # Warn here and not in the workers: their warnings would be lost.
             fitted = []
             for rows in known:
                 fitted.append(clone(calibrator).fit(*rows))
@@ -418,14 +422,14 @@ class CalibratedClassifier(ClassifierAround):
         self._note_features(models[0])
 
     def _reader(self) -> ScoreReader:
-        """Return what reads scores for the fitted calibrators."""
+        """Return the reader of scores for the fitted calibrators."""
         first = self.calibrated_pairs_[0].calibrator
         columns = takes_columns(first, len(self.classes_))
         return ScoreReader(self.response_, self.classes_, columns)
 
 
 def _average_rows(pooled: Float64Array, tested: Rows, n: int) -> Float64Array:
-    """Return scores by row; a repeated split tests one several times, others none."""
+    """Return scores by row. A repeated split tests a row several times, or never."""
     counts = np.bincount(tested, minlength=n)
     columns = pooled.reshape(len(pooled), -1).T
     sums = [np.bincount(tested, column, n) for column in columns]
@@ -435,7 +439,7 @@ def _average_rows(pooled: Float64Array, tested: Rows, n: int) -> Float64Array:
 
 
 class AllPairsClassifier(ClassifierAround):
-    r"""A classifier of k classes made of k (k - 1) / 2 calibrated ones of two.
+    r"""A classifier of k classes, made of k (k - 1) / 2 calibrated ones for pairs.
 
     Parameters
     ----------
@@ -443,38 +447,38 @@ class AllPairsClassifier(ClassifierAround):
         Any classifier with `predict_proba` or `decision_function`, cloned for each
         pair. Default: `LogisticRegression`.
     calibrator : ScoreCalibrator or str, optional
-        Cloned for each pair and fitted on held-out scores, or the name of one, of
-        `calibrator_names()`; default `LogisticCalibrator()`.
+        It is cloned for each pair and fitted on held-out scores. It may be a name of
+        `calibrator_names()`. Default: `LogisticCalibrator()`.
     cv : int, splitter or iterable of (train, test), optional
         Folds that yield the held-out scores. Default: 5 stratified folds of the rows of
         each pair, fewer (with a `CalibrationWarning`) if a class has fewer rows. An
-        integer is never lowered but refused. Folds given number all rows, and each pair
-        has its share of them.
+        integer is never lowered: it is refused if it is too large. If folds are given,
+        they number all rows, and each pair takes its part of them.
     response : {"auto", "predict_proba", "decision_function"}
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
-        Number of classifiers fitted at a time, as in joblib. No result depends on it.
+        Number of classifiers fitted at a time, as in joblib. It changes no result.
     random_state : int, optional
-        Seed by which rows are dealt to the folds of an integer or default `cv`; None:
-        in the order of the rows. The estimator has a seed of its own.
+        Seed for the assignment of rows to folds, if `cv` is an integer or the default.
+        None keeps the order of the rows. The estimator has its own seed.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
         The labels, sorted.
     experts_ : list of CalibratedClassifier
-        Of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1) of `classes_`.
+        One for each of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1) of `classes_`.
     response_ : {"predict_proba", "decision_function"}
         The method asked for scores.
     n_features_in_ : int
-        If the classifier has it.
+        Only if the classifier has it.
     feature_names_in_ : ndarray of shape (n_features,)
-        If the classifier has it.
+        Only if the classifier has it.
 
     Notes
     -----
-    The expert of classes i < j is a `CalibratedClassifier` of the rows of these two
-    only: its calibrator sees no score of a row that its classifier had learned.
+    The expert of classes i < j is a `CalibratedClassifier` fitted on the rows of these
+    two only. Its calibrator sees no score of a row that its classifier had learned.
 
     References
     ----------
@@ -576,7 +580,7 @@ class AllPairsClassifier(ClassifierAround):
         return tags
 
     def _make_expert(self) -> CalibratedClassifier:
-        """Return the calibrated classifier that each expert is."""
+        """Return the unfitted calibrated classifier that all experts copy."""
         return CalibratedClassifier(
             self._resolve_estimator(), self.calibrator, response=self.response
         )
@@ -585,7 +589,7 @@ class AllPairsClassifier(ClassifierAround):
         return LogisticRegression(max_iter=1000)
 
     def _read_folds(self, rows: LabelledRows) -> list[Fold] | None:
-        """Return the folds that are given, of all rows; None of a number of folds."""
+        """Return the given folds of all rows, or None if `cv` is a number of folds."""
         if self.cv is None or isinstance(self.cv, numbers.Integral):
             return None
         n = len(rows.labels)
@@ -601,26 +605,26 @@ class AllPairsClassifier(ClassifierAround):
         self, rows: LabelledRows, pair: NDArray[Any], folds: list[Fold] | None
     ) -> CalibratedClassifier:
         """Return the calibrated classifier of two classes."""
-        some = np.flatnonzero(np.isin(rows.labels, pair))
-        y, cv = rows.labels[some], self.cv
+        members = np.flatnonzero(np.isin(rows.labels, pair))
+        y, cv = rows.labels[members], self.cv
         if folds is not None:
-            cv = _restrict(folds, some)
+            cv = _restrict(folds, members)
         elif self.random_state is not None:
             n_folds = choose_splitter(cv, y, pair).n_splits
             cv = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-        weight = None if rows.routed is None else rows.routed[some]
+        weight = None if rows.routed is None else rows.routed[members]
         expert = self._make_expert()
         expert.set_params(cv=cv, n_jobs=self.n_jobs)
-        return expert.fit(take_rows(rows.X, some), y, weight)
+        return expert.fit(take_rows(rows.X, members), y, weight)
 
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
-    """Return what folds of all rows are to some of them, those with a test part."""
+    """Return the folds of all rows, cut to some rows, if they have a test part."""
     parts = []
     for train, test in folds:
         learned, held_out = train[np.isin(train, rows)], test[np.isin(test, rows)]
         if len(held_out):
-            # Rows are sorted: the place of a row is its number among them.
+            # Rows are sorted, so the search gives the place of a row among them.
             places = np.searchsorted(rows, learned), np.searchsorted(rows, held_out)
             parts.append(places)
     return parts

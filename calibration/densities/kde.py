@@ -218,8 +218,10 @@ class KDECalibrator(DensityCalibrator):
         if self.shared_bandwidth:
             return np.full(2, pooled)
         weights = (summary.weight0, summary.weight1)
-        own = [silverman_bandwidth(place, weight, self.kernel) for weight in weights]
-        return np.where(own, np.minimum(own, most), pooled / np.sqrt(self._totals + 1))
+        widths = [silverman_bandwidth(place, weight, self.kernel) for weight in weights]
+        return np.where(
+            widths, np.minimum(widths, most), pooled / np.sqrt(self._totals + 1)
+        )
 
     def _cross_validate(
         self, summary: ScoreSummary, bandwidths: Float64Array

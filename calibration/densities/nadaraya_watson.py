@@ -200,9 +200,11 @@ def _normal_bandwidths(summary: ScoreSummary, shared: bool) -> Float64Array:
     pooled = _normal_rule(summary.scores, summary.weight)
     if shared:
         return np.full(2, pooled)
-    own = [_normal_rule(summary.scores, w) for w in (summary.weight0, summary.weight1)]
+    widths = [
+        _normal_rule(summary.scores, w) for w in (summary.weight0, summary.weight1)
+    ]
     total = np.array([summary.n0, summary.n1])
-    return np.where(own, own, pooled / np.sqrt(total + 1.0))
+    return np.where(widths, widths, pooled / np.sqrt(total + 1.0))
 
 
 def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:

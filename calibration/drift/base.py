@@ -27,13 +27,13 @@ from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-#: What can be done, the least first.
+#: All actions, the smallest first.
 ACTIONS = ("nothing", "shift", "shift and slope", "recalibrate", "refit")
 # Rows' worth of information that pull a correction to none; folds that judge it.
 _PULL, _FOLDS = 4.0, 5
 # And information that holds a slope where it is.
 _FIXED = 1e12
-# Nats by which more must be better than less.
+# More of a correction must be better by so many nats.
 _WORTH = 2.0
 # Share of the promised information below which the scores themselves have aged, and
 # rows that it takes to say so.
@@ -47,19 +47,20 @@ class Advice:
     Parameters
     ----------
     action : {"nothing", "shift", "shift and slope", "recalibrate", "refit"}
-        The least that helps.
+        The smallest action that helps.
     evidence : dict of str to float
-        What each of the first four gains in log-likelihood, in nats, over doing
-        nothing, on rows since the onset that it was not learned from.
+        How much each of the first four actions gains in log-likelihood, in nats, over
+        doing nothing. It is measured on rows since the onset that the action was not
+        learned from.
     n : float
         Rows since the onset.
     offset, slope : float
-        The line that corrects the log-odds of these rows; of whole distributions the
+        The line that corrects the log-odds of these rows. For whole distributions: the
         mean and standard deviation of the normal scores of the transforms.
     delivered : float
-        Information that the forecasts carry on these rows, once corrected, over what
-        they promise; below one half they are to be refitted. NaN where there are too
-        few rows to tell.
+        Information that the forecasts carry on these rows, once corrected, over the
+        information that they promise. Below one half they must be fitted again. NaN if
+        there are too few rows to say.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class Advice:
 
 
 def choose_action(evidence: dict[str, float], delivered: float, *, alarm: bool) -> str:
-    """Return the least action that is as good as the best, by 2 nats."""
+    """Return the smallest action that is as good as the best, up to 2 nats."""
     if not alarm:
         return ACTIONS[0]
     if delivered < _LEAST_SHARE:
@@ -104,7 +105,7 @@ def held_out_gains(cells: ScoreSummary) -> dict[str, float]:
 
 
 def _correct(rest: ScoreSummary, f: Float64Array) -> dict[str, Float64Array]:
-    """Return log-odds (n,) by each correction that the rest of the rows teaches."""
+    """Return log-odds (n,) by each correction, as learned from the rest of the rows."""
     shift, line = fit_line(rest, slope=False), fit_line(rest)
     with warnings.catch_warnings():
         # One class only: its constant is an answer like any other.
@@ -124,9 +125,9 @@ def fit_line(cells: ScoreSummary, *, slope: bool = True) -> Float64Array:
     Parameters
     ----------
     cells : ScoreSummary
-        Of log-odds.
+        Cells of log-odds.
     slope : bool
-        False holds it at 1.
+        False keeps the slope at 1.
     """
     f = cells.scores
     problem = LogisticProblem(
@@ -145,11 +146,11 @@ def log_likelihood(cells: ScoreSummary, f: Float64Array) -> float:
 
 
 def delivered_share(cells: ScoreSummary, evidence: dict[str, float]) -> float:
-    r"""Return the information that scores carry over what they promise.
+    r"""Return the information that scores carry over the information that they promise.
 
-    Promised, were they calibrated, is :math:`h(\bar p) - \overline{h(p)}` a row, h the
-    entropy of a coin; carried is :math:`h(\bar y)` less the log loss after the
-    correction that gains the most.
+    If scores were calibrated, they would promise :math:`h(\bar p) - \overline{h(p)}`
+    per row, where h is the entropy of a coin. They carry :math:`h(\bar y)` less the log
+    loss after the correction that gains the most.
     """
     if cells.n < _LEAST_ROWS or min(cells.n0, cells.n1) == 0.0:
         return float("nan")
@@ -180,7 +181,7 @@ def gather(
     ----------
     parts : sequence of ScoreSummary
     least : float, optional
-        Makes probabilities log-odds, of which none is surer.
+        If given, probabilities become log-odds, and none is surer than this.
     max_cells : int, optional
     """
     p, weight0, weight1 = np.hstack(
@@ -194,27 +195,28 @@ def gather(
     )
 
 
-# Rows of a first batch that a tolerance can be learned from.
+# A tolerance can be learned from a first batch of so many rows.
 _FIRST_ROWS = 50.0
 # Logarithm of the largest e-value that is a number.
 _MOST = 700.0
-# A batch that equals one of those before by no greater chance is that batch again.
+# A batch equals an earlier one by at most this chance: then it is that batch again.
 _LEAST_CHANCE = 1e-9
-# Spans of batches whose rows are kept apart, and batches that are recognised.
+# Spans of batches whose rows are kept apart, and batches that can be recognised.
 _SPANS, _RECOGNISED = 64, 500
 
 
 class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
     """Base of monitors: e-values batch by batch, their record, and the alarm.
 
-    A batch's rows are kept as what adds up over batches: counts, likelihoods,
-    summaries. Beyond 64 batches neighbours are joined, those first that are shortest
-    for their age: what is kept has a bound, and recent changes are dated to the batch.
+    The monitor keeps of a batch's rows only what adds up over batches: counts,
+    likelihoods, summaries. Beyond 64 batches it joins neighbours, first those that are
+    shortest for their age. So what it keeps is bounded, and recent changes are dated to
+    the batch.
     """
 
-    # Names of what bets, and of each its share of the e-value.
+    # Names of the parts that bet, and the share of each in the e-value.
     _shares: ClassVar[dict[str, float]]
-    # Greatest offset either way that is looked at.
+    # Greatest offset either way that is searched.
     _reach: ClassVar[float]
 
     def __init__(
@@ -236,12 +238,12 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         return float(np.exp(min(self.log_e_, _MOST)))
 
     def to_json(self) -> str:
-        """Return the settings and all that is kept as JSON, without a class or code.
+        """Return the settings and the state as JSON, without a class or code.
 
         Returns
         -------
         str
-            Some 300 kB at most, and 200 bytes of `history_` for each batch.
+            At most some 300 kB, and 200 bytes of `history_` for each batch.
         """
         check_is_fitted(self)
         held = {"monitor": type(self).__name__, **vars(self)}
@@ -249,7 +251,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the monitor that `to_json` has written; it goes on where it was.
+        """Return the monitor that `to_json` has written. It goes on where it stopped.
 
         Parameters
         ----------
@@ -261,7 +263,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
             A monitor of this class.
         """
         monitor = cls()
-        # What a state is made of, besides numbers.
+        # A state is made of these, besides numbers.
         parts = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
         try:
             held = _revive(json.loads(text), {one.__name__: one for one in parts})
@@ -281,19 +283,19 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _find_span(self, leader: str) -> int:
-        """Return with which span the change began that a part tells the most of."""
+        """Return the span with which the change began, as seen by the leading part."""
 
     @abstractmethod
     def _likelihood(self, shifts: Float64Array) -> Float64Array:
         """Return the log-likelihoods (m,) of shifts of all rows so far."""
 
     def find_onset(self) -> float | None:
-        """Return after how many rows the change began, None as long as no alarm.
+        """Return after how many rows the change began, or None without an alarm.
 
         Returns
         -------
         float or None
-            The likeliest end of a batch; 0 if nothing was ever right.
+            The likeliest end of a batch. It is 0 if the forecasts were never right.
         """
         check_is_fitted(self)
         if not self.alarm_:
@@ -304,9 +306,9 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence sequence for the offset, in units of the tolerance.
 
-        Those are log-odds for probabilities, standard deviations of a forecast for
-        distributions. If all rows so far have one offset, it lies in all intervals that
-        are ever looked at with probability `level` at least.
+        The units are log-odds for probabilities, and standard deviations of a forecast
+        for distributions. If all rows so far have one offset, then with probability
+        `level` at least it lies in all intervals that anyone ever looks at.
 
         Parameters
         ----------
@@ -322,7 +324,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         return shift_interval(self._likelihood, alpha, self._reach)
 
     def _onset_span(self) -> int:
-        """Return with which span the change began, the first one without an alarm."""
+        """Return the span where the change began, or the first without an alarm."""
         if not self.alarm_:
             return 0
         leader = max(self._shares, key=lambda name: self.history_[f"log_e_{name}"][-1])
@@ -360,16 +362,16 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
 
     @property
     def _surest(self) -> float:
-        """Chance that no forecast is taken to be below, or its complement above."""
+        """No forecast is taken to be below this chance, or above 1 less it."""
         return 1.0 / (self.n_fit + 2.0)
 
     def _start(self, information: float = 1.0) -> None:
-        """Begin the record, and set the tolerance by what a row tells of a shift."""
+        """Begin the record; set the tolerance by the information in a row."""
         self.alarm_ = False
         self.alarm_row_: float | None = None
         self.n_rows_, self.n_batches_, self.log_e_ = 0.0, 0, 0.0
         self.history_: dict[str, Float64Array] = {}
-        # Digests of batches, and of each span its last batch and what is kept.
+        # Digests of batches; and for each span its last batch and what is kept.
         self._seen_: list[str] = []
         self._ends_: list[int] = []
         self._spans_: list[list[Any]] = []
@@ -377,11 +379,12 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         self.tolerance_ = errors if is_auto(self.tolerance) else float(self.tolerance)
 
     def _is_repeated(self, rows: Float64Array, weight: Float64Array) -> bool:
-        r"""Say whether a batch has been seen, its rows in any order; remember it.
+        r"""Say whether a batch was seen before, in any order of rows; remember it.
 
-        Rows drawn from any law of their own equal the batch by a chance of at most
-        :math:`\frac{n!}{\prod c_i!} \prod (c_i / n)^{c_i}`, with :math:`c_i` the number
-        of each. Only where that is tiny the batch is taken for a repeated one.
+        Rows drawn from any law equal the batch by a chance of at most
+        :math:`\frac{n!}{\prod c_i!} \prod (c_i / n)^{c_i}`, where :math:`c_i` is the
+        number of each distinct row. Only if this chance is tiny the batch counts as a
+        repeated one.
 
         Parameters
         ----------
@@ -401,12 +404,12 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
         ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum()
         chance = len(self._seen_) * np.exp(ways + xlogy(counts, counts / n).sum())
         is_chance = bool(chance > _LEAST_CHANCE)
-        told = (
+        decision = (
             "counted, for so few different rows may be equal by chance"
             if is_chance
             else "not counted again"
         )
-        msg = f"A batch holds the same {n:g} rows as one before it: it is {told}."
+        msg = f"A batch holds the same {n:g} rows as one before it: it is {decision}."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
         return not is_chance
 
@@ -442,7 +445,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: arrays and parts as objects that say so."""
+    """Return a value as JSON has it: arrays and parts become objects that say so."""
     if isinstance(value, np.ndarray | np.generic):
         return {"array": value.tolist()} if value.ndim else value.item()
     if isinstance(value, list | tuple):
@@ -455,7 +458,7 @@ def _plain(value: Any) -> Any:
 
 
 def _revive(value: Any, parts: dict[str, type]) -> Any:
-    """Return what a value was before `_plain`."""
+    """Return the value that `_plain` was given."""
     if isinstance(value, list):
         return [_revive(item, parts) for item in value]
     if not isinstance(value, dict):

@@ -11,60 +11,60 @@ from scipy.special import expit, log_expit
 
 from calibration.typing import Float64Array
 
-#: Standard errors of a fit that are no shift.
+#: A shift up to so many standard errors of the fit does not count as one.
 ERRORS = 1.25
-# Information that holds the line to the log-odds themselves at first, and at least.
+# Information that holds the line to the log-odds themselves, at first and at least.
 _FIRST, _LEAST = 25.0, 1.0
-# Tolerances that a row may be off: a fit errs in its slope too, though never so much
-# that sure forecasts may mean nothing.
+# A row may be off by so many tolerances, since a fit errs in its slope too. But it
+# never errs so much that sure forecasts may mean nothing.
 _WIDER, _MOST_SLOPE = 2.0, 0.8
-# Of the wealth of a line, on the learned one and on forecasts that say nothing.
+# Shares of a line's wealth: on the learned line, and on forecasts that say nothing.
 _LINE_SHARES = (0.9, 0.1)
-# Values that a map of steps has at most.
+# A map of steps has at most so many values.
 _MOST_STEPS = 500
-# A tolerance of 0 is that of so good a fit.
+# A tolerance of 0 stands for a fit this good.
 _LEAST_TOLERANCE = 1e-9
-# Rows within which a change is as likely as ever after.
+# A change is as likely within so many rows as at any time after them.
 _ROWS = 4000.0
-# Points of the null at which the likelihood is kept; between them it is bounded.
+# Points of the null at which the likelihood is kept. Between them it is bounded.
 _N_NULL = 25
-# Shares of the sizes of a shift that are looked for.
+# Shares of the sizes of a shift that the process looks for.
 _SHARES = (0.25, 0.4, 0.25, 0.1)
-# Standard deviation of the shifts weighed in the numerator of an interval.
+# Standard deviation of the shifts in the numerator of an interval.
 _SPREAD = 0.5
 
 
 class OnsetMixture:
     r"""Wealth that is bet on several alternatives from every batch on.
 
-    Before a batch of the rows from a to b the share :math:`c/(a+c) - c/(b+c)` of what
-    was there at first is put on the alternatives, and from then on multiplied by their
-    factors; shares of all batches sum to 1 at most, however rows are parted. A mixture
-    of test martingales is one, so no change is looked for in vain: before it hardly
-    anything has been bet. Many histories that are looked at together stand in further
-    axes.
+    Before a batch of the rows from a to b, the share :math:`c/(a+c) - c/(b+c)` of the
+    first wealth is put on the alternatives. From then on it is multiplied by their
+    factors. The shares of all batches sum to 1 at most, however rows are split into
+    batches. A mixture of test martingales is a test martingale. Looking for a change
+    costs little: before the change hardly anything has been bet. Further axes hold many
+    histories that are looked at together.
 
     Parameters
     ----------
     shares : array-like of shape (k,)
-        Of the alternatives; they sum to 1.
+        Shares of the alternatives. They sum to 1.
     """
 
     def __init__(self, shares: ArrayLike):
         self.log_shares: Float64Array = np.log(shares)
         self.rows = 0.0
-        # What has been bet on each, times its factors since.
+        # The bets on each alternative, times its factors since then.
         self.log_started = np.full(len(self.log_shares), -np.inf)
 
     def bet(self, log_factors: Float64Array, n: float) -> None:
-        """Go on by a batch of n rows with a factor (..., k) for each alternative."""
+        """Add a batch of n rows with a factor (..., k) for each alternative."""
         begun = _ROWS * n / ((self.rows + _ROWS) * (self.rows + n + _ROWS))
         self.log_started = np.logaddexp(self.log_started, np.log(begun)) + log_factors
         self.rows += n
 
     @property
     def log_e(self) -> Float64Array:
-        """Logarithm of the whole (...): what is bet, and what still waits."""
+        """Logarithm of all wealth (...): what is bet, and what still waits."""
         bet = np.logaddexp.reduce(self.log_shares + self.log_started, axis=-1)
         return np.asarray(np.logaddexp(bet, np.log(_ROWS / (self.rows + _ROWS))))
 
@@ -72,54 +72,56 @@ class OnsetMixture:
 class ShiftProcess(OnsetMixture):
     r"""An e-process against all constant shifts in [-tolerance, tolerance].
 
-    Where :math:`L_t(d)` is the likelihood of the rows so far under the shift d,
+    Let :math:`L_t(d)` be the likelihood of the rows so far under the shift d. Then
 
     .. math:: E_t = \frac{\sum_j w_j \; P_j \sum_k v_k L_t(d_k) / L_j(d_k)}
        {\max_{|d| \le \tau} L_t(d)}, \qquad P_j = \sum_i u_i L_j(d_i),
 
-    the numerator being a law of all rows: within the null, weighted by u, up to an
-    unknown batch j, and shifted by an unknown :math:`d_k` from there on. Over the
-    likelihood of the true d it is a test martingale and not less than :math:`E_t`; so
-    by Ville's inequality the chance that :math:`E_t` ever reaches
-    :math:`1/\alpha` is at most :math:`\alpha`, for each shift of the null
-    (universal inference). The maximum is bounded from above by tangents, of which the
-    logarithm of L, being concave, has no point above it.
+    The numerator is a law of all rows. It lies within the null, weighted by u, up to an
+    unknown batch j, and is shifted by an unknown :math:`d_k` from there on. The
+    numerator over the likelihood of the true d is a test martingale, and it is not less
+    than :math:`E_t`. So by Ville's inequality the chance that :math:`E_t` ever reaches
+    :math:`1/\alpha` is at most :math:`\alpha`, for each shift of the null (universal
+    inference). Tangents bound the maximum from above: the logarithm of L is concave, so
+    it has no point above them.
 
     Parameters
     ----------
     tolerance : float
         Half the width of the null.
     sizes : ndarray of shape (4,)
-        Shifts either way that are looked for.
+        Shifts either way that the process looks for.
     """
 
     def __init__(self, tolerance: float, sizes: Float64Array):
         super().__init__(0.5 * np.tile(_SHARES, 2))
         self.null = np.linspace(-tolerance, tolerance, _N_NULL if tolerance else 1)
-        # However wide the null, none of them lies in it.
+        # However wide the null is, none of them lies in it.
         sizes = np.hypot(sizes, tolerance)
-        # All shifts (m + k,) whose likelihoods a batch has to tell.
+        # All shifts (m + k,) for which a batch has to give likelihoods.
         self.shifts = np.concatenate([self.null, sizes, -sizes])
         prior = -0.5 * (1.25 * self.null / (tolerance or 1.0)) ** 2
         self.log_prior = prior - np.logaddexp.reduce(prior)
-        # The likelihood (..., m) over that without a shift, and its derivative.
+        # The likelihood (..., m) over the likelihood without a shift, and its
+        # derivative.
         self.log_null, self.slope_null = np.zeros((2, len(self.null)))
 
     def step(
         self, log_ratios: Float64Array, slopes: Float64Array, n: float
     ) -> Float64Array:
-        """Go on by a batch of n rows; return the ratios, for `find_onset`.
+        """Add a batch of n rows and return the ratios, for `find_onset`.
 
         Parameters
         ----------
         log_ratios, slopes : ndarrays of shape (..., m + k)
-            Its log-likelihood at `shifts` less that without one, and the derivatives.
+            Log-likelihood of the batch at `shifts` less that without one, and
+            derivatives.
         n : float
         """
         m, before = len(self.null), self._log_within
         self.log_null = self.log_null + log_ratios[..., :m]
         self.slope_null = self.slope_null + slopes[..., :m]
-        # Relative to the law within the null, which the mixture takes for 1.
+        # Relative to the law within the null, to which the mixture gives the value 1.
         gained = (self._log_within - before)[..., None]
         self.bet(log_ratios[..., m:] - gained, n)
         return log_ratios
@@ -136,7 +138,7 @@ class ShiftProcess(OnsetMixture):
         return np.asarray(self._log_within - bound + super().log_e)
 
     def find_onset(self, log_ratios: Float64Array) -> int:
-        """Return with which of some spans (t, m + k) the likeliest change began."""
+        """Return in which span (t, m + k) the change most likely began."""
         m, total = len(self.null), np.cumsum(log_ratios, axis=0)
         upto = np.vstack([np.zeros(total.shape[1]), total[:-1]])
         fit = upto[:, :m].max(axis=1) + (total[-1] - upto)[:, m:].max(axis=1)
@@ -144,7 +146,7 @@ class ShiftProcess(OnsetMixture):
 
 
 def likeliest_start(gains: ArrayLike) -> int:
-    """Return from which span on gains (t,) add up to the most."""
+    """Return the span from which on the gains (t,) add up to the most."""
     sums = np.cumsum(np.asarray(gains)[::-1])
     return len(sums) - 1 - int(np.argmax(sums))
 
@@ -183,7 +185,7 @@ def shift_likelihoods(
     Returns
     -------
     log_ratios, slopes : ndarrays of shape (..., m)
-        Over the likelihood without a shift.
+        Likelihood over the likelihood without a shift, and its derivatives.
     """
     rows, zeros = weight0 + weight1, weight0.sum(axis=-1)
     at_zero = np.sum(rows * log_expit(f), axis=-1)
@@ -194,7 +196,7 @@ def shift_likelihoods(
         ones = np.sum(weight1 - rows * expit(f + shift), axis=-1)
         return gained - zeros * shift, ones
 
-    # A shift at a time: the table of all of them may not fit into memory.
+    # One shift at a time: the table of all shifts may not fit into memory.
     log_ratios, slopes = np.moveaxis(np.array([move(d) for d in shifts]), 0, -1)
     return log_ratios, slopes
 
@@ -206,8 +208,8 @@ def shift_interval(
 
     .. math:: \{d : L(d) \ge \alpha \int L(s) \, \phi(s / 0.5) / 0.5 \, ds\}
 
-    By Ville's inequality the true d lies in all of these sets at once, however often
-    one looks, with probability 1 - alpha at least.
+    By Ville's inequality the true d lies in all of these sets at once with probability
+    1 - alpha at least, however often one looks.
 
     Parameters
     ----------
@@ -215,12 +217,12 @@ def shift_interval(
         Log-likelihood ratios of shifts (m,).
     alpha : float
     reach : float
-        Greatest shift either way that is looked at.
+        Greatest shift either way that is searched.
 
     Returns
     -------
     low, high : float
-        Infinite where nothing speaks against any shift that way.
+        Infinite if nothing speaks against any shift on that side.
     """
     coarse = np.linspace(-reach, reach, 601)
     peak = float(coarse[np.argmax(likelihood(coarse))])
@@ -247,27 +249,27 @@ class LineBets(OnsetMixture):
     r"""An e-process against all shifts within the tolerance, row by row.
 
     The line a + b f of the log-odds f is learned on earlier batches, by a Newton step
-    for each, older ones counting less. A row's factor is the likelihood of the line's
-    log-odds over that of the nearest in
-    :math:`f \pm \max(2 \tau, \min(2 \tau, .8) |f|)`, or a wider range. Its mean is at
-    most 1 whatever the row's log-odds in that range are: it is 1 at the near end, and
-    less further in. A share is bet on even odds for all rows: it tells sure forecasts
-    that are wrong both ways, in their first batch.
+    for each batch. Older batches count less. The factor of a row is the likelihood of
+    the line's log-odds over that of the nearest log-odds in :math:`f \pm \max(2 \tau,
+    \min(2 \tau, .8) |f|)`, or in a wider range. Its mean is at most 1 if the row's
+    log-odds are anywhere in that range: it is 1 at the near end, and less further in. A
+    share is bet on even odds for all rows. It finds sure forecasts that are wrong both
+    ways, in their first batch.
 
     Parameters
     ----------
     tolerance : float
     memory : float
-        Rows after which a row counts half.
+        After so many rows a row counts half.
     line : array-like of shape (2,)
-        Intercept and slope that are bet on first.
+        Intercept and slope of the first bets.
     """
 
     def __init__(self, tolerance: float, memory: float, line: ArrayLike = (0.0, 1.0)):
         super().__init__(_LINE_SHARES)
         self.tolerance, self.memory = tolerance, memory
         self.line: Float64Array = np.array(line)
-        # Of the rows that the line was learned from.
+        # Information of the rows that the line was learned from.
         self.information = _FIRST * np.eye(2)
 
     def step(
@@ -283,9 +285,10 @@ class LineBets(OnsetMixture):
         Parameters
         ----------
         f, weight0, weight1 : ndarrays of shape (..., n)
-            Log-odds, and the weight of each class; of all histories as much.
+            Log-odds, and the weight of each class. All histories have the same.
         low, high : float or ndarray of shape (..., n)
-            How far the truth may be from f, if farther than the tolerance says.
+            How far the truth may be from f, if this is farther than the tolerance
+            allows.
         """
         weight = weight0 + weight1
         n = float(weight.sum() / max(weight[..., 0].size, 1))
@@ -315,18 +318,18 @@ class LineBets(OnsetMixture):
 class StepErrors:
     r"""Bounds on the log-odds of forecasts that repeat, as those of steps do.
 
-    A step of isotonic regression, or a bin, is a rate among m rows of the fit, and off
-    by more than a shift of all rows is. Where it says 0 or 1 it is off to one side: of
-    14 rows without an event one in 14 may still be. The rows m are those of the whole
-    fit times the step's share of the rows so far, and with p its forecast the truth
-    may be as near to even odds as
+    A step of isotonic regression, or a bin, is a rate among m rows of the fit. It is
+    off by more than a shift of all rows is. Where it says 0 or 1 it is off to one side:
+    if 14 rows had no event, one in 14 may still be true. The number m is the rows of
+    the whole fit times the step's share of the rows so far. If p is the forecast of the
+    step, the truth may be as near to even odds as
 
     .. math:: \log\frac{m p + 1}{m (1 - p) + 1} \pm
         1.25 \sqrt{\frac{1}{m p + 1} + \frac{1}{m (1 - p) + 1}}.
 
-    The rows of the fit are those of which the tolerance is 1.25 standard errors. More
-    than 500 values are no steps. Bounds depend on forecasts alone, not on outcomes: a
-    null within them is one that outcomes can be bet against.
+    The number of rows of the fit is that for which the tolerance is 1.25 standard
+    errors. More than 500 values do not count as steps. The bounds depend on forecasts
+    alone, not on outcomes, so outcomes can be bet against the null within them.
 
     Parameters
     ----------
@@ -352,7 +355,7 @@ class StepErrors:
         Returns
         -------
         low, high : ndarrays of shape (n,)
-            Infinite ends bound nothing more than others do.
+            An infinite end does not widen the bounds that others set.
         """
         low, high = np.full(len(f), np.inf), np.full(len(f), -np.inf)
         if self.is_smooth:

@@ -34,86 +34,94 @@ from calibration.drift.evidence import (
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-#: Shifts of log-odds that are looked for.
+#: The monitor looks for shifts of log-odds of these sizes.
 SIZES = np.array([0.15, 0.3, 0.6, 1.2])
-# Cells of a batch that are kept, and of the log-odds of all rows so far.
+# The monitor keeps so many cells of a batch, and of the log-odds of all rows so far.
 _CELLS, _ALL_CELLS = 50, 1000
 
 
 class CalibrationMonitor(DriftMonitor):
     r"""An alarm for probabilities that no longer mean what they say.
 
-    Fed with batches of probabilities and outcomes as they come; after each one an
-    e-value tells the evidence that the log-odds are off by more than `tolerance`. The
-    alarm goes off when it reaches 1 / alpha, which it ever does with probability alpha
-    at most as long as they are not, however often one looks and however long.
+    The monitor takes batches of probabilities and outcomes as they come. After each
+    batch an e-value says how strong the evidence is that the log-odds are off by more
+    than `tolerance`. The alarm goes off when the e-value reaches 1 / alpha. As long as
+    the log-odds are not off, the chance that it ever does so is at most alpha. This
+    holds however often and however long one looks.
 
     Parameters
     ----------
     n_fit : int
-        Rows that the calibrator was fitted on. They set the tolerance, and no
-        probability is taken to be surer than 1 / (n_fit + 2).
+        Number of rows that the calibrator was fitted on. It sets the tolerance, and the
+        monitor takes no probability to be surer than 1 / (n_fit + 2).
     tolerance : "auto" or float
-        Shift of all log-odds that is no alarm. "auto" takes 1.25 standard errors of the
-        shift of a calibrator of that size, :math:`1.25 / \sqrt{n \overline{p(1-p)}}`,
-        by the probabilities of the first batch: .079 of 1000 rows at one half.
+        A shift of all log-odds up to this size gives no alarm. "auto" takes 1.25
+        standard errors of the shift of a calibrator fitted on so many rows, :math:`1.25
+        / \sqrt{n \overline{p(1-p)}}`. It uses the probabilities of the first batch.
+        Example: .079 for 1000 rows at one half.
     alpha : float
-        Chance of a false alarm, ever.
+        Chance that there is ever a false alarm.
     memory : float
-        Rows after which a row counts half in what is learned of the slope.
+        After so many rows a row counts half when the slope is learned.
 
     Attributes
     ----------
     alarm_ : bool
         Whether the e-value has ever reached 1 / alpha.
     alarm_row_ : float or None
-        Rows seen when it did.
+        Number of rows seen when it did.
     e_value_, log_e_ : float
-        Evidence so far: 1 is none. Its logarithm.
+        Evidence so far, where 1 means none, and its logarithm.
     tolerance_ : float
-        In log-odds.
+        The tolerance, in log-odds.
     n_rows_, n_batches_ : float, int
-        Seen so far.
+        Rows and batches seen so far.
     history_ : dict of str to ndarray of shape (n_batches,)
-        By batch: "row" (rows with it), "n", "log_e", "log_e_shift", "log_e_line",
-        "observed" and "expected" positives, and the "offset" of the batch's log-odds
-        with its standard "error". `pandas.DataFrame(monitor.history_)` is a table.
+        One value per batch: "row" (rows up to its end), "n", "log_e", "log_e_shift",
+        "log_e_line", "observed" and "expected" positives, and the "offset" of the
+        batch's log-odds with its standard "error". `pandas.DataFrame(monitor.history_)`
+        makes a table.
 
     See Also
     --------
-    calibration.plot_monitor : Draw it.
+    calibration.plot_monitor : Draws it.
 
     Notes
     -----
-    The e-value is .85 times that of a shift, by universal inference, plus .15 times
-    that of a line learned on earlier batches.
+    The e-value is a sum: .85 times the e-value of a shift, by universal inference, plus
+    .15 times the e-value of a line that is learned on earlier batches.
 
-    For the shift, the likelihood of the outcomes under a law that keeps a shift within
-    the tolerance up to an unknown batch, and has another one from there on (mixed over
-    shifts of .15 to 1.2 either way, and over batches), is divided by the greatest
-    likelihood of a constant shift d within the tolerance. Over the likelihood of the
-    true d it is a martingale of mean 1.
+    The e-value of the shift is a ratio of two likelihoods of the outcomes. The
+    numerator comes from a law that keeps a shift within the tolerance up to an unknown
+    batch, and has another shift from there on. It is mixed over shifts of .15 to 1.2
+    either way, and over batches. The denominator is the greatest likelihood of a
+    constant shift d within the tolerance. The numerator over the likelihood of the true
+    d is a martingale of mean 1.
 
-    For the line, a row's factor is its likelihood under the line learned before over
-    that of the nearest log-odds within twice the tolerance, farther from even odds as
-    many times that as the log-odds say, though never more than .8 of them. A tenth is
-    bet on even odds for all rows, whatever was forecast, from the first batch on.
-    Forecasts that repeat, as those of a map of steps, may be as much nearer to even
-    odds as a rate is of their share of `n_fit` rows: of 14 without an event one in
-    14 may still be. More than 500 different ones are no steps.
+    For the line, the factor of a row is a ratio too. The numerator is its likelihood
+    under the line learned before. The denominator is its likelihood under the nearest
+    log-odds that the null allows. The null allows log-odds within twice the tolerance.
+    Far from even odds it allows more: as many times that as the log-odds say, but never
+    more than .8 of them. A tenth is bet on even odds for all rows, whatever was
+    forecast, from the first batch on. Some forecasts repeat, as those of a map of steps
+    do. They may be nearer to even odds by as much as a rate is that comes from their
+    share of the `n_fit` rows: if 14 rows had no event, one in 14 may still be true.
+    More than 500 different forecasts do not count as steps.
 
-    Both have the promised level for any fixed shift in [-tolerance, tolerance] of all
-    rows. A calibrator that was fitted on n rows has a shift of its own, which is beyond
-    1.25 standard errors in one fit of five, and an alarm for it is true: the calibrator
-    is off. Within 10 times the rows of the fit it is told in less than 5 % of fits, of
-    lines and of step maps, of 20 rows as of 1000.
+    Both have the promised level for any fixed shift of all rows in [-tolerance,
+    tolerance]. A calibrator that was fitted on n rows has its own shift. In one fit of
+    five this shift is beyond 1.25 standard errors. Then an alarm is true: the
+    calibrator is off. Within 10 times the rows of the fit, such an alarm comes in less
+    than 5 % of fits. This was so for lines and for step maps, and for 20 rows as for
+    1000.
 
-    Weights count rows; those of rows that are drawn or discounted void the level.
-    Batches may have any size, and the level does not depend on it; changes are looked
-    for at their beginnings. A batch that holds the rows of one of the last 500, in any
-    order, is not counted again, unless they may be equal by chance; a warning says
-    which. What is kept has a bound, but for `history_`: beyond 64 batches old
-    neighbours are joined, so that old changes are dated less sharply than recent ones.
+    Weights count rows. If rows are drawn or discounted, weights void the level. Batches
+    may have any size, and the level does not depend on it. The monitor looks for
+    changes at the beginnings of batches. If a batch holds the rows of one of the last
+    500 batches, in any order, it is not counted again, unless the two may be equal by
+    chance. A warning says which. What the monitor keeps is bounded, except `history_`:
+    beyond 64 batches it joins old neighbours, so that old changes are dated less
+    exactly than recent ones.
 
     References
     ----------
@@ -145,7 +153,7 @@ class CalibrationMonitor(DriftMonitor):
     def fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Begin anew with a first batch.
+        """Start again with a first batch.
 
         Parameters
         ----------
@@ -167,7 +175,7 @@ class CalibrationMonitor(DriftMonitor):
     def partial_fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Go on by a batch.
+        """Add a batch.
 
         Parameters
         ----------
@@ -181,7 +189,7 @@ class CalibrationMonitor(DriftMonitor):
         Returns
         -------
         self
-            As it was before, if the batch is refused.
+            If the batch is refused, the monitor stays as it was.
         """
         forecasts = check_probabilities(y_prob)
         labels = check_labels(y)
@@ -219,13 +227,13 @@ class CalibrationMonitor(DriftMonitor):
     def recent_rows(self) -> ScoreSummary:
         """Return the summary of the rows since the onset, or of all without an alarm.
 
-        What a calibrator may be fitted on to follow the change (`fit_summary`): at most
-        64 batches, or spans of older ones, in 50 cells each.
+        A calibrator may be fitted on these rows to follow the change (`fit_summary`).
+        They are at most 64 batches, or spans of older ones, in 50 cells each.
 
         Returns
         -------
         ScoreSummary
-            Of probabilities.
+            Summary of probabilities.
         """
         check_is_fitted(self)
         return gather(self._recent()[1])
@@ -236,8 +244,8 @@ class CalibrationMonitor(DriftMonitor):
         Returns
         -------
         Advice
-            "nothing" as long as there is no alarm; after it the least of the others
-            that helps on the rows since the onset.
+            "nothing" as long as there is no alarm. After an alarm, the smallest of the
+            other actions that helps on the rows since the onset.
         """
         cells = gather([self.recent_rows()], least=self._surest)
         evidence = held_out_gains(cells)

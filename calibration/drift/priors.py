@@ -1,4 +1,4 @@
-"""Another prior: forecasts moved to it, found without labels, and put to a test."""
+"""Another prior: move forecasts to it, find it without labels, and test for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from calibration._validation import (
 from calibration.drift.shares import MatchedMeans, fit_shares, profile, profile_interval
 from calibration.typing import Float64Array, Int64Array
 
-# Of the sum of a prior.
+# The sum of a prior may differ from 1 by so much.
 _ROUNDING = 1e-6
 
 
@@ -41,7 +41,7 @@ def read_forecasts(p: ArrayLike, name: str) -> Float64Array:
 
 
 def read_prior(prior: ArrayLike, name: str, rows: Float64Array) -> Float64Array:
-    """Return the prior of each class, shape (k,), positive and of sum 1."""
+    """Return the prior of each class, shape (k,). All are positive and sum to 1."""
     if rows.ndim == 1:
         if isinstance(prior, np.ndarray) and prior.size == 1:
             prior = prior.item()
@@ -66,16 +66,16 @@ def read_labelled_rows(
     rows: Float64Array,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Float64Array, Int64Array, Float64Array]:
-    """Return forecasts and columns of rows with labels, two of each class or more.
+    """Return forecasts and columns of labelled rows; each class has two or more.
 
     Parameters
     ----------
     p_old : array-like of shape (m,) or (m, k)
     y_old : array-like of shape (m,)
     rows : ndarray of shape (n,) or (n, k)
-        Forecasts whose kind they must be of.
+        Forecasts of the new rows. The labelled forecasts must be of the same kind.
     sample_weight : array-like of shape (m,), optional
-        Numbers of repetitions; rows of weight 0 are left out.
+        Numbers of repetitions. Rows of weight 0 are left out.
 
     Returns
     -------
@@ -104,31 +104,31 @@ def read_labelled_rows(
 def class_ratios(rows: Float64Array, prior: Float64Array) -> Float64Array:
     """Return densities of the classes, shape (n, k), up to a factor of the row."""
     table = np.column_stack([1.0 - rows, rows]) if rows.ndim == 1 else rows
-    # The greatest of a row is 1, whatever the prior: nothing overflows.
+    # The greatest value of a row is 1, for any prior, so nothing overflows.
     with np.errstate(divide="ignore"):
         logs = np.log(table) - np.log(prior)
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
-# Where a likelihood is summed: up to so many deviations, at so many places; in log-odds
-# so far where it does not end.
+# A likelihood is summed up to so many deviations and at so many places. If it does not
+# end, the sum goes this far in log-odds.
 _FAR, _MIDDLES, _ENDLESS = 4.5, (np.arange(64) + 0.5) / 64, 10.0
-# Standard deviation of the log-odds of new priors about those of old ones.
+# New priors vary around old ones by this standard deviation, in log-odds.
 _SPREAD = 2.0
-# How even shares are made at which score functions are taken, and how often.
+# Score functions are taken at shares made so even, and so often.
 _EVEN, _ROUNDS = 0.02, 3
 
 
 def shift_prior(p: ArrayLike, old: ArrayLike, new: ArrayLike) -> Float64Array:
-    r"""Return forecasts as they are where classes have another prior.
+    r"""Return the forecasts that hold if classes have another prior.
 
     Parameters
     ----------
     p : array-like of shape (n,) or (n, k)
         Probabilities of class 1, or of k classes, calibrated under the old prior.
     old, new : float, or array-like of shape (k,)
-        Priors of class 1 in (0, 1), or of the k classes. The old one is that of the
-        rows that calibrators were fitted on: `base_rate_` of a calibrator,
+        Priors of class 1 in (0, 1), or of the k classes. The old one is the prior of
+        the rows that calibrators were fitted on: `base_rate_` of a calibrator,
         `class_prior_` of a `CalibratedClassifier`.
 
     Returns
@@ -138,8 +138,8 @@ def shift_prior(p: ArrayLike, old: ArrayLike, new: ArrayLike) -> Float64Array:
 
     Notes
     -----
-    By Bayes's rule, if only the prior :math:`\pi` changes and not what rows of a
-    class look like,
+    Suppose that only the prior :math:`\pi` changes, and the rows of each class look as
+    before. Then by Bayes's rule
 
     .. math:: p'_k = \frac{p_k \pi'_k / \pi_k}{\sum_j p_j \pi'_j / \pi_j}.
 
@@ -172,15 +172,15 @@ class PriorEstimate:
     Parameters
     ----------
     prior : float, or ndarray of shape (k,)
-        Of class 1, or of k classes: `new` of `shift_prior`. Never 0 or 1.
+        Prior of class 1, or of k classes: `new` of `shift_prior`. It is never 0 or 1.
     interval : ndarray of shape (2,) or (k, 2)
-        Ends of the interval of each.
+        Ends of the interval of each class.
     most_likely : float, or ndarray of shape (k,)
-        The limit of expectation-maximisation, which may be 0.
+        The limit of expectation-maximisation. It may be 0.
     coverage : float
-        Of the interval.
+        Coverage of the interval.
     n_rows : float
-        How many rows without labels, or the sum of their weights.
+        Number of rows without labels, or the sum of their weights.
 
     Examples
     --------
@@ -212,22 +212,22 @@ def estimate_prior(
     Parameters
     ----------
     p : array-like of shape (n,) or (n, k)
-        Probabilities of class 1, or of k classes, calibrated under the old prior, of
-        rows that may have another one.
+        Probabilities of class 1, or of k classes, calibrated under the old prior. The
+        rows may have another prior.
     old : float, or array-like of shape (k,)
         The old prior, as in `shift_prior`.
     p_old : array-like of shape (m,) or (m, k), optional
-        Such probabilities of the rows that calibrators were fitted on, out of fold:
-        ``cross_val_predict(calibrator, scores, y)`` of held-out scores, of which there
-        are m. A calibrator knows the labels of its own rows.
+        Probabilities of the rows that calibrators were fitted on, out of fold:
+        ``cross_val_predict(calibrator, scores, y)`` of m held-out scores. They must be
+        out of fold, since a calibrator knows the labels of its own rows.
     y_old : array-like of shape (m,), optional
         Their labels, coded 0 and 1, or as numbers of columns.
     coverage : float
-        Of the interval, in (0, 1).
+        Coverage of the interval, in (0, 1).
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions of the rows without labels.
     sample_weight_old : array-like of shape (m,), optional
-        Those of the labelled rows.
+        Numbers of repetitions of the labelled rows.
 
     Returns
     -------
@@ -236,38 +236,39 @@ def estimate_prior(
     Notes
     -----
     The likelihood ratios :math:`r_k(s) = p_k / \pi_k` are densities of scores in the
-    classes up to a common factor, so that the new prior maximises
+    classes, up to a common factor. So the new prior maximises
 
     .. math:: \ell(\pi') = \sum_i \log \sum_k \pi'_k r_k(s_i),
 
-    of which EM is one way up: shift the forecasts, take their mean as the prior, and
-    so on (Saerens et al.). The interval holds the priors whose profile likelihood is
-    within half a quantile of :math:`\chi^2_1` of the maximum, which is `most_likely`;
-    `prior` is the mean under this likelihood and a law of new priors: their log-odds
-    are normal about those of the old ones with a standard deviation of 2. Of a rare
-    class a few hundred rows may hold too little to be told from none, and forecasts
-    moved to a prior of 0 have an infinite loss; of scores that say nothing the old
-    prior is the better guess. Ratios are taken for known: where
-    calibrators were fitted on few rows the interval is too short, and where they have
-    the wrong shape the estimate is off.
+    EM is one way to the maximum: it shifts the forecasts, takes their mean as the
+    prior, and repeats (Saerens et al.). The maximum is `most_likely`. The interval
+    holds the priors whose profile likelihood is within half a quantile of
+    :math:`\chi^2_1` of the maximum. `prior` is the mean under this likelihood and a law
+    of new priors. In this law their log-odds are normal around those of the old ones,
+    with a standard deviation of 2. There are two reasons for it. A few hundred rows may
+    hold too little of a rare class to tell it from none, and forecasts moved to a prior
+    of 0 have an infinite loss. And if scores say nothing, the old prior is the better
+    guess. This treats the ratios as known. If calibrators were fitted on few rows, the
+    interval is too short. If they have the wrong shape, the estimate is off.
 
-    With rows of the old prior neither is taken for granted. At the maximum the score
-    functions :math:`g_k = r_k / \sum_j \pi'_j r_j` have a mean of 1 over the new rows,
-    as they have over old rows mixed by the new prior if ratios are right. Here the two
-    means are made equal, whether they are 1 or not, as in Lipton et al.: the shares are
-    those with the least
+    Rows of the old prior remove both assumptions. The score functions are :math:`g_k =
+    r_k / \sum_j \pi'_j r_j`. At the maximum their mean over the new rows is 1. If the
+    ratios are right, their mean over old rows mixed by the new prior is 1 too. Here the
+    two means are made equal, whether they are 1 or not, as in Lipton et al. The shares
+    are those with the least
 
     .. math:: (\bar g - G \pi')^T \Sigma^{-1} (\bar g - G \pi'), \qquad
         \Sigma = \frac{cov(g)}{n} + \sum_k \frac{\pi_k'^2 cov_k(g)}{m_k},
 
-    G being the means over the :math:`m_k` old rows of each class, and the interval
-    holds those that are within :math:`\chi^2_1` of it. All of it holds if only the
-    prior has changed, which `prior_shift_test` looks into.
+    Here G holds the means over the :math:`m_k` old rows of each class. The interval
+    holds the shares that are within :math:`\chi^2_1` of the least value. All this is
+    valid if only the prior has changed; `prior_shift_test` checks this.
 
-    Forecasts that isotonic regression makes of its own rows tell classes better apart
-    than those of new rows: 95 % intervals held the prior in .72 to .93 of samples (500
-    to 2000 labelled rows, priors of .02 to .3), and in .95 to .97 with those out of
-    fold. Of calibrators with two or three parameters it was .94 to .97 either way.
+    Isotonic regression separates the classes better in its own rows than in new rows.
+    With forecasts of its own rows, 95 % intervals held the prior in .72 to .93 of
+    samples (500 to 2000 labelled rows, priors of .02 to .3). With forecasts out of fold
+    it was .95 to .97. For calibrators with two or three parameters it was .94 to .97
+    either way.
 
     References
     ----------
@@ -329,17 +330,17 @@ def _mean_shares(
     intervals: Float64Array,
     reach: float,
 ) -> Float64Array:
-    """Return the means (k,) of shares under a likelihood and a law about the old ones.
+    """Return the means (k,) of shares, by a likelihood and a law around the old ones.
 
     Parameters
     ----------
     likelihood : callable
-        Its logarithm at a share of class j.
+        Its logarithm at a given share of class j.
     old, shares : ndarrays of shape (k,)
         Old prior, and most likely new one.
     intervals : ndarray of shape (k, 2)
     reach : float
-        So many times the interval holds all that there is.
+        So many times the interval covers the whole likelihood.
     """
     means = shares.copy()
     for j, share in enumerate(shares):
@@ -358,7 +359,7 @@ def _mean_shares(
 def _span(
     centre: float, best: float, low: float, high: float, reach: float
 ) -> tuple[float, float]:
-    """Return between which log-odds there is anything, of ends that may be infinite."""
+    """Return the range of log-odds that matters, for ends that may be infinite."""
     known = [one for one in (centre, best, low, high) if np.isfinite(one)]
     spans = []
     for end, endless in ((low, min(known) - _ENDLESS), (high, max(known) + _ENDLESS)):
@@ -387,20 +388,20 @@ def _read_labelled(
 def _match_scores(
     parts: list[Float64Array], weights: list[Float64Array], shares: Float64Array
 ) -> MatchedMeans:
-    """Return means of the score functions of the likelihood, at shares that they have.
+    """Return means of the score functions of the likelihood, at its own shares.
 
-    Their means over the old rows are known whatever the ratios are; the nearer the
-    shares at which they are taken to the truth, the more they tell.
+    The means over the old rows are known for any ratios. They tell more if the shares
+    at which they are taken are nearer to the truth.
 
     Parameters
     ----------
     parts : list of 1 + k ndarrays of shape (n, k)
-        Ratios of the new rows, and of the old ones of each class.
+        Ratios of the new rows, then of the old rows of each class.
     weights : list of 1 + k ndarrays of shape (n,)
     shares : ndarray of shape (k,)
     """
     for _ in range(_ROUNDS):
-        # None is 0: the functions are bounded by 1 / share.
+        # No share is 0, so the functions are bounded by 1 / share.
         near = (1.0 - _EVEN) * shares + _EVEN / len(shares)
         functions = [part / (part @ near)[:, None] for part in parts]
         matched = MatchedMeans.of(functions, weights)
@@ -408,14 +409,14 @@ def _match_scores(
     return matched
 
 
-# Rows of the smallest sample that a bin should have, and how many bins at most.
+# A bin should have so many rows of the smallest sample; and bins at most.
 _ROWS_PER_BIN = 10
 _MOST_BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class PriorShiftTest:
-    """What a test of a change in the prior alone says.
+    """Result of a test whether only the prior has changed.
 
     Parameters
     ----------
@@ -424,10 +425,10 @@ class PriorShiftTest:
     dof : int
         Degrees of freedom of its chi-squared law.
     p_value : float
-        How probable a statistic at least as large is if only the prior has changed.
-        Small: these rows are no mixture of the classes as they were.
+        Chance of a statistic at least as large if only the prior has changed. If it is
+        small, these rows are no mixture of the old classes.
     prior : float, or ndarray of shape (k,)
-        Of the best mixture: of class 1, or of k classes.
+        Prior of the best mixture: of class 1, or of k classes.
 
     Examples
     --------
@@ -452,20 +453,21 @@ def prior_shift_test(
     *,
     n_bins: int | None = None,
 ) -> PriorShiftTest:
-    r"""Test whether new rows differ from labelled ones in the prior alone.
+    r"""Test whether new rows differ from labelled ones only in the prior.
 
     Parameters
     ----------
     p : array-like of shape (n,) or (n, k)
-        Scores or forecasts in [0, 1] of class 1, or rows of k of them, of the new
-        rows. They need not be calibrated.
+        Scores or forecasts of the new rows: of class 1 in [0, 1], or rows of k of them.
+        They need not be calibrated.
     p_old : array-like of shape (m,) or (m, k)
-        Those of labelled rows which the classifier has not been fitted on.
+        The same for labelled rows that the classifier was not fitted on.
     y_old : array-like of shape (m,)
         Their labels, coded 0 and 1, or as numbers of columns.
     n_bins : int, optional
-        Bins of about equal numbers of rows, 3 at least; of k classes those of each
-        class's column. Default: 3 to 10, with 10 rows of the rarest class for each.
+        Bins of about equal numbers of rows, 3 at least. With k classes, so many bins
+        for the column of each class. Default: 3 to 10, with 10 rows of the rarest class
+        for each bin.
 
     Returns
     -------
@@ -473,18 +475,18 @@ def prior_shift_test(
 
     Notes
     -----
-    If only the prior has changed, the new scores are a mixture of the classes' scores
-    as they were. With :math:`h` the shares of the new rows in the bins, :math:`M_k`
-    those of the labelled rows of class k, and the prior :math:`\pi` free,
+    If only the prior has changed, the new scores are a mixture of the old scores of the
+    classes. Let :math:`h` be the shares of the new rows in the bins, :math:`M_k` those
+    of the labelled rows of class k, and :math:`\pi` a free prior. Then
 
     .. math:: \min_\pi (h - M \pi)^T \Sigma^{-1} (h - M \pi), \qquad
         \Sigma = \frac{cov(h)}{n} + \sum_k \frac{\pi_k^2 cov_k}{m_k},
 
-    is chi-squared for many rows, with as many degrees of freedom as bins that vary
-    freely less k - 1, and one more for each class whose share is 0. The labelled rows
-    are as much a sample as the new ones: a few hundred of them see only what is
-    gross. No test without labels sees a change that looks like a mixture, as one of
-    the labels of rows whose scores remain.
+    is chi-squared for many rows. Its degrees of freedom are the bins that vary freely,
+    less k - 1, plus one for each class whose share is 0. The labelled rows are a sample
+    like the new ones, so a few hundred of them show only gross changes. Without labels,
+    no test can see a change that looks like a mixture. An example is a change of labels
+    in rows whose scores stay the same.
 
     References
     ----------
@@ -526,9 +528,9 @@ def prior_shift_test(
 
 
 def _count_bins(parts: list[Float64Array], n_bins: int) -> list[Float64Array]:
-    """Return which bins the rows of each part are in, arrays of shape (n, q) of 0/1.
+    """Return which bins the rows of each part are in, arrays (n, q) of 0 and 1.
 
-    The bins are of all rows together, and know nothing of labels.
+    The bins are made from all rows together and do not use labels.
     """
     pooled = np.concatenate(parts)
     inside = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
@@ -539,6 +541,6 @@ def _count_bins(parts: list[Float64Array], n_bins: int) -> list[Float64Array]:
         edges = np.unique(np.quantile(columns[:, j], inside))
         for table, held in zip(tables, found, strict=True):
             place = np.searchsorted(edges, table[:, j], side="left")
-            # Of bins that make up all rows, one is told by the others.
+            # The bins cover all rows, so one bin follows from the others.
             held.append((place[:, None] == np.arange(len(edges))).astype(np.float64))
     return [np.hstack(held) for held in found]

@@ -1,4 +1,4 @@
-"""Shares of the classes in new rows: of most likelihood, and by means that match."""
+"""Shares of the classes in new rows, by greatest likelihood and by matching means."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from calibration.typing import Float64Array
 _GAP = 1e-9
 _MAX_STEPS = 500
 _HALVINGS = 30
-# Share of the curvature that is added where rows tell classes apart in no direction.
+# Share of the curvature that is added if no direction of the rows separates classes.
 _RIDGE = 1e-10
-# The logarithm of a likelihood of 0, for searches that cannot take infinities.
+# Stands for the logarithm of a likelihood of 0, since searches cannot take infinities.
 _IMPOSSIBLE = -1e12
 
 
 class MixtureFit(NamedTuple):
-    """Shares (k,) of most likelihood, and its logarithm summed over rows."""
+    """Shares (k,) of greatest likelihood, and its logarithm summed over rows."""
 
     shares: Float64Array
     log_likelihood: float
@@ -33,12 +33,12 @@ def fit_shares(
 ) -> MixtureFit:
     r"""Return the shares that maximise the likelihood of a mixture.
 
-    The log-likelihood sum_i weight_i log(sum_j shares_j ratios_ij) is concave. At its
-    maximum the means g_j of ratios_ij / mixture_i are at most 1, and n (max g - 1), n
-    being the sum of weights, bounds what is missing anywhere else. Expectation-
-    maximisation multiplies shares by g, in many small steps where classes overlap:
-    quadratic steps (Kim et al. 2020) have the same limit, and EM's own are taken where
-    these fail.
+    The log-likelihood sum_i weight_i log(sum_j shares_j ratios_ij) is concave. Let g_j
+    be the means of ratios_ij / mixture_i, and n the sum of weights. At the maximum all
+    g_j are at most 1. Elsewhere n (max g - 1) bounds how far the value is from the
+    maximum. Expectation-maximisation (EM) multiplies shares by g. It takes many small
+    steps where classes overlap. Quadratic steps (Kim et al. 2020) have the same limit.
+    If they fail, EM's own steps are taken.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def profile_interval(
     ratios : ndarray of shape (n, k)
     weight : ndarray of shape (n,)
     fit : MixtureFit
-        Of these.
+        The fit of these ratios.
     j : int
     drop : float
         How far the log-likelihood may be below its maximum.
@@ -97,7 +97,7 @@ def profile_interval(
     Returns
     -------
     low, high : float
-        The profile is concave: it is an interval.
+        The profile is concave, so these shares form an interval.
     """
     least = fit.log_likelihood - drop
 
@@ -105,7 +105,7 @@ def profile_interval(
         return max(profile(ratios, weight, fit, j, share) - least, _IMPOSSIBLE)
 
     best = float(fit.shares[j])
-    # At the maximum itself rounding may say that it is no maximum.
+    # At the maximum itself, rounding may make it look like no maximum.
     low = 0.0 if best == 0.0 or excess(0.0) >= 0.0 else _search(excess, 0.0, best)
     high = 1.0 if best == 1.0 or excess(1.0) >= 0.0 else _search(excess, 1.0, best)
     return low, high
@@ -125,14 +125,14 @@ def profile(
 ) -> float:
     """Return the greatest log-likelihood if class j has the share.
 
-    It is that of a mixture of one class less: of the others, each with its part of j.
+    This is a mixture of one class less: each other class takes its part of j too.
 
     Parameters
     ----------
     ratios : ndarray of shape (n, k)
     weight : ndarray of shape (n,)
     fit : MixtureFit
-        Of these.
+        The fit of these ratios.
     j : int
     share : float
 
@@ -144,7 +144,7 @@ def profile(
     mixed = share * ratios[:, [j]] + (1.0 - share) * others
     if mixed.shape[1] == 1:
         return _log_likelihood(mixed, weight, np.ones(1))
-    # Shares of 0 stay so in EM: start within.
+    # EM keeps shares of 0 at 0, so it starts inside.
     start = np.delete(fit.shares, j) + 1e-6
     if not np.isfinite(_log_likelihood(mixed, weight, start / start.sum())):
         return -np.inf
@@ -163,9 +163,9 @@ def _quadratic_step(
 ) -> Float64Array:
     """Return the shares x >= 0 that maximise the quadratic model of mean log - sum x.
 
-    Subtracting the sum of shares makes them add up to 1 at the maximum without being
-    told. Of the model, c = 2 gradient - 1 is the linear term, for the curvature times
-    the shares is the gradient: a problem of non-negative least squares.
+    The sum of shares is subtracted. So they add up to 1 at the maximum without a
+    constraint. The curvature times the shares is the gradient. So the linear term of
+    the model is c = 2 gradient - 1. The problem is one of non-negative least squares.
     """
     k = len(shares)
     ridge = _RIDGE * float(np.trace(curvature))
@@ -177,25 +177,26 @@ def _quadratic_step(
 
 _STEPS = 50
 _TOLERANCE = 1e-10
-# Directions with less than this share of the greatest variance are none.
+# A direction with less than this share of the greatest variance counts as none.
 _RANK = 1e-9
-# How much heavier than all means the sum of shares weighs in least squares.
+# In least squares the sum of shares weighs so many times more than all means.
 _HEAVY = 1e4
 
 
 class MatchedMeans(NamedTuple):
     """Means of q functions over new rows and over the old rows of k classes.
 
-    If only the prior has changed, the former are a mixture of the latter, whatever the
-    functions: shares are those of the nearest mixture, in units of the covariance of
-    the difference, Sigma = spread_new + sum_k shares_k^2 spread_k.
+    If only the prior has changed, the means over new rows are a mixture of the means of
+    the classes, for any functions. The shares are those of the nearest mixture.
+    Distance is measured in units of the covariance of the difference, Sigma =
+    spread_new + sum_k shares_k^2 spread_k.
 
     Parameters
     ----------
     target : ndarray of shape (q,)
     means : ndarray of shape (q, k)
     spreads : list of 1 + k ndarrays of shape (q, q)
-        Covariances of the means, of the new rows first.
+        Covariances of the means, with the new rows first.
     """
 
     target: Float64Array
@@ -211,9 +212,9 @@ class MatchedMeans(NamedTuple):
         Parameters
         ----------
         parts : list of 1 + k ndarrays of shape (n, q)
-            The new rows first.
+            The new rows come first.
         weights : list of 1 + k ndarrays of shape (n,), optional
-            Repetitions of these.
+            Repetitions of these rows.
         """
         if weights is None:
             weights = [np.ones(len(part)) for part in parts]
@@ -229,20 +230,20 @@ class MatchedMeans(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """How many of the functions vary freely."""
+        """How many functions vary freely."""
         return _inverse_root(np.sum(self.spreads, axis=0))[1]
 
     def nearest(
         self, j: int | None = None, share: float = 0.0
     ) -> tuple[float, int, Float64Array]:
-        """Return the least squared distance, its rank, and the shares (k,) of it.
+        """Return the least squared distance, its rank, and its shares (k,).
 
-        The distance depends on shares through the covariance: both in turn.
+        Shares change the covariance, and so the distance: both are updated in turn.
 
         Parameters
         ----------
         j : int, optional
-            A class whose share is not free.
+            A class whose share is held fixed.
         share : float
         """
         k = self.means.shape[1]
@@ -277,7 +278,7 @@ class MatchedMeans(NamedTuple):
         ----------
         j : int
         drop : float
-            How much greater the squared distance may be.
+            How much greater than the least the squared distance may be.
         """
         least, _, shares = self.nearest()
 
@@ -297,7 +298,7 @@ class MatchedMeans(NamedTuple):
 
 
 def _inverse_root(covariance: Float64Array) -> tuple[Float64Array, int]:
-    """Return a matrix whose square is the inverse where there is variance; its rank."""
+    """Return an inverse square root where there is variance, and its rank."""
     values, vectors = np.linalg.eigh(covariance)
     kept = values > _RANK * max(float(values[-1]), 0.0)
     return (vectors[:, kept] / np.sqrt(values[kept])).T, int(kept.sum())

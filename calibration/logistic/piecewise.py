@@ -48,17 +48,17 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
     Parameters
     ----------
     n_pieces : int or "auto"
-        Number of linear pieces. 3 searches the two knots among percentiles of the
-        two classes; other integers and "auto" add knots one by one ("auto" as long
-        as they pay), which is hill climbing.
+        Number of linear pieces. 3 searches the two knots among percentiles of the two
+        classes. Other integers and "auto" add knots one by one, which is hill climbing.
+        "auto" stops when a knot does not pay.
     regularization : float or "auto"
         Strength :math:`\lambda` of the penalty on kinks, with x in units of its
-        standard deviation. "auto" takes from 0.01, 0.1, ..., 10 000 the one with
-        the best likelihood on held-out rows, in 5 folds.
+        standard deviation. "auto" takes the one of 0.01, 0.1, ..., 10 000 with the best
+        likelihood on held-out rows, in 5 folds.
     random_state : int or None
         Seed of the folds; None draws one.
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
@@ -69,33 +69,33 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
     slopes_ : ndarray of shape (n_pieces,)
         Slope of each piece.
     regularization_ : float
-        Strength used; 0 where there is no knot.
+        Strength used. It is 0 if there is no knot.
     n_pieces_ : int
-        Number of pieces, fewer than asked for where the scores allow no more.
+        Number of pieces. It is less than asked for if the scores allow no more.
 
     Notes
     -----
     .. math:: \log\frac{P(y=1|x)}{P(y=0|x)}
         = b + a x + \sum_j c_j \max(x - \theta_j, 0)
 
-    minimises the negative log-likelihood plus
-    :math:`\lambda \sum_j (s_x c_j)^2`, :math:`s_x` the standard deviation of x.
-    Since :math:`c_j` is the slope right of knot j minus the slope left of it, that
-    is the paper's penalty on slope differences. The end pieces continue beyond the
-    training scores. A ridge of about a thousandth of a row pulls a towards doing
-    nothing, for separable data; it also is the least there is on a kink.
+    minimises the negative log-likelihood plus :math:`\lambda \sum_j (s_x c_j)^2`, where
+    :math:`s_x` is the standard deviation of x. :math:`c_j` is the slope right of knot j
+    minus the slope left of it, so this is the paper's penalty on slope differences. The
+    end pieces continue beyond the training scores. A ridge of about a thousandth of a
+    row pulls a towards doing nothing, for separable data. A kink has at least this
+    ridge too.
 
-    Three pieces: theta_1 is one of the 10, 20, ..., 90 % percentiles of class 0 and
-    theta_2 > theta_1 one of class 1; of all pairs that of maximum likelihood is
-    taken. Without any such pair the best single percentile is the one knot.
+    With three pieces, theta_1 is one of the 10, 20, ..., 90 % percentiles of class 0,
+    and theta_2 > theta_1 is one of class 1. The pair with maximum likelihood is taken.
+    If there is no such pair, the best single percentile is the one knot.
 
-    Hill climbing chooses from the 5, 10, ..., 95 % percentiles of all scores, each
-    time the knot that gains most; then knots move to neighbouring percentiles as
-    long as that gains (or an early one would stay where it was best alone). "auto"
-    stops when a knot gains less than 1 % of the log-likelihood, or less than 2,
-    what AIC charges for it: 1 % alone would admit noise in small samples.
+    Hill climbing chooses from the 5, 10, ..., 95 % percentiles of all scores. Each time
+    it takes the knot that gains most. Then knots move to neighbouring percentiles as
+    long as that gains. Otherwise an early knot would stay where it was best alone.
+    "auto" stops when a knot gains less than 1 % of the log-likelihood, or less than 2,
+    which is what AIC charges for it. The 1 % alone would admit noise in small samples.
 
-    Held-out folds search knots of their own.
+    Held-out folds search their own knots.
 
     References
     ----------

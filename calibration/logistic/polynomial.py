@@ -103,10 +103,10 @@ class LogisticCalibrator(_PolynomialCalibrator):
     Parameters
     ----------
     penalty : float
-        Weight of the ridge; 1 weighs like about four rows. The loss grows by
-        :math:`\frac{penalty}{2} (s_x (a - a_0))^2`, :math:`s_x` the standard
-        deviation of x and :math:`a_0 = 1` (do nothing) for probabilities and
-        log-odds, 0 for real scores. See the notes for scores far out.
+        Weight of the ridge. 1 weighs like about four rows. The loss grows by
+        :math:`\frac{penalty}{2} (s_x (a - a_0))^2`. Here :math:`s_x` is the standard
+        deviation of x. :math:`a_0` is 1 (do nothing) for probabilities and log-odds,
+        and 0 for real scores. See the notes for scores far out.
     scale : {"probability", "logit", "real"}
         What a score is; probabilities enter by their log-odds.
 
@@ -120,11 +120,10 @@ class LogisticCalibrator(_PolynomialCalibrator):
     :math:`\log\frac{P(y=1|x)}{P(y=0|x)} = a x + b`. The intercept is not penalised,
     so the mean prediction equals the base rate.
 
-    Where log-odds deviate by more than :math:`s_x = 2`, as those of naive Bayes do, the
-    ridge is less, times :math:`4 / s_x^2`: what speaks for doing nothing, against
-    scores that say nothing at all, is 2 nats and not more the bolder the scores are.
-    On 19 public tables that takes the log loss of naive Bayes after calibration from
-    .483 to .394.
+    If log-odds deviate by more than :math:`s_x = 2`, as those of naive Bayes do, the
+    ridge is less, times :math:`4 / s_x^2`. So for scores that say nothing at all, the
+    ridge counts 2 nats for doing nothing, and not more for bolder scores. On 19 public
+    tables this takes the log loss of naive Bayes after calibration from .483 to .394.
 
     References
     ----------
@@ -157,9 +156,9 @@ class QuadraticCalibrator(LogisticCalibrator):
     Parameters
     ----------
     penalty : float
-        Weight of the ridge; 1 weighs like about four rows. Each coefficient is
-        measured in standard deviations of its column and pulled towards doing nothing,
-        as by `LogisticCalibrator`.
+        Weight of the ridge. 1 weighs like about four rows. Each coefficient is measured
+        in standard deviations of its column, and pulled towards doing nothing, as in
+        `LogisticCalibrator`.
     scale : {"probability", "logit", "real"}
         What a score is; probabilities enter by their log-odds.
 
@@ -193,16 +192,16 @@ class TemperatureCalibrator(LogOddsCalibrator):
     Parameters
     ----------
     scale : {"probability", "logit"}
-        What a score is. The temperature needs a zero: of a real score that is not
-        a log-odds use `PlattCalibrator`.
+        What a score is. The temperature needs a zero. For a real score that is not a
+        log-odds, use `PlattCalibrator`.
 
     Attributes
     ----------
     inverse_temperature_ : float
-        Factor of the log-odds, at least 0 (0 where the scores order the classes the
-        wrong way round).
+        Factor of the log-odds, at least 0. It is 0 if the scores order the classes the
+        wrong way round.
     temperature_ : float
-        Its inverse; inf if that is 0.
+        Its inverse. It is inf if that is 0.
 
     Notes
     -----
@@ -255,7 +254,7 @@ class BetaCalibrator(LogOddsCalibrator):
     method : {"ml", "moments"}
         "ml": maximum likelihood with a, b >= 0, so that the map never decreases.
         "moments": a beta distribution is matched to the mean and variance of each
-        class's scores and Bayes' rule gives the posterior; a and b may come out
+        class's scores, and Bayes' rule gives the posterior. Then a and b may be
         negative.
     scale : {"probability", "logit"}
         What a score is.
@@ -326,8 +325,8 @@ class BetaCalibrator(LogOddsCalibrator):
     def _fit_likelihood(self, summary: ScoreSummary, x: Float64Array) -> None:
         """Maximise the likelihood over a, b >= 0.
 
-        The loss is convex, so if the free optimum is outside, the constrained one
-        lies on an edge: the better of the edges' own optima, cut off at the corner.
+        The loss is convex. So if the free optimum is outside, the constrained optimum
+        lies on an edge. It is the better of the edges' optima, cut off at the corner.
         """
         columns = _beta_columns(x)
         fits = [_fit_free(columns, [0, 1], summary)]

@@ -23,11 +23,12 @@ class TrimmedCalibrator(ScoreCalibrator):
     Parameters
     ----------
     calibrator : ScoreCalibrator, optional
-        Cloned, its scale set to `scale`, and fitted; default `PlattCalibrator()`.
+        It is cloned, its scale is set to `scale`, and it is fitted. Default:
+        `PlattCalibrator()`.
     max_error : float
         Rows with \|y - P(y = 1)\| above this are dropped; in [0.5, 1).
     max_rounds : int
-        Most times to drop rows and fit again; it ends when the rows no longer
+        Most times to drop rows and fit again. It stops earlier when the rows no longer
         change.
     scale : {"probability", "logit", "real"}
         What a score is.
@@ -43,16 +44,15 @@ class TrimmedCalibrator(ScoreCalibrator):
 
     Notes
     -----
-    Rows are dropped anew from all of the data each time. Dropping those with loss
-    -log P(label) > c and fitting the others by maximum likelihood are the two steps
-    of coordinate descent on sum_i w_i min(-log P(y_i), c), c = -log(1 - max_error):
-    the log loss in which no single row counts more than c.
+    Each time, rows are dropped from all of the data again. Dropping those with loss
+    -log P(label) > c and fitting the others by maximum likelihood are the two steps of
+    coordinate descent on sum_i w_i min(-log P(y_i), c), c = -log(1 - max_error). In
+    this log loss no single row counts more than c.
 
-    Trimming assumes that large errors are wrong labels or wrong scores. Where they
-    are not it does harm: of rows with P(y = 1) < 1 - max_error every 1 is dropped,
-    and what is left says 0. The nearer `max_error` is to 1, the less it can change.
-    If it would drop a class altogether, nothing is dropped, with a
-    `CalibrationWarning`.
+    Trimming assumes that large errors are wrong labels or wrong scores. If they are
+    not, it does harm: among rows with P(y = 1) < 1 - max_error every 1 is dropped, and
+    the rest says 0. The nearer `max_error` is to 1, the less it can change. If it would
+    drop a whole class, nothing is dropped, with a `CalibrationWarning`.
 
     References
     ----------
@@ -142,7 +142,7 @@ class TrimmedCalibrator(ScoreCalibrator):
         self.trimmed_weight_, self.n_rounds_ = 0.0, 0
 
     def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
-        # The prior of the rows that were kept, of which the answers speak.
+        # The prior of the rows that were kept, since the answers are for these rows.
         if constant is None:
             return self.calibrator_.base_rate_
         return super()._find_base_rate(summary, constant)

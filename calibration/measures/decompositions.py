@@ -230,11 +230,11 @@ def corp_decomposition(
         both = np.concatenate([forecasts, forecasts])
         return float(score(labels[held], both[held], sample_weight=weights[held]))
 
-    own, best = mean_score(summary.scores), mean_score(recalibrated)
+    given, best = mean_score(summary.scores), mean_score(recalibrated)
     base = mean_score(np.full(summary.n_cells, summary.base_rate))
     return CorpDecomposition(
-        miscalibration=own - best,
+        miscalibration=given - best,
         discrimination=base - best,
         uncertainty=base,
-        score=own,
+        score=given,
     )

@@ -284,18 +284,18 @@ def auc_score(
 
 def _win_rates(
     chances: Float64Array,
-    own: int,
+    chosen: int,
     columns: NDArray[Any],
     weights: Float64Array,
     totals: Float64Array,
 ) -> Float64Array:
-    """A(own | j): how often the own class has the higher chance, shape (k,)."""
+    """A(chosen | j): how often the chosen class has the higher chance, shape (k,)."""
     values, places = np.unique(chances, return_inverse=True)
-    ours = np.bincount(places, np.where(columns == own, weights, 0.0), len(values))
-    # Weight of the own class above each value, and half of that at it.
-    above = totals[own] - np.cumsum(ours) + 0.5 * ours
+    ours = np.bincount(places, np.where(columns == chosen, weights, 0.0), len(values))
+    # Weight of the chosen class above each value, and half of that at it.
+    above = totals[chosen] - np.cumsum(ours) + 0.5 * ours
     sums = np.bincount(columns, weights * above[places], len(totals))
-    pairs = totals[own] * totals
+    pairs = totals[chosen] * totals
     rates = np.zeros(len(totals))
     np.divide(sums, pairs, out=rates, where=pairs > 0.0)
     return rates

@@ -37,12 +37,12 @@ class ELiTECalibrator(MapCalibrator):
     lambda_ratio : float
         Least penalty as a share of the greatest, in (0, 1].
     isotonic_penalty : float
-        Cost, per row, of letting a map fall by one in total. 0: none; inf: the maps
-        increase; in between, falls with little support from the data are levelled.
+        Cost, per row, if a map falls by one in total. 0: no cost. inf: the maps
+        increase. In between, falls with little support from the data are levelled.
     criterion : {"aicc", "aic", "bic"}
-        By what the maps are weighed. AIC follows the training rows too closely.
+        The criterion that weighs the maps. AIC follows the training rows too closely.
     max_cells : int
-        Most cells to work on; beyond them neighbours are merged, equal in weight.
+        Most cells to work on. Beyond this, neighbours are merged to equal weights.
     scale : {"probability", "logit", "real"}
         What a score is. The map is piecewise linear in the scores as given.
 
@@ -51,7 +51,7 @@ class ELiTECalibrator(MapCalibrator):
     map_ : CalibrationMap
         The average of the maps: linear between knots, flat beyond the outer cells.
     lambdas_ : ndarray of shape (n_lambdas,)
-        The penalties, from lambda_max down; one only if lambda_max is 0.
+        The penalties, from lambda_max down. There is only one if lambda_max is 0.
     weights_ : ndarray of shape (n_lambdas,)
         Weight of each map in the average.
     degrees_of_freedom_ : ndarray of shape (n_lambdas,)
@@ -72,10 +72,10 @@ class ELiTECalibrator(MapCalibrator):
         + n \kappa \sum_i (p_i - p_{i+1})_+ ,
         \qquad s_i = \frac{p_{i+1} - p_i}{x_{i+1} - x_i},
 
-    (eq. 3.23 of the thesis, with the weights of its footnote 10). The last term is
-    the near-isotonic penalty that the thesis suggests, :math:`\kappa` being
-    `isotonic_penalty`: on a piecewise-linear map it charges the decrease of each
-    piece, whatever the cells within. It is solved exactly along with the other, and
+    (eq. 3.23 of the thesis, with the weights of its footnote 10). The last term is the
+    near-isotonic penalty that the thesis suggests; :math:`\kappa` is
+    `isotonic_penalty`. On a piecewise-linear map it charges the decrease of each piece,
+    whatever the cells inside. It is solved exactly together with the other penalty, and
     the grid of :math:`\lambda` does not depend on it.
 
     :math:`\lambda_{max} = \|(D W^{-1} D')^{-1} D z\|_\infty` is the least penalty

@@ -28,7 +28,7 @@ from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
-# All solutions that are left out weigh less than this together.
+# The solutions that are left out weigh less than this together.
 _NEGLIGIBLE = 1e-12
 
 
@@ -43,9 +43,9 @@ class NearIsotonicPath:
     weight0, weight1 : ndarrays of shape (n_cells,)
         Weight of each class in the cells, by increasing score.
     penalties : ndarray of shape (n_steps,)
-        The breakpoints: increasing penalties at which blocks merge. From the last
-        on the solution is the isotonic regression; where the labels increase from
-        the start, there is one breakpoint, 0.
+        The breakpoints: increasing penalties at which blocks merge. From the last one
+        on, the solution is the isotonic regression. If the labels increase from the
+        start, there is one breakpoint, 0.
     n_blocks : ndarray of shape (n_steps,)
         Number of blocks of the solution at each breakpoint.
     run_starts : ndarray of shape (n_runs,)
@@ -55,7 +55,7 @@ class NearIsotonicPath:
 
     Notes
     -----
-    With event rates y and weights w of the cells the solution at penalty
+    Let y be the event rates and w the weights of the cells. The solution at penalty
     :math:`\lambda` minimises
 
     .. math:: \tfrac12 \sum_i w_i (y_i - b_i)^2
@@ -154,8 +154,9 @@ class NearIsotonicPath:
         float
             0 up to rounding if and only if `values` is the solution at `penalty`. The
             running sums :math:`u_k = \sum_{i \le k} w_i (y_i - b_i)` must lie in
-            :math:`[0, \lambda]`, be :math:`\lambda` where values fall from cell k
-            to the next and 0 where they rise and at the end. In the unit of weights.
+            :math:`[0, \lambda]`. They must be :math:`\lambda` where values fall from
+            cell k to the next, and 0 where they rise and at the end. The unit is that
+            of weights.
         """
         checked = check_vector(values, "values")
         check_same_length(len(self.weight0), "the cells", len(checked), "values")
@@ -195,11 +196,11 @@ class NearIsotonicPath:
 
         Notes
         -----
-        The likelihood never increases along the path. So between two breakpoints
-        whose likelihoods are known, none has a likelihood above that of the first,
-        nor fewer blocks than the last in between. Where that bound is too low to
-        matter, nothing in between is evaluated, otherwise the one in the middle is,
-        and so on.
+        The likelihood never increases along the path. Take two breakpoints whose
+        likelihoods are known. Between them, no likelihood is above that of the first,
+        and no solution has fewer blocks than the last. If that bound is too low to
+        matter, nothing between is evaluated. Otherwise the one in the middle is
+        evaluated, and so on.
         """
         n = float(self.weight0.sum() + self.weight1.sum())
         # A parameter costs log(n) / 2, and less than one row does not make it a gain.
@@ -256,15 +257,15 @@ class NearIsotonicPath:
 class ENIRCalibrator(MapCalibrator):
     r"""Ensemble of near-isotonic regressions.
 
-    Near-isotonic regressions allow the order of scores to be wrong here and there,
-    at a price; at no price they are the event rates of the cells, at a high one the
-    isotonic regression. The average over all prices is taken.
+    Near-isotonic regressions allow some scores to be in the wrong order, at a price. At
+    no price they are the event rates of the cells. At a high price they are the
+    isotonic regression. The calibrator averages over all prices.
 
     Parameters
     ----------
     monotone : bool
-        Project the average on the increasing maps (isotonic regression of its values,
-        each weighing as much as the rows it was learned from).
+        Project the average on the increasing maps: isotonic regression of its values,
+        where each value weighs as much as the rows it was learned from.
     scale : {"probability", "logit", "real"}
         What a score is. The fit depends on the order of scores only.
 
@@ -282,17 +283,17 @@ class ENIRCalibrator(MapCalibrator):
 
     Notes
     -----
-    The models are the solutions at all breakpoints of `NearIsotonicPath`, penalty 0
-    excluded (unless the labels increase from the start). They are weighted by
+    The models are the solutions at all breakpoints of `NearIsotonicPath`, except
+    penalty 0 (unless the labels increase from the start). They are weighted by
     :math:`\exp(-BIC / 2)` with
 
     .. math:: BIC = -2 \sum_i [w_{1i} \log p_i + w_{0i} \log(1 - p_i)]
         + n_{blocks} \log n,
 
-    p clipped to [1/(2n + 2), 1 - 1/(2n + 2)] and n the sum of weights. Solutions that
-    weigh less than 1e-12 in all are left out. Since the value of a block is a line in
-    the penalty, the average needs running sums of the weights and of weight times
-    penalty only. Time O(n log n), memory O(n).
+    where p is clipped to [1/(2n + 2), 1 - 1/(2n + 2)], and n is the sum of weights.
+    Solutions that together weigh less than 1e-12 are left out. The value of a block is
+    a line in the penalty, so the average needs only running sums of the weights and of
+    weight times penalty. Time O(n log n), memory O(n).
 
     References
     ----------

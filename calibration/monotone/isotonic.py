@@ -24,14 +24,14 @@ class IsotonicCalibrator(MapCalibrator):
     Attributes
     ----------
     map_ : CalibrationMap
-        The steps, with class weights; a step lies midway between the last score of
-        one block and the first of the next.
+        The steps, with class weights. A step lies midway between the last score of one
+        block and the first of the next.
 
     Notes
     -----
-    Of all increasing maps the solution minimises every regular proper scoring rule
+    Among all increasing maps, the solution minimises every regular proper scoring rule
     of the training labels at once, at every weighting of the classes. Blocks at the
-    ends may be 0 or 1, where the log loss of a new row may be infinite.
+    ends may be 0 or 1. There the log loss of a new row may be infinite.
 
     References
     ----------
@@ -58,10 +58,10 @@ class IsotonicCalibrator(MapCalibrator):
         Returns
         -------
         CalibrationMap
-            Steps of logit(map) - logit(base rate); -inf and +inf are allowed. They
-            do not depend on the weights of the two classes, and of all increasing
-            maps are the best at any prior (PAV-LLR). Where training saw one class
-            only there is no evidence either way: 0.
+            Steps of logit(map) - logit(base rate); -inf and +inf are allowed. They do
+            not depend on the weights of the two classes. Among all increasing maps they
+            are the best at any prior (PAV-LLR). If training saw one class only, there
+            is no evidence either way: 0.
         """
         check_is_fitted(self)
         weight0, weight1 = self.map_.block_weights()

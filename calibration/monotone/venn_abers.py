@@ -32,19 +32,19 @@ class VennAbersCalibrator(ScoreCalibrator):
 
     Notes
     -----
-    p0(s) and p1(s) are the values at s of the isotonic regressions of the
-    calibration rows and one more row (s, 0), or (s, 1). If rows are exchangeable,
-    one of the two, the one of the true label, is a calibrated forecast at any n.
-    p1 - p0 says how much one label matters: about one over the weight of the block.
+    p0(s) and p1(s) are values at s of isotonic regressions. These are fitted to the
+    calibration rows and one more row (s, 0), or (s, 1). If rows are exchangeable, the
+    one of the true label is a calibrated forecast at any n. p1 - p0 says how much one
+    label matters: about one over the weight of the block.
 
     The merged probability p1 / (1 - p0 + p1) has the least regret in log loss
     against the worse of the two. It is never 0 or 1, so its log loss is finite.
 
-    For all scores at once the two are step functions, found in O(n) by one pass of
-    PAV and one over its corners each, and applied in O(log n).
+    For all scores at once, the two are step functions. For each, one pass of PAV and
+    one pass over its corners find it in O(n). It is applied in O(log n).
 
-    One class only, or one distinct score, is taken as one cell of ties:
-    p0 = n1 / (n + 1), p1 = (n1 + 1) / (n + 1), merged to (n1 + 1) / (n + 2).
+    With one class only, or one distinct score, all rows are one cell of ties: p0 = n1 /
+    (n + 1), p1 = (n1 + 1) / (n + 1), merged to (n1 + 1) / (n + 2).
 
     With ``CalibratedClassifier(..., ensemble=True)`` this is the cross Venn-Abers
     predictor, which merges the intervals of all folds by geometric means.

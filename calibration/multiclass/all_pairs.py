@@ -1,4 +1,4 @@
-"""Several classes as all their pairs: calibrated one by one, then joined."""
+"""Several classes as pairs: each pair is calibrated, then they are joined."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from calibration.multiclass.log_probabilities import LEAST
 from calibration.multiclass.names import as_calibrator
 from calibration.typing import Float64Array
 
-# Pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm: whatever they say, the answer
-# is then unique and finite.
+# Pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm. So the answer is unique and
+# finite, whatever they say.
 _CLIP = 1e-7
-# Of r_ij + r_ji = 1.
+# The sum r_ij + r_ji may differ from 1 by so much.
 _ROUNDING = 1e-6
-# Numbers that the matrices of the rows solved at once hold; bounds the memory.
+# Matrices of rows solved together hold at most so many numbers. It bounds the memory.
 _CHUNK = 1 << 22
 
 
 class AllPairsCalibrator(MulticlassCalibrator):
-    r"""A binary calibrator for each pair of classes, and a coupling of what they say.
+    r"""A binary calibrator for each pair of classes, and a coupling of their answers.
 
     Parameters
     ----------
     calibrator : str or ScoreCalibrator, optional
-        Cloned for each pair, its `scale` set to the one below; or the name of a
-        family, such as "isotonic". Default: `LogisticCalibrator()`.
+        It is cloned for each pair, and its `scale` is set to the one below. It may be
+        the name of a family, such as "isotonic". Default: `LogisticCalibrator()`.
     classes : sequence of length k, optional
-        The labels that the columns stand for; default: their numbers.
+        The labels that the columns stand for. Default: their numbers.
     scale : {"probability", "logit"}
         What scores are.
 
@@ -53,22 +53,22 @@ class AllPairsCalibrator(MulticlassCalibrator):
     class_weight_ : ndarray of shape (k,)
         Weight of the rows of each class.
     calibrators_ : list of ScoreCalibrator or None
-        Of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1); None of a pair that lacks rows
-        of a class.
+        One for each of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1). None if a class
+        of the pair has no rows.
     constant_ : ndarray of shape (k,) or None
         The one answer to degenerate data.
 
     Notes
     -----
-    The calibrator of classes i < j learns from the rows of these two, whose score is
-    :math:`p_j / (p_i + p_j)` (1/2 where both are 0), or :math:`z_j - z_i` of logits,
-    with the label 1 for j. Of a pair that lacks rows of a class the answer is
+    The calibrator of classes i < j learns from the rows of these two classes. Their
+    score is :math:`p_j / (p_i + p_j)` (1/2 where both are 0), or :math:`z_j - z_i` for
+    logits. The label is 1 for j. If a class of the pair has no rows, the answer is
     :math:`(n_j + 1) / (n_i + n_j + 2)`. Two classes are one pair: the answer is that of
-    the binary calibrator, clipped to [1e-7, 1 - 1e-7]. `couple_pairs` joins them.
+    the binary calibrator, clipped to [1e-7, 1 - 1e-7]. `couple_pairs` joins the pairs.
 
-    It costs k (k - 1) / 2 calibrators. On scores of a classifier of all classes it has
-    done worse than one softmax regression, and is at its best where pairs were learned
-    as such: see `AllPairsClassifier`.
+    It needs k (k - 1) / 2 calibrators. On scores of a classifier of all classes it did
+    worse than one softmax regression. It is best where pairs were learned as pairs: see
+    `AllPairsClassifier`.
 
     References
     ----------
@@ -122,7 +122,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
             if len(members[i]) == 0 or len(members[j]) == 0:
                 self.calibrators_.append(None)
                 continue
-            # In the order of the rows, which a calibrator may hear of.
+            # Keep the order of the rows, since a calibrator may depend on it.
             pair = data.take(np.sort(np.concatenate([members[i], members[j]])))
             with told_of_light():
                 self.calibrators_.append(
@@ -136,7 +136,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
         return join_pairs(chances, table.shape[1])
 
     def _predict_pairs(self, table: Float64Array) -> Iterator[Float64Array]:
-        """Yield the calibrated probability of j against i, of each pair of classes."""
+        """Yield the calibrated probability of j against i, for each pair of classes."""
         places = combinations(range(table.shape[1]), 2)
         for calibrator, (i, j) in zip(self.calibrators_, places, strict=True):
             if calibrator is None:
@@ -163,8 +163,8 @@ def couple_pairs(pairs: ArrayLike) -> Float64Array:
     Parameters
     ----------
     pairs : array-like of shape (n, k, k)
-        ``pairs[:, i, j]`` is the probability of class i where it is known to be i or
-        j; ``pairs[:, i, j] + pairs[:, j, i]`` is 1. The diagonal is not read.
+        ``pairs[:, i, j]`` is the probability of class i if the class is i or j.
+        ``pairs[:, i, j] + pairs[:, j, i]`` is 1. The diagonal is not read.
 
     Returns
     -------
@@ -173,11 +173,11 @@ def couple_pairs(pairs: ArrayLike) -> Float64Array:
 
     Notes
     -----
-    With :math:`r_{ij}` the pairs, clipped to [1e-7, 1 - 1e-7], the answer is the
-    minimum of :math:`\sum_{i \ne j} (r_{ji} p_i - r_{ij} p_j)^2` over p that sum to 1,
-    the second method of Wu, Lin & Weng and libsvm's. It is one linear system (their
-    equation 21), solved directly, and returns p from pairs that are consistent with
-    some p.
+    Let :math:`r_{ij}` be the pairs, clipped to [1e-7, 1 - 1e-7]. The answer is the
+    minimum of :math:`\sum_{i \ne j} (r_{ji} p_i - r_{ij} p_j)^2` over p that sum to 1.
+    It is the second method of Wu, Lin & Weng, and that of libsvm. It is one linear
+    system (their equation 21), solved directly. If the pairs are consistent with some
+    p, it returns this p.
 
     References
     ----------
@@ -204,7 +204,7 @@ def couple_pairs(pairs: ArrayLike) -> Float64Array:
     system[:, k, k] = 0.0
     right = np.zeros((n, k + 1, 1))
     right[:, k] = 1.0
-    # Rounding may make a chance negative.
+    # Rounding may make a probability negative.
     p = np.maximum(np.linalg.solve(system, right)[:, :k, 0], LEAST)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
@@ -215,7 +215,7 @@ def join_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
     Parameters
     ----------
     chances : iterable of k (k - 1) / 2 ndarrays of shape (n,)
-        Of (i, j) = (0, 1), (0, 2), ..., (k - 2, k - 1): the probability of class j.
+        The probability of class j, for (i, j) = (0, 1), (0, 2), ..., (k - 2, k - 1).
     k : int
 
     Returns
@@ -227,9 +227,9 @@ def join_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
     out = np.empty((len(above), k))
     rows = max(1, _CHUNK // k**2)
     for start in range(0, len(above), rows):
-        some = above[start : start + rows]
-        pairs = np.full((len(some), k, k), 0.5)
-        pairs[:, second, first], pairs[:, first, second] = some, 1.0 - some
+        part = above[start : start + rows]
+        pairs = np.full((len(part), k, k), 0.5)
+        pairs[:, second, first], pairs[:, first, second] = part, 1.0 - part
         out[start : start + rows] = couple_pairs(pairs)
     return out
 

@@ -1,4 +1,4 @@
-"""Bases of calibrators of several classes, and doing nothing as the simplest one."""
+"""Bases of calibrators of several classes, and the simplest one: doing nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ClassScale: TypeAlias = Literal["probability", "logit"]
 class MulticlassCalibrator(ScaledEstimator):
     """Base of calibrators of k >= 2 classes.
 
-    Conventions, stated once for all of them:
+    All of them follow these conventions:
 
     - `scores` are float64 tables (n, k), a column for each class. `scale` says what
       they are: "probability" (non-negative, rows sum to 1 within 1e-5) or "logit" (any
@@ -48,17 +48,17 @@ class MulticlassCalibrator(ScaledEstimator):
     - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
       columns. `sample_weight` counts repetitions.
     - `predict` returns probabilities (n, k) whose rows sum to 1.
-    - `class_prior_` (k,) are the shares of the classes in the weight of the rows fitted
-      on, and `llr` returns what scores say beyond them.
-    - A class without rows keeps a small positive probability. One class only, or rows
-      of scores that are all alike: the answer is the constant (n_c + 1) / (n + k) for
-      each class c, with a `CalibrationWarning`. Rows that weigh less than there are
-      classes are learned from, with a `CalibrationWarning`.
+    - `class_prior_` (k,) holds the share of each class in the weight of the rows of
+      the fit. `llr` returns what scores say beyond these shares.
+    - A class without rows keeps a small positive probability. If there is one class
+      only, or all rows of scores are equal, the answer is the constant
+      (n_c + 1) / (n + k) for each class c, with a `CalibrationWarning`. Rows that weigh
+      less than the number of classes are still used, with a `CalibrationWarning`.
 
-    - No class is ruled out: what rounds to 0 is the least positive float.
+    - No class is ruled out: a probability that rounds to 0 is the least positive float.
 
-    A subclass stores its parameters in the constructor, `classes` and `scale` among
-    them, and writes `_fit_table` and `_predict_table`.
+    A subclass stores its parameters in the constructor, with `classes` and `scale`
+    among them. It writes `_fit_table` and `_predict_table`.
     """
 
     classes: Sequence[Any] | None
@@ -89,8 +89,10 @@ class MulticlassCalibrator(ScaledEstimator):
         self
         """
         self._check_parameters()
-        own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-        return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
+        settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+        return self._learn_table(
+            read_class_scores(scores, y, sample_weight, **settings)
+        )
 
     def _learn_table(self, data: ClassScores) -> Self:
         """Learn from checked rows, or settle on a constant."""
@@ -98,7 +100,7 @@ class MulticlassCalibrator(ScaledEstimator):
         classes = np.arange(k)
         if self.classes is not None:
             classes = np.asarray(check_class_names(self.classes, k))
-        # Nothing of an earlier fit may pass for a part of this one.
+        # Nothing from an earlier fit may look like a part of this one.
         forget_fit(self)
         self.classes_ = classes
         self.constant_ = self._find_constant(data)
@@ -125,7 +127,7 @@ class MulticlassCalibrator(ScaledEstimator):
         return self
 
     def log_predict(self, table: Float64Array) -> Float64Array:
-        """Return log-probabilities of checked scores, finite whatever is predicted.
+        """Return log-probabilities of checked scores. They are always finite.
 
         Parameters
         ----------
@@ -155,7 +157,7 @@ class MulticlassCalibrator(ScaledEstimator):
         return np.maximum(self._predict_table(table), LEAST)
 
     def llr(self, scores: ArrayLike) -> Float64Array:
-        r"""Return log-likelihoods of the classes: evidence free of the training prior.
+        r"""Return log-likelihoods of the classes: evidence without the training prior.
 
         Parameters
         ----------
@@ -164,7 +166,7 @@ class MulticlassCalibrator(ScaledEstimator):
         Returns
         -------
         ndarray of shape (n, k)
-            The greatest of a row is 0.
+            The greatest value of a row is 0.
 
         Notes
         -----
@@ -172,11 +174,11 @@ class MulticlassCalibrator(ScaledEstimator):
 
         .. math:: \log p_j(s) - \log \pi_j = \log f_j(s) - \log f(s),
 
-        of which the last term is the same for all classes: with the greatest of a row
-        in its place, what is left knows nothing of the prior. The softmax of its sum
-        with the logarithms of any prior is the forecast under that one, and with those
-        of `class_prior_` the forecast itself. Of two classes the second column less
-        the first is `llr` of a calibrator of one score.
+        The last term is the same for all classes, so the greatest value of a row takes
+        its place. What is left does not depend on the prior. Add the logarithms of any
+        prior and take the softmax: this is the forecast under that prior. With
+        `class_prior_` it is the forecast itself. With two classes, the second column
+        less the first is `llr` of a calibrator of one score.
 
         References
         ----------
@@ -186,18 +188,18 @@ class MulticlassCalibrator(ScaledEstimator):
         return self._find_llr(self.predict(scores))
 
     def _find_llr(self, p: Float64Array) -> Float64Array:
-        """Return the log-likelihoods of the classes, of forecasts (n, k)."""
-        # Models saved by versions without it still predict.
+        """Return the log-likelihoods of the classes, for forecasts (n, k)."""
+        # Models saved by versions without this attribute still predict.
         cure = "%(name)s has no `class_prior_`, which `llr` needs: fit it again."
         check_is_fitted(self, "class_prior_", msg=cure)
         logs = np.log(p) - np.log(self.class_prior_)
         return np.asarray(logs - logs.max(axis=1, keepdims=True))
 
     def _settle_prior(self, data: ClassScores) -> None:
-        """Learn the prior under which the fitted answers hold, all of it positive."""
+        """Learn the prior, all of it positive, under which the fitted answers hold."""
         k, counts = data.scores.shape[1], data.counts
         if self.constant_ is not None:
-            # The one answer to all scores is no evidence.
+            # If all scores have one answer, this answer is no evidence.
             self.class_prior_ = self.constant_
         elif counts.min() == 0.0:
             self.class_prior_ = (counts + 1.0) / (data.n + k)
@@ -215,7 +217,7 @@ class MulticlassCalibrator(ScaledEstimator):
         return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:
-        """Return the one answer to degenerate data, with a warning; None of others."""
+        """Return the one answer to degenerate data, with a warning, or None."""
         k = data.scores.shape[1]
         held = np.unique(data.labels)
         if len(held) == 1:
@@ -230,7 +232,7 @@ class MulticlassCalibrator(ScaledEstimator):
                 )
                 warnings.warn(msg, CalibrationWarning, stacklevel=4)
             return None
-        # Laplace's rule of succession, which says neither 0 nor 1.
+        # Laplace's rule of succession says neither 0 nor 1.
         msg = (
             f"{problem}; {type(self).__name__} predicts the constant "
             "(n_c + 1) / (n + k) of each class."
@@ -251,11 +253,11 @@ class MulticlassCalibrator(ScaledEstimator):
 class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
     """Base of calibrators of scores (n,) of two classes, and of tables (n, k).
 
-    The shape of the scores that `fit` gets decides: what is fitted has `classes_` if,
-    and only if, it takes tables. A subclass writes the four methods of its bases.
+    The shape of the scores in `fit` decides. A fitted calibrator has `classes_` if and
+    only if it takes tables. A subclass writes the four methods of its bases.
     """
 
-    # Of scores (n,) a number, of tables (k,).
+    # A number for scores (n,), an array (k,) for tables.
     constant_: Any
     _scales = SCALES
 
@@ -270,9 +272,9 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 1) or (n, k)
-            Of class 1 of two, or a column for each class.
+            Scores of class 1 of two, or a column for each class.
         y : array-like of shape (n,)
-            Labels coded 0 and 1; of tables column numbers, or names among `classes`.
+            Labels coded 0 and 1. For tables: column numbers, or names among `classes`.
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
 
@@ -289,12 +291,14 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
                     f"'logit' for scores of shape (n, k), got {self.scale!r}."
                 )
                 raise ValueError(msg)
-            own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-            return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
+            settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+            return self._learn_table(
+                read_class_scores(scores, y, sample_weight, **settings)
+            )
         if self.classes is not None:
             rule = "be None for scores of shape (n,), whose labels are 0 and 1"
             refuse("classes", rule, f"{self.classes!r}")
-        # As in the bases, whose warnings count the calls up to the user's.
+        # The bases do the same: their warnings count the calls up to the user's.
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
         if self._learns:
             warn_of_light(sample_weight)
@@ -311,12 +315,12 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         Returns
         -------
         ndarray of shape (n,) or (n, k)
-            Of class 1 of two, or of all classes.
+            Probability of class 1 of two, or of all classes.
         """
         return self._as_fitted().predict(self, scores)
 
     def llr(self, scores: ArrayLike) -> Float64Array:
-        """Return evidence that is free of the training prior.
+        """Return evidence without the training prior.
 
         Parameters
         ----------
@@ -326,7 +330,7 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         Returns
         -------
         ndarray of shape (n,) or (n, k)
-            As of `ScoreCalibrator`, or of `MulticlassCalibrator`.
+            As in `ScoreCalibrator`, or in `MulticlassCalibrator`.
         """
         return self._as_fitted().llr(self, scores)
 
@@ -337,15 +341,15 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
 
 
 class IdentityCalibrator(EitherCalibrator):
-    """Predict the score itself: the candidate that every calibrator has to beat.
+    """Predict the score itself: every other calibrator has to beat this one.
 
     Parameters
     ----------
     classes : sequence of k names, optional
-        Of the columns of scores (n, k); default their numbers, 0 to k - 1.
+        Names of the columns of scores (n, k). Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
-        What a score is; of log-odds the probability 1 / (1 + exp(-s)) is returned, of
-        a row of logits the softmax.
+        What a score is. A log-odds gives the probability 1 / (1 + exp(-s)), and a row
+        of logits gives the softmax.
 
     Examples
     --------
@@ -374,7 +378,7 @@ class IdentityCalibrator(EitherCalibrator):
         """Learn nothing."""
 
     def _predict(self, values: Float64Array) -> Float64Array:
-        # Not through the log-odds, which would clip the outermost probabilities.
+        # Log-odds would clip the outermost probabilities, so do not use them here.
         if self.scale == "probability":
             return values.copy()
         return super()._predict(values)
@@ -388,10 +392,10 @@ class IdentityCalibrator(EitherCalibrator):
         return x
 
     def _find_constant(self, data: ClassScores) -> None:
-        """Return None: nothing is learned of the labels."""
+        """Return None, since nothing is learned from the labels."""
 
     def _fit_table(self, data: ClassScores) -> None:
-        # What a 0 counts as where a logarithm is asked for.
+        # A 0 counts as this where a logarithm is needed.
         self.logs_ = LogProbabilityScale.of(self.scale, data.scores, data.n)
 
     def _predict_table(self, table: Float64Array) -> Float64Array:

@@ -1,4 +1,4 @@
-"""Rows held out, and losses of rows: how sure they tell one forecast from another."""
+"""Held-out rows and their losses: how surely they separate two forecasts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from calibration.multiclass.class_scores import ClassScores
 from calibration.typing import Float64Array
 
-# Of the best's lead, in standard errors, that a simpler candidate may be behind.
+# A simpler candidate may be behind the best by so many standard errors.
 _NEAR = 0.25
 
 
@@ -22,7 +22,7 @@ class RowLosses:
     Parameters
     ----------
     losses : ndarray of shape (n,)
-        Of each row.
+        Loss of each row.
     weight : ndarray of shape (n,)
         Numbers of repetitions.
     """
@@ -40,7 +40,7 @@ class RowLosses:
         """Standard error of the mean; weights count independent rows."""
         n = float(self.weight.sum())
         spread = float(self.weight @ (self.losses - self.mean) ** 2)
-        # n - 1: the mean is taken from the same rows.
+        # n - 1, since the mean comes from the same rows.
         return float(np.sqrt(spread / n / (n - 1.0))) if n > 1.0 else np.inf
 
     def less(self, other: RowLosses) -> RowLosses:
@@ -48,13 +48,13 @@ class RowLosses:
         return RowLosses(self.losses - other.losses, self.weight)
 
     def harm(self, reference: RowLosses, charge: float = 0.0) -> float:
-        """Probability of being worse than the reference, with so many nats added.
+        """Probability of being worse than the reference, after a charge in nats.
 
-        The smaller of two: the normal approximation to the mean of paired
-        differences, and one over the likelihood ratio, which bounds the chance of
-        such a ratio if the reference were right (Markov's inequality). The second
-        speaks where a few rows that the reference holds to be impossible make both
-        the mean difference and its error. 0 where nothing differs.
+        This is the smaller of two numbers. The first is the normal approximation to the
+        mean of paired differences. The second is one over the likelihood ratio. It
+        bounds the chance of such a ratio if the reference were right (Markov's
+        inequality). It decides if a few rows, impossible by the reference, make both
+        the mean difference and its error. The result is 0 if nothing differs.
         """
         gap = self.less(reference)
         n = float(self.weight.sum())
@@ -70,9 +70,9 @@ def simplest_of_best(candidates: Sequence[RowLosses], near: float = _NEAR) -> in
     Parameters
     ----------
     candidates : sequence of RowLosses
-        Of the same rows, the simplest candidate first.
+        Losses of the same rows, with the simplest candidate first.
     near : float
-        Standard errors, of the paired difference, that it may be behind.
+        It may be behind by so many standard errors of the paired difference.
 
     Returns
     -------
@@ -91,21 +91,22 @@ def deal_by_class(
 ) -> list[tuple[ClassScores, ClassScores]]:
     """Return (rest, fold) pairs in which every class is spread evenly.
 
-    Rows are merged, put in an order drawn by the seed, class by class, and their
-    repetitions dealt in turn: folds are as large as each other, and a weight of w is
-    dealt as w rows are. What a weight has beyond a whole number goes one way.
+    Rows are merged and put in an order drawn by the seed, class by class. Their
+    repetitions are put in the folds in turn. So folds have equal sizes, and a weight of
+    w is split as w rows are. The part of a weight beyond a whole number goes to one
+    fold.
 
     Parameters
     ----------
     data : ClassScores
     n_folds : int
-        At most this many; as many as there are rows, if they are fewer.
+        At most this many. With fewer rows, as many as there are rows.
     random_state : int or None
 
     Returns
     -------
     list of (ClassScores, ClassScores)
-        Empty for rows too few: the rest of every fold must hold two classes.
+        Empty if there are too few rows: the rest of every fold must hold two classes.
     """
     data = data.merged()
     order = np.random.default_rng(random_state).permutation(len(data.labels))
@@ -115,7 +116,7 @@ def deal_by_class(
     n_folds = int(min(n_folds, ends[-1]))
     pairs = []
     for fold in range(n_folds):
-        # Turns of this fold before each end, of whole numbers; the last may be a part.
+        # Turns of this fold before each end, as whole numbers. The last may be a part.
         before = np.floor((ends + (n_folds - 1 - fold)) / n_folds)
         count = np.diff(before, prepend=0.0)
         is_last = (ends - 1.0) % n_folds == fold
@@ -123,7 +124,8 @@ def deal_by_class(
         held[order] = count - np.where(is_last, turns - data.weight[order], 0.0)
         parts = []
         for weight in (data.weight - held, held):
-            # What rounding leaves of a weight taken away is none.
+            # Rounding may leave a little of a weight that is taken away. It counts as
+            # none.
             kept = np.flatnonzero(weight > 1e-9 * data.weight)
             parts.append(data.take(kept, weight[kept]))
         if len(np.unique(parts[0].labels)) < 2:

@@ -1,4 +1,4 @@
-"""One binary calibrator a class, and what makes their answers sum to one."""
+"""One binary calibrator per class, and the coupling that makes answers sum to one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     Parameters
     ----------
     calibrator : str or ScoreCalibrator
-        Cloned for each class, its `scale` set to `scale`; or the name of a family,
-        such as "isotonic".
+        It is cloned for each class, and its `scale` is set to `scale`. It may be the
+        name of a family, such as "isotonic".
     coupling : {"normalize", "least_squares"}
         How the k answers become probabilities that sum to one. "normalize" divides by
-        their sum; "least_squares" takes the nearest point of the simplex, which may
-        give a class next to nothing.
+        their sum. "least_squares" takes the nearest point of the simplex, which may
+        give a class almost nothing.
     classes : sequence of k names, optional
-        Of the columns; default their numbers, 0 to k - 1.
+        Names of the columns. Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
         What a score is.
 
@@ -47,11 +47,11 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     .. math:: P(y = j | p) = \frac{g_j(p_j)}{\sum_i g_i(p_i)} \quad\text{or}\quad
         \operatorname*{argmin}_{q \ge 0,\, \sum_i q_i = 1} \sum_i (q_i - g_i(p_i))^2,
 
-    :math:`g_j` learned from all rows with the label 1 where y = j. The nearest point is
-    :math:`q_i = \max(g_i - \tau, 0)`, and a 0 counts as the least float. Logits enter
-    by the log-odds of the class against the others. Maps of steps and lines may say 0
-    and 1, which n rows cannot know: they are clipped to [1/(2n+2), 1 - 1/(2n+2)], so
-    that no class is ruled out.
+    Here :math:`g_j` is learned from all rows, with the label 1 where y = j. The nearest
+    point is :math:`q_i = \max(g_i - \tau, 0)`, and a 0 counts as the least float.
+    Logits enter as the log-odds of the class against the others. Maps of steps and
+    lines may say 0 and 1, which n rows cannot know. They are clipped to [1/(2n+2), 1 -
+    1/(2n+2)], so that no class is ruled out.
 
     References
     ----------
@@ -109,8 +109,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
         one = self._make()
         if min(summary.n0, summary.n1) > 0.0 and summary.n_cells > 1:
             return one.fit_summary(summary)
-        # Of hundreds of classes some may lack rows: their documented constant, without
-        # a warning for each.
+        # With hundreds of classes some may have no rows. They get their documented
+        # constant, without a warning for each.
         one._fit_constant(summary, (summary.n1 + 1.0) / (summary.n + 2.0))
         one.n_fit_ = summary.n
         return one
@@ -126,7 +126,7 @@ class OneVsRestCalibrator(MulticlassCalibrator):
                 np.clip(p[:, j], edge, 1.0 - edge, out=p[:, j])
         if self.coupling == "least_squares":
             p = _nearest_on_simplex(p)
-        # A formula may say 0 of all classes, by rounding.
+        # Rounding may make a formula say 0 for all classes.
         np.maximum(p, LEAST, out=p)
         p /= p.sum(axis=1, keepdims=True)
         return p
@@ -136,7 +136,7 @@ def _nearest_on_simplex(table: Float64Array) -> Float64Array:
     """Return max(v - tau, 0) of each row v, tau such that the row sums to one."""
     largest = -np.sort(-table, axis=1)
     numbers = np.arange(1.0, table.shape[1] + 1.0)
-    # tau if only so many of the largest stay positive, and whether they all do.
+    # The value of tau if only so many of the largest stay positive, and whether all do.
     shifts = (np.cumsum(largest, axis=1) - 1.0) / numbers
     count = (largest > shifts).sum(axis=1, keepdims=True)
     tau = np.take_along_axis(shifts, count - 1, axis=1)
@@ -144,10 +144,10 @@ def _nearest_on_simplex(table: Float64Array) -> Float64Array:
 
 
 def _against_rest(table: Float64Array, scale: str) -> Iterator[Float64Array]:
-    """Yield the scores of each class as those of a task of two, on the same scale.
+    """Yield the scores of each class against the others, on the same scale.
 
-    Of logits that is the log-odds log(p_j / sum_(i != j) p_i), exact where p_j rounds
-    to 1.
+    For logits this is the log-odds log(p_j / sum_(i != j) p_i). It is exact where p_j
+    rounds to 1.
     """
     if scale == "probability":
         yield from np.ascontiguousarray(table.T)

@@ -30,22 +30,22 @@ from calibration.multiclass.log_probabilities import (
 from calibration.multiclass.softmax_map import SoftmaxMap, fit_temperature
 from calibration.typing import Float64Array
 
-# Side information counts as it is up to this size, and down to its inverse.
+# Side information is used as it is up to this size, and down to its inverse.
 _LARGEST = 1e60
 
 
 @dataclass(frozen=True, eq=False)
 class NetEnsemble:
-    """Fitted nets: the mean of what they say.
+    """Fitted nets, and the mean of their probabilities.
 
     Parameters
     ----------
     base : SoftmaxMap
         Scores to log-probabilities at a temperature.
     centre, spread : ndarrays of shape (d, 1)
-        Of the inputs: log-probabilities, then side information.
+        Mean and spread of the inputs: log-probabilities, then side information.
     layers : tuple of HiddenLayer
-        Rectified ones see probabilities, and have no log-probabilities to correct.
+        Rectified layers see probabilities, and have no log-probabilities to correct.
     """
 
     base: SoftmaxMap
@@ -63,7 +63,7 @@ class NetEnsemble:
         rng: np.random.Generator,
     ) -> NetEnsemble:
         """Train one net for each number of hidden units."""
-        # As a penalised matrix's: mixed with the uniform law, hence bounded.
+        # Mixed with the uniform law, as for a penalised matrix, hence bounded.
         base = replace(fit_temperature(data, scale), penalty=1.0)
         z = base.prepare(data.scores)
         raw = _join(z, data.side)
@@ -71,7 +71,7 @@ class NetEnsemble:
         inputs = (raw - centre) / spread
         problem = NetProblem(z, inputs, data.labels, data.weight, ridge)
         drawn = [HiddenLayer.draw(rng, h, len(inputs), len(z)) for h in sizes]
-        # Their matrices are small: threads would wait for each other most of the time.
+        # Their matrices are small, so threads would mostly wait for each other.
         with threadpool_limits(1, "blas"):
             layers = tuple(map(problem.train, drawn))
         return cls(base, centre, spread, layers)
@@ -128,19 +128,19 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     Parameters
     ----------
     n_nets : int
-        Nets whose probabilities are averaged.
+        Number of nets whose probabilities are averaged.
     hidden_units : (int, int)
-        Least and greatest number of hidden units; each net draws its own.
+        Least and greatest number of hidden units. Each net draws its own number.
     penalty : float
-        Ridge that holds the nets to where they start, in rows; "lbfgs" only.
+        Ridge that holds the nets near their start, in rows. For "lbfgs" only.
     solver : {"lbfgs", "adagrad"}
-        "adagrad" trains the nets of the thesis, which are others; see Notes.
+        "adagrad" trains the nets of the thesis, which are different: see Notes.
     n_batches : int, optional
-        Steps of "adagrad", ten rows each; default as many as 20 passes take.
+        Steps of "adagrad", with ten rows each. Default: as many as 20 passes take.
     random_state : int or None
         Seed of the nets; None draws one.
     classes : sequence of k names, optional
-        Of the columns; default their numbers, 0 to k - 1.
+        Names of the columns. Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
         What a score is.
 
@@ -153,27 +153,28 @@ class ShallowNetCalibrator(MulticlassCalibrator):
 
     Notes
     -----
-    With z the log-probabilities at the temperature of `SoftmaxCalibrator`, mixed with
-    the uniform law as there, and x the standardised z and side information, a net says
+    Let z be the log-probabilities at the temperature of `SoftmaxCalibrator`, mixed with
+    the uniform law as there. Let x be the standardised z and side information. A net
+    gives
 
     .. math:: S\bigl(z + V \tanh(W x + c) + b\bigr),
 
-    S being the softmax, and minimises the cross-entropy plus
-    :math:`\frac{\lambda}{n} \|\theta - \theta_0\|^2`, :math:`\lambda` being `penalty`:
-    the parameters are held to where they are drawn, V and b to 0 and W and c to normal
-    numbers, so that nets differ by where they are held to (an anchored ensemble). The
-    solver is L-BFGS on all rows at once, for 60 steps.
+    where S is the softmax. It minimises the cross-entropy plus :math:`\frac{\lambda}{n}
+    \|\theta - \theta_0\|^2`, where :math:`\lambda` is `penalty`. The parameters are
+    held near the start :math:`\theta_0`: V and b start at 0, W and c at normal random
+    numbers. Each net is held to its own start, so nets differ (an anchored ensemble).
+    The solver is L-BFGS on all rows at once, for 60 steps.
 
-    The thesis's nets see the probabilities alone, have rectified units and no z to
-    correct, and are trained by AdaGrad at a rate of 0.1 on batches of 10 rows
-    (``solver="adagrad"``; a row's weight counts within its batch, and the order of rows
-    matters). On eight tables with naive Bayes
-    and forests (``benchmarks/shallow_net.py``) the mean log loss of these nets is
-    0.405, that of the thesis's 0.541 after 20 passes over the rows and 0.640 after the
-    200 batches that were its library's default, and that of `SoftmaxCalibrator` 0.435.
+    The thesis's nets see only the probabilities. They have rectified units, and no z to
+    correct. AdaGrad trains them at a rate of 0.1 on batches of 10 rows
+    (``solver="adagrad"``). A row's weight counts within its batch, and the order of
+    rows matters. We compared mean log losses on eight tables with naive Bayes and
+    forests (``benchmarks/shallow_net.py``). These nets have 0.405. The thesis's nets
+    have 0.541 after 20 passes over the rows, and 0.640 after the 200 batches that were
+    the default of its library. `SoftmaxCalibrator` has 0.435.
 
-    With "lbfgs", rows that are equal are merged first and then sorted, so that integer
-    weights are repetitions to the last digit and the order of rows does not matter.
+    With "lbfgs", equal rows are merged first and then sorted. So integer weights are
+    repetitions to the last digit, and the order of rows does not matter.
 
     References
     ----------
@@ -193,7 +194,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     >>> log_loss(y, nets.predict(bold)) < log_loss(y, bold) - 0.05
     True
 
-    The hour of the day tells the class apart:
+    The hour of the day helps to find the class:
 
     >>> hour = np.where(y == 2, rng.uniform(0, 12, 1000), rng.uniform(0, 24, 1000))
     >>> wise = ShallowNetCalibrator().fit(bold, y, side=hour)
@@ -244,7 +245,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
         side : array-like of shape (n,) or (n, s), optional
-            Finite numbers that are known of each row beside its scores.
+            Finite numbers known about each row, besides its scores.
 
         Returns
         -------
@@ -252,11 +253,11 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         """
         self._check_parameters()
         known = None if side is None else _read_side(side)
-        own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+        settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
         self._learn_table(
-            read_class_scores(scores, y, sample_weight, **own, side=known)
+            read_class_scores(scores, y, sample_weight, **settings, side=known)
         )
-        # Of a constant, too: what `predict` asks for is what was given here.
+        # Set for a constant too: `predict` asks for what was given here.
         self.n_side_ = 0 if known is None else known.shape[1]
         return self
 
@@ -280,8 +281,10 @@ class ShallowNetCalibrator(MulticlassCalibrator):
             check_same_length(len(table), "scores", len(known), "side")
         found = 0 if known is None else known.shape[1]
         if found != self.n_side_:
-            told = "None" if known is None else f"{found}"
-            msg = f"`side` must have the {self.n_side_} columns of the fit, got {told}."
+            given = "None" if known is None else f"{found}"
+            msg = (
+                f"`side` must have the {self.n_side_} columns of the fit, got {given}."
+            )
             raise ValueError(msg)
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))
@@ -299,7 +302,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         Returns
         -------
         ndarray of shape (n, k)
-            As of `MulticlassCalibrator`.
+            As in `MulticlassCalibrator`.
         """
         return self._find_llr(self.predict(scores, side))
 
@@ -334,10 +337,10 @@ class ShallowNetCalibrator(MulticlassCalibrator):
 def _standardize(
     raw: Float64Array, share: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Return mean and deviation (d, 1) of inputs (d, n), infinite of constant ones."""
+    """Return mean and deviation (d, 1) of inputs (d, n); infinite for constant ones."""
     centre = (raw @ share)[:, None]
     spread = np.sqrt((raw - centre) ** 2 @ share)[:, None]
-    # Of a constant input nothing is learned, whatever its rounding is.
+    # Nothing is learned from a constant input, whatever its rounding is.
     flat = spread <= np.maximum(1e-12 * np.abs(centre), 1.0 / _LARGEST)
     return centre, np.where(flat, np.inf, spread)
 
@@ -360,7 +363,7 @@ def _read_side(side: ArrayLike) -> Float64Array:
 
 
 def _check_units(hidden_units: Any) -> None:
-    """Refuse what are no two whole numbers in order."""
+    """Refuse anything but two whole numbers in order."""
     pair = isinstance(hidden_units, tuple | list) and len(hidden_units) == 2
     if not pair:
         msg = (

@@ -29,51 +29,51 @@ from calibration.multiclass.softmax_map import SoftmaxMap, fit_path, fit_tempera
 from calibration.typing import Float64Array
 
 _STRUCTURES = ("matrix", "vector", "temperature")
-# Multipliers of the ridge that are tried, the most cautious first.
+# Multipliers of the ridge that are tried, the most careful first.
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-# Of more classes the k^2 parameters of a matrix cost more than they can tell.
+# Beyond so many classes, the k^2 parameters of a matrix cost more than they bring.
 MOST_MATRIX_CLASSES = 150
-# Numbers in the rows that penalties are tried on: the multiplier of a ridge that counts
-# in rows is much the same of fewer of them.
+# Penalties are tried on rows that hold at most so many numbers. The ridge counts in
+# rows, so with fewer rows its multiplier is much the same.
 _TRIAL_NUMBERS = 3_000_000
-# Held-out losses differ by far more than what a fit of this accuracy may miss.
+# Held-out losses differ by far more than the error of such a fit.
 _TRIAL_TOLERANCE = 1e-6
 
 
 class SoftmaxCalibrator(MulticlassCalibrator):
-    r"""Softmax regression on log-probabilities, held to doing nothing by a ridge.
+    r"""Softmax regression on log-probabilities, with a ridge towards doing nothing.
 
     Parameters
     ----------
     structure : {"matrix", "vector", "temperature"}
-        Logits are mixed by a matrix, each is stretched by a number of its own, or all
-        are by one number.
+        "matrix" mixes the logits. "vector" stretches each logit by its own number.
+        "temperature" stretches all by one number.
     penalty : float or "auto"
-        Multiplier of the ridge of a matrix or vector: 1 is that of structured matrix
-        scaling, 0 none, and "auto" chooses from 1 to 0.003 by cross-validation. That
-        of the temperature is always a thousandth of a row.
+        Multiplier of the ridge of a matrix or vector. 1 is that of structured matrix
+        scaling, and 0 means no ridge. "auto" chooses from 1 to 0.003 by
+        cross-validation. The ridge of the temperature is always a thousandth of a row.
     n_folds : int
         Folds of "auto".
     random_state : int or None
         Seed of the folds; None draws one.
     classes : sequence of k names, optional
-        Of the columns; default their numbers, 0 to k - 1.
+        Names of the columns. Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
         What a score is.
 
     Attributes
     ----------
     structure_ : str
-        The structure fitted: "vector" in place of a matrix of more than 150 classes,
-        "temperature" of rows that weigh less than there are classes.
+        The structure fitted. It is "vector" in place of a matrix of more than 150
+        classes, and "temperature" if rows weigh less than the number of classes.
     penalty_ : float or None
-        The multiplier; None of a temperature.
+        The multiplier. None for a temperature.
     inverse_temperature_ : float
-        Of the temperature that comes first.
+        Inverse of the temperature that comes first.
     coef_ : ndarray of shape (k, k), or (k,) of a vector; not of a temperature
         Factors of the log-probabilities at that temperature: I + W, or 1 + v.
     intercept_ : ndarray of shape (k,)
-        Not of a temperature.
+        Missing for a temperature.
     cv_losses_ : dict of float to float
         With "auto": mean held-out log loss of each multiplier.
     map_ : SoftmaxMap
@@ -81,27 +81,28 @@ class SoftmaxCalibrator(MulticlassCalibrator):
 
     Notes
     -----
-    With z = log p the temperature is the b > 0 of least mean cross-entropy CE of
-    S(b z), S being the softmax, with the weak ridge of `TemperatureCalibrator` that
-    keeps it finite where classes are separable. A matrix and a vector start from
+    Let z = log p. The temperature is the b > 0 with the least mean cross-entropy CE of
+    S(b z), where S is the softmax. It has the weak ridge of `TemperatureCalibrator`,
+    which keeps b finite if classes are separable. A matrix and a vector start from
     :math:`z' = \log\bigl((1 - \tfrac{1}{n+1}) S(b z) + \tfrac{1}{(n+1) k}\bigr)`:
 
     .. math:: S((I + W) z' + b), \quad CE + \lambda \Bigl(\tfrac{k}{n} \sum_j b_j^2
         + \tfrac{k}{n} \sum_j W_{jj}^2
         + \tfrac{k (k-1)}{n} \sum_{i \ne j} W_{ij}^2\Bigr),
 
-    without the last sum for a vector; :math:`\lambda` is `penalty`. Both are convex,
-    and solved until no entry of the gradient exceeds 1e-9. n is the sum of the
-    weights, so weights are repetitions. Without a penalty z' is b z: matrix scaling of
-    log p, or Dirichlet calibration, which for two classes is beta calibration.
+    A vector has no last sum. :math:`\lambda` is `penalty`. Both problems are convex,
+    and are solved until no entry of the gradient exceeds 1e-9. n is the sum of the
+    weights, so weights are repetitions. Without a penalty z' is b z. This is matrix
+    scaling of log p, or Dirichlet calibration. For two classes it is beta calibration.
 
     A probability of exactly 0 counts as half of the least positive one seen in
-    training; the temperature alone mixes the rows that hold one with the uniform law
-    as above, so that no class is ruled out.
+    training. The temperature alone mixes rows that hold a 0 with the uniform law as
+    above, so that no class is ruled out.
 
     "auto" takes the largest multiplier whose mean held-out loss is within a quarter of
-    a standard error (of the paired difference) of the best: on sixty pairs of tables
-    and classifiers a whole one gave up a third of what is gained and saved no harm.
+    a standard error (of the paired difference) of the best. A whole standard error was
+    tried on sixty pairs of tables and classifiers: it gave up a third of the gain, and
+    prevented no harm.
 
     References
     ----------
@@ -183,7 +184,7 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         return self.map_.log_probabilities(table)
 
     def _find_structure(self, data: ClassScores) -> str:
-        """Return the structure that fits the data, with a warning of another one."""
+        """Return the structure that fits the data, and warn if it is another one."""
         k = data.scores.shape[1]
         fallback = self.structure
         if self.structure != "temperature" and data.n < k:
@@ -207,8 +208,8 @@ class SoftmaxCalibrator(MulticlassCalibrator):
             return PENALTIES[0]
         losses = []
         for rest, held in folds:
-            own = self.scale, self.structure_, PENALTIES, _TRIAL_TOLERANCE
-            maps = fit_path(rest, *own)
+            settings = self.scale, self.structure_, PENALTIES, _TRIAL_TOLERANCE
+            maps = fit_path(rest, *settings)
             places = held.labels, np.arange(len(held.labels))
             losses.append([-one.log_probabilities(held.scores)[places] for one in maps])
         weight = np.concatenate([held.weight for _, held in folds])

@@ -29,15 +29,15 @@ TOLERANCE = 1e-9
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
 _MAX_INNER = 500
-# Rows that the preconditioner is made of, and rows that a fit is started from.
+# The preconditioner uses so many rows; a fit is started from so many.
 _SAMPLE_ROWS = 2_000
 _START_ROWS = 4_000
-# Relative to a block's own size: what rounding may take from a flat direction.
+# Relative to a block's size: rounding may take this much from a flat direction.
 _JITTER = 1e-12
 
 
 class ScalingPoint(NamedTuple):
-    """What the objective is at some parameters.
+    """The objective at some parameters.
 
     `gradient` has the parameters' shape; `p` (k, n) are the class probabilities.
     """
@@ -50,8 +50,8 @@ class ScalingPoint(NamedTuple):
 class ScalingProblem(ABC):
     r"""Mean cross-entropy of S(z + A(theta) z + b) and a ridge, as a function of theta.
 
-    Columns are rows of the data: with k classes in the first axis, sums over classes
-    run along memory, whatever k is.
+    Columns are rows of the data. The classes are on the first axis, so sums over
+    classes run along memory for any k.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ScalingProblem(ABC):
 
     @abstractmethod
     def _designs(self, z: Float64Array) -> Iterable[Float64Array]:
-        """Return what the logit of each class is linear in, shape (d, m)."""
+        """Return the inputs (d, m) in which the logit of each class is linear."""
 
     def class_blocks(self, p: Float64Array, rows: slice) -> Float64Array:
         """Return X diag(share p (1 - p)) X' and the ridge of each class, (k, d, d).
@@ -95,9 +95,9 @@ class ScalingProblem(ABC):
         d parameters a class, X their design. `rows` stand for all.
         """
         share = self.share[rows] / self.share[rows].sum()
-        some, z = p[:, rows], self.z[:, rows]
+        p_rows, z = p[:, rows], self.z[:, rows]
         blocks = []
-        weights = some * (1.0 - some) * share
+        weights = p_rows * (1.0 - p_rows) * share
         for row, design, ridge in zip(
             weights, self._designs(z), self.ridge, strict=True
         ):
@@ -120,10 +120,10 @@ class ScalingProblem(ABC):
             part += z
             part -= part.max(axis=0)
             places = np.arange(len(labels))
-            own = part[labels, places]
+            of_label = part[labels, places]
             np.exp(part, out=part)
             total = part.sum(axis=0)
-            value += float(share @ (np.log(total) - own))
+            value += float(share @ (np.log(total) - of_label))
             part /= total
             p[:, block] = part
             part[labels, places] -= 1.0
@@ -185,8 +185,8 @@ def solve_scaling(
 ) -> Float64Array:
     """Return the minimiser of a scaling problem.
 
-    Without a start, that of some of the rows comes first: close to the solution, and
-    at a fraction of the cost.
+    Without a start, the solution for some of the rows comes first. It is close to the
+    full solution, and costs a fraction.
 
     Parameters
     ----------
@@ -222,9 +222,10 @@ def _descend(
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
             trial = theta + scale * step
-            # The old probabilities are of no more use: their memory takes the new.
+            # The old probabilities are not needed again: their memory takes the new
+            # ones.
             now = problem.at(trial, out=point.p)
-            # Near the solution rounding hides the descent of a sure step.
+            # Near the solution, rounding hides the descent of a good step.
             noise = 1e-14 * (1.0 + abs(point.value))
             if now.value <= point.value + 1e-4 * scale * slope + noise:
                 break
@@ -240,8 +241,8 @@ def _newton_step(
 ) -> Float64Array:
     """Return about -H^-1 gradient, by preconditioned conjugate gradients.
 
-    Exact enough for the steps' lengths to converge faster than linearly: the residual
-    is asked to fall by the root of the gradient's size (Nocedal & Wright, ch. 7).
+    The solution is exact enough that steps converge faster than linearly. The residual
+    must fall by the root of the gradient's size (Nocedal & Wright, ch. 7).
     """
     inverse = _invert_blocks(problem, point.p)
     residual = -point.gradient
@@ -255,7 +256,7 @@ def _newton_step(
     for _ in range(_MAX_INNER):
         bent = problem.curvature(point.p, direction)
         bend = float((direction * bent).sum())
-        # Flat by rounding: what is found so far descends.
+        # The direction is flat by rounding. The answer so far descends.
         if not bend > 0.0:
             return step if step.any() else direction
         length = product / bend
@@ -280,11 +281,11 @@ def _invert_blocks(problem: ScalingProblem, p: Float64Array) -> Float64Array:
     return inverse
 
 
-# The logarithm of the inverse temperature is sought in between, of log-probabilities
-# that differ by much further down.
+# The logarithm of the inverse temperature is searched in this range. If
+# log-probabilities differ by much, the range goes further down.
 _LOW, _HIGH = -16.0, 16.0
 _TEMPERATURE_STEPS = 80
-# Change of the logarithm at which it stands still.
+# The search stops at a change of the logarithm this small.
 _LAST_CHANGE = 1e-12
 
 
@@ -303,9 +304,9 @@ class SoftmaxMap:
     n : float
         Weight of the rows learned from.
     inverse_temperature : float
-        Of z.
+        Inverse temperature of z.
     penalty : float or None
-        Multiplier of the ridge; 0 is none, and None that there is only a temperature.
+        Multiplier of the ridge. 0 means no ridge, None means only a temperature.
     theta : ndarray of shape (k, k + 1) or (k, 2)
         [A, b], or A's diagonal and b.
     """
@@ -319,9 +320,9 @@ class SoftmaxMap:
     def prepare(self, table: Float64Array) -> Float64Array:
         """Return z' of scores (m, k), shape (k, m).
 
-        That of a penalised map is the logarithm of the softmax at the temperature,
-        mixed with the uniform law; the ridge measures distances in it. Without a
-        ridge there is nothing to measure and z' is b z: the family is that of log p.
+        For a penalised map, it is the logarithm of the softmax at the temperature,
+        mixed with the uniform law. The ridge measures distances in it. Without a ridge
+        there is nothing to measure, and z' is b z: the family is that of log p.
         """
         z = self.scale(table)
         z *= self.inverse_temperature
@@ -404,11 +405,11 @@ def fit_path(
     list of SoftmaxMap
     """
     start, maps = fit_temperature(data, scale), []
-    # The last solution, in a list: whoever fits the same rows again starts from it.
+    # The last solution, in a list. A later fit of the same rows starts from it.
     path: list[Float64Array | None] = data.share((structure, scale), lambda: [None])
     for penalty in penalties:
         blank = replace(start, penalty=penalty)
-        # Only without a penalty it is another z'.
+        # Only without a penalty z' is different.
         z = data.share((scale, penalty == 0.0), partial(blank.prepare, data.scores))
         problem = make_problem(structure, z, data.labels, data.weight, penalty)
         path[0] = theta = solve_scaling(problem, path[0], tolerance)
@@ -439,7 +440,7 @@ def make_problem(
     ScalingProblem
     """
     k, n = len(z), float(weight.sum())
-    # Each group of parameters is penalised by its number: k diagonal entries, k
+    # Each group of parameters is penalised by its size: k diagonal entries, k
     # intercepts, k (k - 1) others.
     unit = penalty * k / n if penalty > 0.0 else WEAK_RIDGE / n
     ridge = np.full((k, k + 1 if structure == "matrix" else 2), unit)
@@ -453,16 +454,15 @@ def find_inverse_temperature(
 ) -> float:
     r"""Return the b > 0 of least mean cross-entropy of S(b z), with a weak ridge.
 
-    The loss is convex in b, its slope
-    mean_i [sum_j z_ij S(b z_i)_j - z_(i, y_i)]. To it comes the slope of
-    min(r s^2, 4) (b - 1)^2 / (2 n), r being 0.001 and s^2 twice the mean of
-    sum_j (z_ij - mean_j z_ij)^2: of two classes that is the mean square of the
-    log-odds, and the whole the objective of `TemperatureCalibrator`.
+    The loss is convex in b. Its slope is mean_i [sum_j z_ij S(b z_i)_j - z_(i, y_i)].
+    The slope of min(r s^2, 4) (b - 1)^2 / (2 n) is added. Here r is 0.001, and s^2 is
+    twice the mean of sum_j (z_ij - mean_j z_ij)^2. With two classes s^2 is the mean
+    square of the log-odds, and the whole is the objective of `TemperatureCalibrator`.
 
-    With u = log b the slope's root is bracketed in [-16, 16], less the logarithm of
-    an s > 1 at the lower end, and the bracket cut at
-    Newton's step where that lies inside, else in the middle: bisection, but of fewer
-    passes over the data. Without a root the end of the bracket is the answer.
+    Let u = log b. The root of the slope is bracketed in [-16, 16]. The lower end is
+    less by the logarithm of s if s > 1. The bracket is cut at Newton's step if that
+    lies inside, and else in the middle. This is bisection with fewer passes over the
+    data. Without a root, the end of the bracket is the answer.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ def find_inverse_temperature(
             high = u
         else:
             low = u
-        # Newton's step in u, whose derivative of the slope is b times that in b.
+        # Newton's step in u, where the derivative of the slope is b times that in b.
         change = -slope / (bend * np.exp(u)) if bend > 0.0 else np.inf
         if abs(change) < _LAST_CHANGE or high - low < _LAST_CHANGE:
             break
@@ -515,7 +515,7 @@ def _slope(
     slope = bend = 0.0
     for block in column_blocks(z):
         part = z[:, block]
-        # Of S only differences count: with the largest at 0 nothing overflows.
+        # Only differences matter in S. With the largest at 0 nothing overflows.
         part = part - part.max(axis=0)
         mass = part * b
         np.exp(mass, out=mass)
@@ -523,7 +523,7 @@ def _slope(
         mean = np.einsum("ki,ki->i", mass, part) / total
         square = np.einsum("ki,ki,ki->i", mass, part, part) / total
         here = labels[block]
-        own = part[here, np.arange(len(here))]
-        slope += float(share[block] @ (mean - own))
+        of_label = part[here, np.arange(len(here))]
+        slope += float(share[block] @ (mean - of_label))
         bend += float(share[block] @ (square - mean**2))
     return slope, bend

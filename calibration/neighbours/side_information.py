@@ -1,6 +1,6 @@
 """Calibrators that need more than a score: an interval of each row, or its features.
 
-`ACPCalibrator` has a bin of its own for each row, `SBACalibrator` its neighbours.
+`ACPCalibrator` gives each row its own bin, `SBACalibrator` its neighbours.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from calibration.typing import Float64Array, Int64Array
 
 
 class SideInformationCalibrator(ScaledEstimator):
-    """Base of calibrators whose `predict` needs something beside the score.
+    """Base of calibrators whose `predict` needs more than the score.
 
-    They are not `ScoreCalibrator`s, which predict from a score alone, but keep to
-    the same conventions: labels coded 0 and 1, weights that count repetitions, a
-    scale that is never guessed, and of one class only or one distinct score the
+    They are not `ScoreCalibrator`s, which predict from a score alone, but they keep the
+    same conventions. Labels are coded 0 and 1. Weights count repetitions. The scale is
+    never guessed. With one class only, or one distinct score, the answer is the
     constant (n1 + 1) / (n + 2), with a `CalibrationWarning`.
 
-    The answer is the rate of ones among some calibration rows, to which `smoothing`
-    rows at the base rate are added.
+    The answer is the rate of ones among some calibration rows. `smoothing` rows at the
+    base rate are added to them.
     """
 
     smoothing: float
@@ -66,7 +66,7 @@ class SideInformationCalibrator(ScaledEstimator):
     def _evidence(self, rates: Float64Array) -> Float64Array:
         """Return the log-likelihood ratios that rates of ones (n,) stand for."""
         if self.constant_ is not None:
-            # The one answer to all rows is no evidence.
+            # If all rows have one answer, this answer is no evidence.
             return np.zeros(len(rates))
         return np.asarray(logit(rates) - logit(self.base_rate_))
 
@@ -76,17 +76,17 @@ class SideInformationCalibrator(ScaledEstimator):
         return ones / (weight0 + weight1 + self.smoothing)
 
 
-# By this share of a score, its interval may miss it through rounding.
+# Rounding may put a score outside its interval by this share of the score.
 _ROUNDING = 1e-12
-# What intervals may be multiplied by, 1 first: it stays unless another is better.
+# Factors for intervals. 1 comes first: it stays unless another is better.
 _FACTORS = (1.0, *(2.0**k for k in range(-8, 5) if k))
 
 
 class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
-    r"""Adaptive calibration of predictions: the event rate of a row's own interval.
+    r"""Adaptive calibration of predictions: the event rate in the interval of a row.
 
-    It needs an interval per prediction, for instance the classifier's confidence
-    interval; `logistic_intervals` makes it for logistic regression.
+    It needs an interval for each prediction, for instance the classifier's confidence
+    interval. `logistic_intervals` makes one for logistic regression.
 
     Parameters
     ----------
@@ -101,29 +101,30 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     scores_ : ndarray of shape (n_cells,)
         Distinct calibration scores.
     factor_ : float
-        What intervals are multiplied by about their score; 1 without any at `fit`.
+        Intervals are multiplied by this about their score. It is 1 if `fit` got none.
     cumulative0_, cumulative1_ : ndarrays of shape (n_cells + 1,)
-        Weight of each class below each of them, and in all.
+        Weight of each class below each of these scores, and in total.
     base_rate_ : float
         Share of class 1.
     constant_ : float or None
-        The answer where there was nothing to learn.
+        The answer if there was nothing to learn.
 
     Notes
     -----
-    The answer is the mean label of the calibration rows with low <= score <= high:
-    histogram binning whose bin is wide where the classifier is unsure. Two binary
-    searches and a difference of cumulative sums give it in O(log n).
+    The answer is the mean label of the calibration rows with low <= score <= high. This
+    is histogram binning with a bin that is wide where the classifier is unsure. Two
+    binary searches and a difference of cumulative sums give it in O(log n).
 
-    How wide an interval should be is another question than what it holds with 95 %:
-    where the event rate is no increasing function of the score, intervals that are
-    much narrower do better. Given intervals at `fit`, those of the calibration rows
-    are multiplied about their scores by 1/256, 1/128, ..., 16, and the factor with
-    the least Brier score is kept, each row being forecast without itself; a row
-    whose interval holds no other has the base rate.
+    How wide the best interval is, and which interval holds 95 %, are two questions. If
+    the event rate is no increasing function of the score, much narrower intervals do
+    better. If `fit` gets intervals, it multiplies those of the calibration rows about
+    their scores by 1/256, 1/128, ..., 16. It keeps the factor with the least Brier
+    score, where each row is forecast without itself. A row whose interval holds no
+    other row has the base rate.
 
-    An interval that no calibration score lies in is stretched to the score nearest
-    to the prediction (both, if two are equally near), with a `CalibrationWarning`.
+    If no calibration score lies in an interval, the interval is stretched to the score
+    nearest to the prediction (both, if two are equally near), with a
+    `CalibrationWarning`.
 
     References
     ----------
@@ -137,7 +138,7 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     >>> acp.predict([0.4, 0.7], [[0.25, 0.55], [0.2, 1.0]])
     array([0.5, 0.5])
 
-    Intervals of the calibration rows tell how wide they should be:
+    Intervals of the calibration rows show how wide they should be:
 
     >>> import numpy as np
     >>> scores = np.linspace(0.0, 1.0, 401)
@@ -240,13 +241,13 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         ----------
         scores : array-like of shape (n,) or (n, 1)
         intervals : array-like of shape (n, 2)
-            As of `predict`.
+            Intervals as in `predict`.
 
         Returns
         -------
         ndarray of shape (n,)
-            As logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
-            says 0 and 1, which takes a `smoothing` of 0.
+            It is logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
+            says 0 and 1, which can only happen with a `smoothing` of 0.
         """
         return self._evidence(self.predict(scores, intervals))
 
@@ -257,7 +258,7 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         if factor != 1.0:
             low = values - factor * np.maximum(values - low, 0.0)
             high = values + factor * np.maximum(high - values, 0.0)
-        # Cells with low <= score, that is score > the float below low.
+        # These cells have low <= score: the score is above the float below low.
         first = count_below(self.scores_, np.nextafter(low, -np.inf))
         return first, count_below(self.scores_, high)
 
@@ -270,15 +271,15 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         high: Float64Array,
     ) -> float:
         """Return the factor with the least Brier score of rows left out."""
-        # Of a row that stands for several, one is left out.
-        own = np.minimum(weight, 1.0)
+        # If a row stands for several, one of them is left out.
+        left_out = np.minimum(weight, 1.0)
         losses = []
         for factor in _FACTORS:
             first, beyond = self._cells(values, low, high, factor)
             weight0 = self.cumulative0_[beyond] - self.cumulative0_[first]
             weight1 = self.cumulative1_[beyond] - self.cumulative1_[first]
-            weight0 = np.maximum(weight0 - np.where(ones, 0.0, own), 0.0)
-            weight1 = np.maximum(weight1 - np.where(ones, own, 0.0), 0.0)
+            weight0 = np.maximum(weight0 - np.where(ones, 0.0, left_out), 0.0)
+            weight1 = np.maximum(weight1 - np.where(ones, left_out, 0.0), 0.0)
             alone = weight0 + weight1 <= _ROUNDING * self.cumulative0_[-1]
             rate = np.full(len(values), self.base_rate_)
             rate[~alone] = self._rate(weight0[~alone], weight1[~alone])
@@ -293,7 +294,7 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         below, above = np.maximum(place - 1, 0), np.minimum(place, last)
         to_below = np.where(place > 0, values - self.scores_[below], np.inf)
         to_above = np.where(place <= last, self.scores_[above] - values, np.inf)
-        # `<=` on both sides: two that are equally near are both taken.
+        # `<=` on both sides takes both if two are equally near.
         first = np.where(to_below <= to_above, below, above)
         beyond = np.where(to_above <= to_below, above, below) + 1
         return first, beyond
@@ -324,25 +325,25 @@ def _check_intervals(
     return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
 
 
-# Distances this close, as a share, are equal but for rounding.
+# Distances within this share are equal but for rounding.
 _TIE = 1e-9
-# Distances held at a time.
+# So many distances are held at a time.
 _CHUNK = 2**21
 
 
 class SBACalibrator(SideInformationCalibrator):
     r"""Similarity binning averaging: the event rate of the nearest neighbours.
 
-    It needs the features beside the score: neighbours are the calibration rows that
+    It needs the features as well as the score. Neighbours are the calibration rows that
     are near in features and score together.
 
     Parameters
     ----------
     n_neighbors : int or "auto"
-        Number k of neighbours; "auto" takes sqrt(n) rounded.
+        Number k of neighbours. "auto" takes sqrt(n), rounded.
     score_weight : float
-        Weight of the score's distance against that of one feature; each feature and
-        the score are divided by their standard deviation first.
+        Weight of the score's distance against that of one feature. Each feature and the
+        score are first divided by their standard deviation.
     smoothing : float
         Rows at the base rate that are added to the neighbours. 0 gives plain event
         rates, which may be 0 or 1.
@@ -354,25 +355,25 @@ class SBACalibrator(SideInformationCalibrator):
     n_neighbors_ : int
         The k in use.
     units_ : ndarray of shape (n_features + 1,)
-        What features and score are multiplied by; 0 if one is constant.
+        Features and score are multiplied by these. 0 if one is constant.
     weight0_, weight1_ : ndarrays of shape (n_points,)
         Weight of each class in the distinct rows.
     search_ : NearestNeighbors
         Finds neighbours among them.
     reach_ : int
-        Neighbours asked for at first.
+        Number of neighbours that are first asked for.
     base_rate_ : float
         Share of class 1.
     constant_ : float or None
-        The answer where there was nothing to learn.
+        The answer if there was nothing to learn.
     n_features_in_ : int
 
     Notes
     -----
-    Equal rows are one point with the weight of each class. The answer is the mean
-    label of the nearest points that hold a weight of k; points at the distance where
-    k is reached share what is left to k in proportion to their weights, so neither
-    the order of rows nor whether they are repeated or weighted matters.
+    Equal rows become one point with the weight of each class. The answer is the mean
+    label of the nearest points that hold a weight of k. The points at the distance
+    where k is reached share the rest of k in proportion to their weights. So the order
+    of rows does not matter, nor whether rows are repeated or weighted.
 
     References
     ----------
@@ -421,7 +422,7 @@ class SBACalibrator(SideInformationCalibrator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Features, numbers all.
+            Features. All must be numbers.
         scores : array-like of shape (n,) or (n, 1)
             Scores on the scale that `scale` names.
         y : array-like of shape (n,)
@@ -482,8 +483,8 @@ class SBACalibrator(SideInformationCalibrator):
         Returns
         -------
         ndarray of shape (n,)
-            As logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
-            says 0 and 1, which takes a `smoothing` of 0.
+            It is logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
+            says 0 and 1, which can only happen with a `smoothing` of 0.
         """
         return self._evidence(self.predict(X, scores))
 
@@ -504,7 +505,7 @@ class SBACalibrator(SideInformationCalibrator):
     def _remember(
         self, rows: Float64Array, weight0: Float64Array, weight1: Float64Array
     ) -> None:
-        """Sum equal rows to points, scale them and build the search."""
+        """Merge equal rows into points, scale them, and build the search."""
         held = weight0 + weight1 > 0.0
         # Adding zero turns -0.0 into 0.0, its equal: no row has two names.
         points, place = np.unique(rows[held] + 0.0, axis=0, return_inverse=True)
@@ -512,21 +513,21 @@ class SBACalibrator(SideInformationCalibrator):
         self.weight0_, self.weight1_ = np.zeros((2, len(points)))
         np.add.at(self.weight0_, place, weight0[held])
         np.add.at(self.weight1_, place, weight1[held])
-        # Units from weighted moments: weights are repetitions here too.
+        # The units use weighted moments, so weights are repetitions here too.
         total = self.weight0_ + self.weight1_
         spread = points - np.average(points, axis=0, weights=total)
         deviation = np.sqrt(np.average(spread**2, axis=0, weights=total))
         varies = points.max(axis=0) > points.min(axis=0)
         self.units_ = np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0)
         self.units_[-1] *= self.score_weight
-        # So many points hold a weight of k, whichever they are; one more shows ties.
+        # Any so many points hold a weight of k. One more point shows ties.
         reach = np.searchsorted(np.cumsum(np.sort(total)), self.n_neighbors_)
         self.reach_ = min(int(reach) + 2, len(points))
         self.search_ = NearestNeighbors().fit(points * self.units_)
 
     def _average(self, points: Float64Array, n_asked: int) -> Float64Array:
         """Return event rates around scaled points from `n_asked` neighbours or more."""
-        # Chunks bound the memory for distances whatever the number of rows.
+        # Chunks bound the memory for distances, for any number of rows.
         size = max(1, _CHUNK // n_asked)
         if len(points) > size:
             chunks = np.split(points, range(size, len(points), size))
@@ -541,13 +542,13 @@ class SBACalibrator(SideInformationCalibrator):
         shell = ~inner & (distance <= radius * (1.0 + _TIE))
         inner0, inner1 = (weight0 * inner).sum(axis=1), (weight1 * inner).sum(axis=1)
         shell0, shell1 = (weight0 * shell).sum(axis=1), (weight1 * shell).sum(axis=1)
-        # What is left to k, as a share of what lies at the distance of the k-th.
+        # The rest of k, as a share of the weight at the distance of the k-th.
         share = (self.n_neighbors_ - inner0 - inner1) / (shell0 + shell1)
         rate = self._rate(inner0 + share * shell0, inner1 + share * shell1)
-        # The shell may go on beyond the neighbours asked for.
+        # More points at this distance may follow the neighbours that were asked for.
         cut = shell[:, -1] & (n_asked < len(self.weight0_))
         if cut.any():
-            # Doubling: few rows need it, and these few rounds.
+            # Double the number: few rows need it, and only a few times.
             more = min(2 * n_asked, len(self.weight0_))
             rate[cut] = self._average(points[cut], more)
         return rate

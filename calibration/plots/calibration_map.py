@@ -69,17 +69,17 @@ def plot_calibration_map(
     'Log-odds of calibrated probability'
     """
     check_choice(axis, "axis", ("probability", "log-odds"))
-    some = canvas.read_items(
+    items = canvas.read_items(
         calibrators, "calibrators", (CalibrationMap, ScoreCalibrator)
     )
-    scales = {name: _scale_of(one) for name, one in some.items()}
+    scales = {name: _scale_of(one) for name, one in items.items()}
     real = "real" in scales.values()
     if real and set(scales.values()) != {"real"}:
         msg = f"`calibrators` must not mix real scores with other scales, got {scales}."
         raise ValueError(msg)
-    points = [_map_points(one, scales[name], axis, grid) for name, one in some.items()]
+    points = [_map_points(one, scales[name], axis, grid) for name, one in items.items()]
     ax = canvas.open_axes(ax, (5.5, 5.0))
-    for (x, y), (name, one) in zip(points, some.items(), strict=True):
+    for (x, y), (name, one) in zip(points, items.items(), strict=True):
         label = plain_label(name, canvas.LONGEST_NAME) or type(one).__name__
         ax.plot(x, y, lw=1.8, label=label)
     odds = axis == "log-odds"

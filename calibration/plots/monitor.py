@@ -68,8 +68,8 @@ def _draw_evidence(ax: Axes, monitor: DriftMonitor) -> None:
     powers = np.append(0.0, monitor.history_["log_e"]) / np.log(10.0)
     ax.plot(rows, np.clip(powers, _LEAST, _MOST), color="C0", label="evidence")
     line = -np.log10(monitor.alpha)
-    said = f"alarm at {1.0 / monitor.alpha:g}"
-    ax.axhline(line, color=_ALARM, ls="--", lw=1, label=said)
+    label = f"alarm at {1.0 / monitor.alpha:g}"
+    ax.axhline(line, color=_ALARM, ls="--", lw=1, label=label)
     if monitor.alarm_row_ is not None:
         ax.plot(monitor.alarm_row_, line, "o", color=_ALARM, label="alarm")
     _draw_onset(ax, monitor)

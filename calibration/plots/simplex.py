@@ -194,11 +194,11 @@ def _read_scores(
 
 def _name_corners(calibrator: Any, classes: Sequence[Any] | None) -> list[Any]:
     """Return the names of three classes: those given, the calibrator's, or numbers."""
-    own = getattr(calibrator, "classes_", None)
-    if own is not None and len(own) != 3:
-        msg = f"`calibrator` must be one of three classes, got {len(own)} classes."
+    labels = getattr(calibrator, "classes_", None)
+    if labels is not None and len(labels) != 3:
+        msg = f"`calibrator` must be one of three classes, got {len(labels)} classes."
         raise ValueError(msg)
-    return canvas.read_names(own if classes is None else classes, 3)
+    return canvas.read_names(labels if classes is None else classes, 3)
 
 
 def _predict(calibrator: Any, table: Float64Array) -> Float64Array:

@@ -1,4 +1,4 @@
-"""`AutoCalibrator`: calibrators tried on held-out rows, doing nothing among them."""
+"""`AutoCalibrator` tries calibrators on held-out rows, and doing nothing too."""
 
 from __future__ import annotations
 
@@ -56,21 +56,22 @@ from calibration.selection.trials import (
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# Nats that each weight of a proposal costs, of more than two classes: it is judged on
-# the rows that it was learned on. Half of what AIC charges, as a ridge holds it.
+# With more than two classes, each weight of a proposal costs so many nats, since it is
+# judged on the rows that it was learned on. It is half of AIC's charge, since a ridge
+# holds the weight.
 _CHARGE = 0.5
 
 
 @dataclass(frozen=True)
 class CandidateScore:
-    """What a candidate scored on held-out rows.
+    """Scores of one candidate on held-out rows.
 
     Parameters
     ----------
     log_loss : float
-        Mean log loss; nan where there were too few rows to hold any out. Of a
-        candidate without hope it is told by the first fold, from its difference to
-        the reference.
+        Mean log loss. It is nan if there were too few rows to hold any out. A candidate
+        without hope is only tried on the first fold: then the loss comes from its
+        difference to the reference there.
     standard_error : float
         Its standard error.
     probability_of_harm : float
@@ -93,20 +94,21 @@ class CandidateScore:
 
 @dataclass(frozen=True)
 class AutoReport:
-    """What each candidate scored, and what was made of it; its string is a table.
+    """The scores of each candidate, and the decision. Its string is a table.
 
     Parameters
     ----------
     method : {"stack", "select"}
         How the proposal was made.
     reference : str
-        Candidate that must not be done worse than: doing nothing ("identity"), or
-        for real scores, which are no probabilities, the first candidate.
+        The answer must not be worse than this candidate. It is doing nothing
+        ("identity"). For real scores, which are no probabilities, it is the first
+        candidate.
     candidates : dict of str to CandidateScore
-        The simplest first. The weights are those of the answer.
+        The simplest comes first. The weights are those of the answer.
     proposal : CandidateScore
-        The stack, or the candidate selected; its `weight` is 1 if it became the
-        answer and 0 if the reference did.
+        The stack, or the selected candidate. Its `weight` is 1 if it became the answer,
+        and 0 if the reference did.
 
     Examples
     --------
@@ -161,24 +163,24 @@ def choose(
     method: str,
     max_harm: float,
 ) -> tuple[Float64Array, AutoReport]:
-    """Propose candidates by their trials; take them if they are hardly a harm.
+    """Propose candidates by their trials, and take them if harm is unlikely.
 
     Parameters
     ----------
     names : sequence of c str
         Of all candidates, the reference first.
     trials : Trials or None
-        None where there were too few rows: the reference is taken.
+        None if there were too few rows. Then the reference is taken.
     rows : Rows
-        What was tried on.
+        The rows of the trials.
     method : {"stack", "select"}
     max_harm : float
-        Probability of harm from which on the reference is taken; 1 takes all.
+        From this probability of harm on, the reference is taken. 1 accepts everything.
 
     Returns
     -------
     weights : ndarray of shape (c,)
-        Those of the answer.
+        Weights of the answer.
     report : AutoReport
     """
     alone = np.eye(1, len(names)).ravel()
@@ -201,7 +203,7 @@ def choose(
     if len(trials.weight) > 2:
         charge = _CHARGE * np.count_nonzero(weights[1:])
     harm = pooled.harm(losses[0], charge)
-    # `max_harm` 1 must take a proposal whose harm rounds to 1, too.
+    # If `max_harm` is 1, a proposal whose harm rounds to 1 must be taken too.
     accepted = is_proposal and (harm < max_harm or max_harm == 1.0)
     found = dict(zip(trials.names, weights.tolist(), strict=True))
     answer = np.array([found.get(name, 0.0) for name in names]) if accepted else alone
@@ -215,33 +217,33 @@ def choose(
     return answer, AutoReport(method, names[0], scores, verdict)
 
 
-# From so many rows on the menu holds the formulas that extrapolate badly from fewer.
+# From so many rows on, the menu holds formulas that extrapolate badly from fewer.
 _ROWS_FOR_CURVES = 1_000
 
 
 class AutoCalibrator(EitherCalibrator):
-    r"""Choose or join calibrators by held-out log loss; do nothing if that is safer.
+    r"""Choose or join calibrators by held-out log loss, or do nothing if that is safer.
 
     Parameters
     ----------
     method : {"stack", "select"}
-        "stack": a logarithmic pool of all candidates, with non-negative weights that
-        minimise the held-out log loss. "select": the simplest candidate within a
-        standard error of the best.
+        "stack": a logarithmic pool of all candidates. Its non-negative weights minimise
+        the held-out log loss. "select": the simplest candidate within a standard error
+        of the best.
     candidates : mapping of names to calibrators, optional
-        The simplest first; their `scale` is set here. Doing nothing, "identity", is
-        put before them where scores are probabilities or logits. Of scores (n, k) a
-        ScoreCalibrator is one for each class. Default: see the notes.
+        The simplest comes first. Their `scale` is set here. If scores are probabilities
+        or logits, doing nothing, "identity", is put before them. With scores (n, k) a
+        ScoreCalibrator means one for each class. Default: see the notes.
     max_harm : float
-        The answer is the reference (doing nothing; for real scores the first
-        candidate) unless the probability of being worse than it is below this. 1
+        The reference is doing nothing, or the first candidate for real scores. It is
+        the answer unless the probability of being worse than it is below this number. 1
         takes every proposal.
     n_folds : int
         Folds that yield the held-out rows.
     random_state : int or None
         Seed of the folds and of candidates that draw; None draws one.
     classes : sequence of k names, optional
-        Of the columns of scores (n, k); default their numbers, 0 to k - 1.
+        Names of the columns of scores (n, k). Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit", "real"}
         What a score is; scores (n, k) are not "real".
     verbose : int
@@ -250,53 +252,54 @@ class AutoCalibrator(EitherCalibrator):
     Attributes
     ----------
     report_ : AutoReport
-        What each candidate scored: mean, standard error, probability of harm and
-        weight in the answer. Not there where the answer is a constant.
+        The scores of each candidate: mean, standard error, probability of harm and
+        weight in the answer. Missing if the answer is a constant.
     calibrators_ : dict of str to calibrator
-        The candidates in the answer, fitted on all rows; of scores (n,) in log-odds
-        (or in real scores).
+        The candidates in the answer, fitted on all rows. With scores (n,) they are
+        fitted in log-odds (or in real scores).
     weights_ : ndarray of shape (c,)
-        Weights of the log-probabilities of these c.
+        Weights of the log-probabilities of these c candidates.
     bound_ : float
-        Of scores (n,): the answer's log-odds lie within -+ `bound_`.
+        With scores (n,): the answer's log-odds lie within -+ `bound_`.
 
     Notes
     -----
-    Default menu of scores (n,): doing nothing, temperature, Platt, quadratic, ELiTE,
-    Venn-Abers (isotonic regression with honest ends); from 1000 rows on also beta and
-    three-piece logistic. On real scores without those that need a probability, and
-    Platt first. Of scores (n, k): doing nothing, temperature, vector scaling, one
-    against the rest by quadratic logistic regression and by Venn-Abers, and structured
-    matrix scaling with its ridge times 1, 0.3, 0.1, 0.03, 0.01 and 0.003, and three
-    shallow nets (these up to 150 classes); of these, candidates are given up after the
-    first fold that have no weight in its pool and are worse than its best by two
-    standard errors. Trials are held on 16 384 cells or rows at most.
+    The default menu for scores (n,) has doing nothing, temperature, Platt, quadratic,
+    ELiTE, and Venn-Abers (isotonic regression with honest ends). From 1000 rows on it
+    also has beta and three-piece logistic. For real scores it leaves out those that
+    need a probability, and Platt comes first. The menu for scores (n, k) has doing
+    nothing, temperature, vector scaling, one against the rest by quadratic logistic
+    regression and by Venn-Abers, structured matrix scaling with its ridge times 1, 0.3,
+    0.1, 0.03, 0.01 and 0.003, and three shallow nets (these up to 150 classes). Of
+    these, a candidate is given up after the first fold if it has no weight in the pool
+    of that fold and is worse than the best there by two standard errors. Trials use 16
+    384 cells or rows at most.
 
-    With held-out log-probabilities :math:`z_{cij}` of class j and row i by candidate
-    c, a stack minimises
+    Let :math:`z_{cij}` be the held-out log-probability of class j and row i by
+    candidate c. A stack minimises
 
     .. math:: -\sum_i \log S\bigl(\sum_c w_c z_{ci}\bigr)_{y_i}
         + \frac{10}{2} \|w - e\|^2, \qquad w \ge 0,
 
-    S being the softmax and e the reference alone: few rows stay close to it. Of two
-    classes it is a sum of log-odds.
+    where S is the softmax, and e is the reference alone. With few rows the stack stays
+    close to it. For two classes it is a sum of log-odds.
 
-    Scores (n,): all candidates work in the log-odds x of the scores; a score of
-    exactly 0 or 1 counts as half of the least positive one, and likewise, so that
-    doing nothing has a finite loss. The answer's probabilities are clipped to
-    :math:`[1/(2n+2), 1 - 1/(2n+2)]`; those of the reference at twice these log-odds,
-    for n rows without a surprise are no grounds to trust a probability of 1e-16.
-    Scores (n, k): candidates enter mixed with the uniform law,
-    :math:`(1 - \frac{1}{n+1}) p + \frac{1}{(n+1) k}`; doing nothing enters as it is, a
-    probability of 0 being half of the least positive one.
+    Scores (n,): all candidates work in the log-odds x of the scores. A score of exactly
+    0 counts as half of the least positive one, and a score of 1 likewise. So doing
+    nothing has a finite loss. The answer's probabilities are clipped to
+    :math:`[1/(2n+2), 1 - 1/(2n+2)]`. Those of the reference are clipped at twice these
+    log-odds: n rows without a surprise are no reason to trust a probability of 1e-16.
+    Scores (n, k): candidates are mixed with the uniform law, :math:`(1 - \frac{1}{n+1})
+    p + \frac{1}{(n+1) k}`. Doing nothing is not mixed, but a probability of 0 counts as
+    half of the least positive one.
 
     The probability of harm is the smaller of :math:`\Phi(\bar d / se(\bar d))` and
-    :math:`\exp(n \bar d)`, d being the paired differences of held-out losses to those
-    of the reference. The second bounds the chance of such a likelihood ratio if the
-    reference were right, and decides where a few rows, impossible by the reference,
-    make the mean and its error alike. The proposal's own is a little optimistic, since
-    it was made on the same rows: of more than two classes half a nat is added to its
-    loss for each candidate in it.
+    :math:`\exp(n \bar d)`. Here d are the paired differences of held-out losses to
+    those of the reference. The second number bounds the chance of such a likelihood
+    ratio if the reference were right. It decides if a few rows, impossible by the
+    reference, make both the mean and its error. For the proposal itself the probability
+    is a little optimistic, since the proposal was made on the same rows. So with more
+    than two classes half a nat is added to its loss for each candidate in it.
 
     References
     ----------
@@ -374,7 +377,7 @@ class AutoCalibrator(EitherCalibrator):
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         cells = ScoreSummary(*collapse_ties(x, summary.weight0, summary.weight1))
         if cells.n_cells == 1:
-            # Scores that differ by less than a logit can tell.
+            # Scores that differ by less than a logit can resolve.
             self.constant_ = float(np.log((cells.n1 + 1.0) / (cells.n0 + 1.0)))
             return
         real = self.scale == "real"
@@ -430,7 +433,7 @@ class AutoCalibrator(EitherCalibrator):
 def _menu_of_scores(
     n: float, real: bool, random_state: int | None
 ) -> dict[str, ScoreCalibrator]:
-    """Return the candidates besides doing nothing, the simplest first."""
+    """Return the candidates except doing nothing, the simplest first."""
     curves = n >= _ROWS_FOR_CURVES
     piecewise = PiecewiseLogisticCalibrator(random_state=random_state)
     menu: list[tuple[str, ScoreCalibrator, bool]] = [

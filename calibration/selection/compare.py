@@ -1,4 +1,4 @@
-"""`compare_calibrators`: any calibrators, scored on rows they were not fitted on."""
+"""`compare_calibrators` scores any calibrators on rows they were not fitted on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from calibration.typing import Float64Array
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibratorComparison:
-    """What calibrators scored on held-out rows; build it with `compare_calibrators`.
+    """Scores of calibrators on held-out rows. `compare_calibrators` builds it.
 
     Its string is a table, best log loss first. `plot_reliability` draws its curves, or
     the `class_curves` of a calibrator.
@@ -48,24 +48,26 @@ class CalibratorComparison:
     names : tuple of str
         The c calibrators, in the order given.
     reference : str
-        The first of them, doing nothing where scores have it.
+        The first of them. It is doing nothing, if the scores allow it.
     log_loss, standard_error : ndarrays of shape (c,)
         Mean log loss and its standard error.
     probability_of_harm : ndarray of shape (c,)
         Probability that the log loss is worse than that of the reference.
     brier : ndarray of shape (c,)
-        Brier score; of more than two classes summed over them.
+        Brier score. With more than two classes it is summed over them.
     calibration_error, maximum_calibration_error : ndarrays of shape (c,)
         Mean and largest gap of event rate and forecast over ten bins of equal
-        frequency; of forecasts of all classes in one set ("micro").
+        frequency. With more than two classes, the forecasts of all classes form one set
+        ("micro").
     auc, accuracy : ndarrays of shape (c,)
-        How well classes are told apart: area under the ROC curve (of more than two
-        classes Hand and Till's mean), and share of rows whose class is the likeliest.
-        Higher is better.
+        How well the classes are separated: area under the ROC curve (with more than two
+        classes, the mean of Hand and Till), and share of rows whose class is the
+        likeliest. Higher is better.
     curves : dict of str to ReliabilityCurve
-        Event rate against forecast; of more than two classes of all in one set.
+        Event rate against forecast. With more than two classes, all in one set.
     class_curves : dict of str to dict of label to ReliabilityCurve
-        Of each class against the others; empty for two classes, and for more than 20.
+        Curve of each class against the others. Empty for two classes, and for more than
+        20.
 
     Examples
     --------
@@ -136,18 +138,18 @@ def compare_calibrators(
     Parameters
     ----------
     scores : array-like of shape (n,), (n, 1) or (n, k)
-        Scores that no calibrator has seen, of rows that the classifier has not: of
-        class 1 of two, or a column for each class.
+        Scores of rows that no calibrator and no classifier has learned from. They are
+        for class 1 of two, or there is a column for each class.
     y : array-like of shape (n,)
         Labels coded 0 and 1, or column numbers, or what `classes` names.
     calibrators : list of calibrators, or mapping of names to them, optional
-        Cloned, and their `scale` set; those of a list are called by their class
-        ("isotonic"). Of scores (n,) they are ScoreCalibrators; of scores (n, k)
-        MulticlassCalibrators, or ScoreCalibrators, which calibrate each class against
-        the others. Doing nothing, "identity", is put before them unless the scores
-        are real. Default: Platt, quadratic, beta, ELiTE, isotonic and auto, those
-        that the scale allows; of scores (n, k) temperature, vector, matrix,
-        isotonic, shallow nets and auto.
+        They are cloned, and their `scale` is set. In a list, each is named by its class
+        ("isotonic"). For scores (n,) they are ScoreCalibrators. For scores (n, k) they
+        are MulticlassCalibrators, or ScoreCalibrators, which calibrate each class
+        against the others. Doing nothing, "identity", is put before them unless the
+        scores are real. Default: Platt, quadratic, beta, ELiTE, isotonic and auto, if
+        the scale allows them. For scores (n, k): temperature, vector, matrix, isotonic,
+        shallow nets and auto.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_folds : int
@@ -155,11 +157,11 @@ def compare_calibrators(
     random_state : int or None
         Seed of the folds; None draws one.
     classes : sequence of k names, optional
-        The labels of the columns; of scores (n,) those of class 0 and 1.
+        The labels of the columns. For scores (n,): the labels of class 0 and 1.
     scale : {"probability", "logit", "real"}
-        What a score is; scores (n, k) are not "real".
+        What a score is. Scores (n, k) cannot be "real".
     verbose : int
-        1 shows on stderr how many folds are done, 0 nothing.
+        1 shows on stderr how many folds are done, 0 shows nothing.
 
     Returns
     -------
@@ -168,12 +170,13 @@ def compare_calibrators(
 
     Notes
     -----
-    Maps of steps and lines may say 0 or 1; here all their probabilities are clipped
-    to :math:`[1/(2n+2), 1 - 1/(2n+2)]`, n being the rows they were fitted on, so that
-    log losses are finite; of more than two classes they are mixed with the uniform
-    law as by one row more. Of very many scores close ones count as one, and of more
-    than 16 384 rows of several classes as many are drawn. The probability of harm is
-    that of `AutoCalibrator`. AUC is that of the rows of all folds together.
+    Maps of steps and lines may say 0 or 1. Here all probabilities are clipped to
+    :math:`[1/(2n+2), 1 - 1/(2n+2)]`, where n is the number of rows of the fit. So log
+    losses are finite. With more than two classes they are mixed with the uniform law,
+    as if by one more row. If there are very many scores, close ones count as one. If
+    there are more than 16 384 rows of several classes, so many are drawn. The
+    probability of harm is that of `AutoCalibrator`. AUC uses the rows of all folds
+    together.
 
     Examples
     --------
@@ -190,7 +193,7 @@ def compare_calibrators(
     identity    0.4902  0.0107  0.1643  0.1684  0.2907  0.8813    0.7480    0.000
     harm against identity
 
-    Three classes, whose columns have names:
+    Three classes, with names for the columns:
 
     >>> from calibration import SoftmaxCalibrator
     >>> p = rng.dirichlet([1, 1, 1], size=1000)
