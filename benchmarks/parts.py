@@ -36,7 +36,7 @@ FAMILIES = {
     "nets": "net",
     "nets of ramps": "net of ramps",
     "nets of the logarithm": "net of the logarithm",
-    "curves": "additive",
+    "sums": "linear",
     "kernels": "kernel",
     "boosting of means": "boosting of means",
 }

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
@@ -47,6 +48,11 @@ _ROWS_OF_A_MEAN = 2000
 _MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 
 # Decays of the nets. The net that is better on one fold is taken.
+_SUMS: dict[str, Any] = {
+    # Ridges of columns of about unit spread: some rows are enough to outweigh it.
+    "linear": Ridge(10.0, solver="cholesky"),
+    "additive": AdditiveRidge(),
+}
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
 # Kernels take the cube of the number of rows.
@@ -59,13 +65,13 @@ class CentreStack:
 
     Parameters
     ----------
-    regressors : "stack", "boosting", "additive", regressor or list of regressors
+    regressors : "stack", "boosting", "linear", regressor or list of regressors
         "stack" has these families: boosted trees (for categories also on the target's
         mean in each, `TargetCodes`), extremely random trees, small networks of the
         columns and of their `Ramps` (for a skewed positive target both also for its
-        logarithm), curves of each column, and a `KernelMachine` if there are few enough
-        rows. Nets have two decays, and the one that is better on one fold is taken.
-        This fold also screens the families.
+        logarithm), a line or a curve of each column, and a `KernelMachine` if there
+        are few enough rows. Nets have two decays, sums have lines or curves, and the
+        one that is better on one fold is taken. This fold also screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag. Otherwise it predicts out of fold.
     n_jobs, random_state : int
@@ -217,7 +223,7 @@ class CentreStack:
             each(nets, "dense"),
             each(bent, "dense"),
             each(bent_log, "dense"),
-            each({"additive": AdditiveRidge()}, "dense"),
+            each(_SUMS, "dense"),
             kernels,
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]

@@ -21,7 +21,7 @@ from localexpert.law.level_map import LevelMap
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
-# An additive centre with less weight is left out.
+# A linear centre with less weight is left out.
 _LEAST_SHARE = 0.05
 
 # The identity of a table, and the bytes of target and weights.
@@ -94,7 +94,7 @@ class CarriedCentre(CentreStack):
     """A centre that follows from one of another target, or from one of more rows.
 
     For another target, it is an increasing function of the known centre, blended with
-    an additive centre that is quick to fit. For a part of the rows, it is the straight
+    a linear centre that is quick to fit. For a part of the rows, it is the straight
     line in the known centre that has the least squared error on that part.
 
     Parameters
@@ -115,7 +115,7 @@ class CarriedCentre(CentreStack):
         self.random_state = known.random_state
 
     def fit(self, sample: Sample) -> CarriedCentre:
-        """Fit the line, and the share of the additive centre."""
+        """Fit the line, and the share of the linear centre."""
         known = self.known
         self.weights_, self.report_ = known.weights_, {}
         self.dense_inputs_ = known.dense_inputs_
@@ -142,18 +142,18 @@ class CarriedCentre(CentreStack):
         return self._join(carried, own)
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
-        """Fit an additive centre, and keep it if it has weight."""
-        # An additive centre can learn the logarithm of a product of features.
+        """Fit a linear centre, and keep it if it has weight."""
+        # A linear centre can learn the logarithm of a product of features.
         own = CentreStack(
-            "additive",
+            "linear",
             out_of_bag=self.out_of_bag,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         ).fit(sample)
-        answers = {"carried": carried, "additive": own.oof_}
+        answers = {"carried": carried, "linear": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
         weights = blend_weights(answers, *held, least=_LEAST_SHARE)
-        self.share_ = weights.get("additive", 0.0)
+        self.share_ = weights.get("linear", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
     def _join(self, carried: Float64Array, own: Float64Array | None) -> Float64Array:

@@ -103,6 +103,7 @@ class TestStack:
             "net of ramps",
             "additive",
             "kernel",
+            "linear",
         }
         assert min(stack.report_.values()) > 0.0
         assert set(stack.weights_) == set(stack.fitted_)
