@@ -8,13 +8,15 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ["MPLBACKEND"] = "Agg"
 
 from collections.abc import Callable, Generator  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
 import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from numpy.typing import ArrayLike, NDArray  # noqa: E402
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The first call of a kernel compiles it, so examples have no deadline; the same
 # examples in every run, so a red test stays red. Uncompiled kernels get fewer of them.
@@ -46,8 +48,11 @@ def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
 
 
 @pytest.fixture(scope="session")
-def rows() -> pd.DataFrame:
+def rows() -> "pd.DataFrame":
     """Return numbers with gaps and a category, under an index that is no count."""
+    # Some legs have no pandas.
+    import pandas as pd
+
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y"], 90)})
     X.loc[::7, "a"] = np.nan
@@ -56,7 +61,7 @@ def rows() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
-def model(rows: pd.DataFrame) -> Any:
+def model(rows: "pd.DataFrame") -> Any:
     """Return a regressor that is fitted to `rows` in half a second, for all to ask."""
     from localexpert import LocalExpertRegressor
 

@@ -118,7 +118,7 @@ class NadarayaWatsonCalibrator(MapCalibrator):
             self.bandwidths_ = self._given_bandwidths()
         scores, h = summary.scores, self.bandwidths_
         # Rows per bandwidth, in units in which one bandwidth for both counts rows.
-        units = np.sqrt(h[::-1]) / np.sqrt(h)
+        units = np.ones(2) if h[0] == h[1] else np.sqrt(h[::-1]) / np.sqrt(h)
         masses = units[0] * summary.weight0, units[1] * summary.weight1
         windows = [_Windows.around(scores, *one) for one in zip(masses, h, strict=True)]
         # Halfway between two scores that no window joins, the nearest one changes.
@@ -218,4 +218,4 @@ def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:
     squares = float(weight @ (x - weight @ x / n) ** 2)
     # Weights below two rows in all, which have no unbiased variance, count as two.
     sd = np.sqrt(squares / n * max(n, 2.0) / (max(n, 2.0) - 1.0))
-    return float(1.06 * unit * sd * n**-0.2)
+    return float(min(1.06 * sd * n**-0.2 * unit, _LARGEST))

@@ -232,9 +232,10 @@ def corp_decomposition(
 
     given, best = mean_score(summary.scores), mean_score(recalibrated)
     base = mean_score(np.full(summary.n_cells, summary.base_rate))
+    # Infinite losses of both, as where a rate rounds to 1, do not differ.
     return CorpDecomposition(
-        miscalibration=given - best,
-        discrimination=base - best,
+        miscalibration=0.0 if given == best else given - best,
+        discrimination=0.0 if base == best else base - best,
         uncertainty=base,
         score=given,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted, Trial
@@ -171,10 +171,16 @@ class KernelMachines(Fitted):
                 if loss < within:
                     within, best, found = loss, penalty, model.coefficients_
             if within < least:
-                least, self.regressor = within, KernelMachine(n_steps, best)
+                least, chosen = within, KernelMachine(n_steps, best)
             model.coefficients_ = found
             model.step()
-        return self._fit_fold(X, sample, fold)
+        return replace(self, regressor=chosen)._fit_fold(X, sample, fold)
+
+    def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
+        """Fit what the first fold chose, which may have run in another process."""
+        if first is not None:
+            self.regressor = clone(first.model)
+        return super().fit(X, sample, first)
 
 
 def _distances(x: Float32Array, z: Float32Array) -> Float32Array:
