@@ -31,6 +31,8 @@ _ROWS_OF_A_MEDIAN = 200
 _MOST_COLUMNS = 1_000
 # Rows nearer than this share of the width are one, and have no direction.
 _NEAR = 1e-3
+# Rows of less weight than this, beside a mean of 1, count as so much.
+_LEAST_SHARE = 1e-12
 # Rows whose kernel with all others is held at a time.
 _ROWS_AT_ONCE = 4096
 
@@ -96,7 +98,8 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         self.spread_ = float(np.sqrt(np.average((y - self.mean_) ** 2, weights=w)))
         self.spread_ = self.spread_ or 1.0
         self._target = ((y - self.mean_) / self.spread_).astype(np.float32)
-        self._share = w.astype(np.float32)
+        # Single precision has no number for the least weights.
+        self._share = np.maximum(w, _LEAST_SHARE).astype(np.float32)
         self._rows = np.asarray(X[rows], dtype=np.float32)
         self._use(np.eye(X.shape[1], dtype=np.float32))
 
@@ -158,7 +161,8 @@ class KernelMachines(Fitted):
         """Compare steps and penalties by some rows, and fit the fold by the best."""
         train, test = fold
         model = KernelMachine()
-        some = train[:: -(-len(train) // _ROWS_TO_COMPARE)]
+        held = train[sample.weight[train] > 0.0]
+        some = held[:: -(-len(held) // _ROWS_TO_COMPARE)]
         model.begin(X[some], sample.y[some], sample.weight[some])
         w = sample.weight[test]
         mass = w if w.any() else np.ones(len(w))
@@ -172,8 +176,9 @@ class KernelMachines(Fitted):
                     within, best, found = loss, penalty, model.coefficients_
             if within < least:
                 least, chosen = within, KernelMachine(n_steps, best)
-            model.coefficients_ = found
-            model.step()
+            if n_steps < _STEPS[-1]:
+                model.coefficients_ = found
+                model.step()
         return replace(self, regressor=chosen)._fit_fold(X, sample, fold)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:

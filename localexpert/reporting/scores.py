@@ -348,9 +348,9 @@ class Promise:
 
     @classmethod
     def of(cls, came: Float64Array, means: Float64Array, spread: Float64Array) -> Self:
-        """Return what is told of losses (n,), their expected means and variances."""
-        told = float(means.sum()), float(spread.sum()), len(means)
-        expected, realised = mean_of_sums(*told, 0.95), float(came.mean())
+        """Compare losses (n,) with their expected means and variances."""
+        sums = float(means.sum()), float(spread.sum()), len(means)
+        expected, realised = mean_of_sums(*sums, 0.95), float(came.mean())
         reach = expected.high - expected.mean
         known = np.isfinite(reach) and reach > 0.0
         away = abs(realised - expected.mean) / reach if known else 0.0

@@ -65,6 +65,14 @@ def test_little_to_learn_gives_the_mean(rng, case):
     np.testing.assert_allclose(said, y.mean(), atol=1e-5)
 
 
+def test_weights_below_single_precision_are_nearly_none(rng):
+    X, w = rng.normal(size=(60, 3)), np.ones(60)
+    w[:9] = 1e-60
+    model = KernelMachine(1).fit(X, X[:, 0], w)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.abs(model.coefficients_[:9]).max() < 1e-9
+
+
 def test_steps_find_the_one_direction_that_counts(rng):
     X = rng.normal(size=(600, 12))
     y = np.sin(2.0 * (X[:, 0] + X[:, 1]))
@@ -94,3 +102,13 @@ def test_the_first_fold_chooses_for_all(rng):
     smooth, flat = chosen
     assert smooth.penalty < flat.penalty
     assert smooth.n_steps > 0
+
+
+def test_rows_without_weight_are_not_compared(rng):
+    X, w = rng.normal(size=(4000, 2)), np.zeros(4000)
+    w[1:60:3] = 1.0
+    # A stride over all rows of training would meet none with a weight.
+    fold = np.arange(3900), np.arange(3900, 4000)
+    sample = Sample(Table.of(X), X[:, 0], w, [fold])
+    trial = KernelMachines(view="dense", n_jobs=None).attempt(X, sample, fold)
+    assert np.isfinite(trial.answers).all()
