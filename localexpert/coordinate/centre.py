@@ -35,10 +35,11 @@ from localexpert.progress import current_progress, run_jobs
 _FEWEST_VALUES = 3
 # A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05
-# A family is fitted further if it lowers the squared error by this share of it...
+# A family is fitted further if it lowers the error of a blend by this share of it...
 _LEAST_GAIN = 0.001
-# ...on a fold of this many rows. Fewer rows cannot tell, and are quick to fit.
-_ROWS_TO_SCREEN = 1000
+# ...on a fold of this many rows. On tables with 200 to 480 rows in a fold this saved a
+# quarter of the time at equal errors. With 100 to 200 rows, errors were .4 % greater.
+_ROWS_TO_SCREEN = 200
 # The folds' models are compared on this many rows.
 _ROWS_OF_A_MEAN = 2000
 
@@ -47,12 +48,12 @@ _ROWS_OF_A_MEAN = 2000
 # unit.
 _MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 
-# Decays of the nets. The net that is better on one fold is taken.
 _SUMS: dict[str, Any] = {
     # Ridges of columns of about unit spread: some rows are enough to outweigh it.
     "linear": Ridge(10.0, solver="cholesky"),
     "additive": AdditiveRidge(),
 }
+# Decays of the nets. The net that is better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
 # Kernels take the cube of the number of rows.
@@ -251,17 +252,21 @@ class CentreStack:
         best = [min(group, key=self.report_.__getitem__) for group in groups]
         if len(fold[1]) >= _ROWS_TO_SCREEN:
             answers = {name: trials[name].answers for name in best}
-            best = _useful(answers, y[fold[1]], w[fold[1]])
+            best = _useful(answers, y[fold[1]], _mass(w[fold[1]]))
         return {name: (families[name], trials[name]) for name in best}
 
     def _note(
         self, name: str, answers: Float64Array, sample: Sample, rows: Rows
     ) -> None:
         """Note the error of a family's answers for some rows."""
-        w = sample.weight[rows]
-        mass = w if w.any() else np.ones(len(w))
+        mass = _mass(sample.weight[rows])
         rmse = np.sqrt(mass @ (answers - sample.y[rows]) ** 2 / mass.sum())
         self.report_[name] = self.unit_ * float(rmse)
+
+
+def _mass(w: Float64Array) -> Float64Array:
+    """Return weights to judge by. Rows without weight are better than no rows."""
+    return w if w.any() else np.ones(len(w))
 
 
 def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:
@@ -315,15 +320,17 @@ def single_precision(y: Float64Array) -> tuple[float, float]:
 def _useful(
     answers: dict[str, Float64Array], y: Float64Array, w: Float64Array
 ) -> list[str]:
-    """Return the best family, and each that adds enough to the blend so far."""
-    errors = {name: w @ (answer - y) ** 2 for name, answer in answers.items()}
-    kept: list[str] = []
-    least = float(np.inf)
-    for name in sorted(answers, key=lambda name: float(errors[name])):
-        some = {other: answers[other] for other in [*kept, name]}
-        weights = blend_weights(some, y, w, least=_LEAST_WEIGHT)
-        blend = sum(x * some[n] for n, x in weights.items())
-        error = float(w @ (blend - y) ** 2)
-        if not kept or error < (1.0 - _LEAST_GAIN) * least:
-            kept, least = [*kept, name], error
+    """Return the families that add enough to a blend, by either of its two rules."""
+    kept: set[str] = set()
+    for rule, power in ((blend_weights, 2), (robust_weights, 1)):
+        errors = {n: float(w @ abs(a - y) ** power) for n, a in answers.items()}
+        best, *others = sorted(answers, key=errors.__getitem__)
+        some, least = {best: answers[best]}, errors[best]
+        for name in others:
+            more = {**some, name: answers[name]}
+            weights = rule(more, y, w, least=_LEAST_WEIGHT)
+            error = float(w @ abs(_join(more, weights) - y) ** power)
+            if error < (1.0 - _LEAST_GAIN) * least:
+                some, least = more, error
+        kept.update(some)
     return [name for name in answers if name in kept]
