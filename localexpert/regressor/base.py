@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
+from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
@@ -135,6 +137,7 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
         groups: ArrayLike | None,
     ) -> tuple[Any, Float64Array, Float64Array, NDArray[Any] | None]:
         """Return features as an array or data frame, target, weights and groups."""
+        _warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
         X = self._validate(X, 2)
         target = _check_target(y, type(self).__name__)
         n = len(target)
@@ -185,6 +188,27 @@ def check_has_rows(X: Any, least: int) -> None:
         wanted = "one row" if least == 1 else "two rows to learn from"
         msg = f"`X` must have at least {wanted}, got {rows}."
         raise ValueError(msg)
+
+
+def _warn_of_order(X: Any, **given: Any) -> None:
+    """Warn of a Series with the labels of the table in another order.
+
+    Rows are taken by their position, as scikit-learn does.
+    """
+    labels: Any = getattr(X, "index", None)
+    for name, values in given.items():
+        own: Any = getattr(values, "index", None)
+        # An index is one of pandas; a list has a method of this name.
+        if not (hasattr(labels, "equals") and hasattr(own, "equals")):
+            continue
+        if len(own) != len(labels) or own.equals(labels) or not labels.is_unique:
+            continue
+        if own.is_unique and labels.isin(own).all():
+            msg = (
+                f"`{name}` has the labels of `X` in another order, but rows are taken "
+                f"by position: if the labels are right, pass {name}.loc[X.index]."
+            )
+            warnings.warn(msg, CalibrationWarning, stacklevel=4)
 
 
 def _check_target(y: ArrayLike, owner: str) -> Float64Array:

@@ -252,3 +252,17 @@ def test_regressors_without_an_answer_are_named(data, parameter):
         said = f"^`{parameter}`: Silent failed: .*, got {wrong}"
         with pytest.raises(RuntimeError, match=said):
             LocalExpertRegressor(**given, **QUICK).fit(*data)
+
+
+def test_labels_in_another_order_are_pointed_out(columns, y):
+    X = pd.DataFrame(columns)
+    target = pd.Series(y)
+    shuffled = target.sample(frac=1.0, random_state=0)
+    with pytest.warns(
+        CalibrationWarning, match=r"`y` has the labels .* y\.loc\[X\.index"
+    ):
+        by_place = quick().fit(X, shuffled).predict(X)
+    # Neither another index nor none is a mistake.
+    other = quick().fit(X, shuffled.reset_index(drop=True)).predict(X)
+    np.testing.assert_array_equal(by_place, other)
+    quick().fit(X, target.set_axis(range(7, 7 + N)))
