@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-import numbers
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
@@ -24,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import (
     check_flag,
     check_n_jobs,
-    check_optional_seed,
     check_verbose,
     refuse,
     told_of_light,
@@ -33,7 +31,6 @@ from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
     Fold,
-    LabelledRows,
     Rows,
     TrainingData,
     check_groups,
@@ -42,7 +39,6 @@ from calibration.classifier.base import (
     check_table_rows,
     choose_splitter,
     cross_fit,
-    number_rows,
     refuse_repeats,
     route_arguments,
     split_rows,
@@ -59,7 +55,7 @@ from calibration.classifier.scores import (
     takes_columns,
 )
 from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
-from calibration.multiclass.all_pairs import join_pairs
+from calibration.multiclass.all_pairs import couple_pairs
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.trials import counting, tick
@@ -449,18 +445,14 @@ class AllPairsClassifier(ClassifierAround):
     calibrator : ScoreCalibrator or str, optional
         It is cloned for each pair and fitted on held-out scores. It may be a name of
         `calibrator_names()`. Default: `LogisticCalibrator()`.
-    cv : int, splitter or iterable of (train, test), optional
-        Folds that yield the held-out scores. Default: 5 stratified folds of the rows of
-        each pair, fewer (with a `CalibrationWarning`) if a class has fewer rows. An
-        integer is never lowered: it is refused if it is too large. If folds are given,
-        they number all rows, and each pair takes its part of them.
+    cv : int or splitter, optional
+        Parts the rows of each pair into the folds that yield the held-out scores.
+        Default: 5 stratified folds, fewer (with a `CalibrationWarning`) if a class has
+        fewer rows. An integer is never lowered: it is refused if it is too large.
     response : {"auto", "predict_proba", "decision_function"}
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. It changes no result.
-    random_state : int, optional
-        Seed for the assignment of rows to folds, if `cv` is an integer or the default.
-        None keeps the order of the rows. The estimator has its own seed.
 
     Attributes
     ----------
@@ -492,7 +484,7 @@ class AllPairsClassifier(ClassifierAround):
     >>> from sklearn.svm import SVC
     >>> from calibration import AllPairsClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = AllPairsClassifier(SVC(), random_state=0).fit(X, y)
+    >>> model = AllPairsClassifier(SVC()).fit(X, y)
     >>> model.predict_proba(X[:2]).round(2)
     array([[0.96, 0.03, 0.01],
            [0.95, 0.04, 0.02]])
@@ -512,14 +504,12 @@ class AllPairsClassifier(ClassifierAround):
         cv: Any = None,
         response: Literal["auto", "predict_proba", "decision_function"] = "auto",
         n_jobs: int | None = None,
-        random_state: int | None = None,
     ):
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.response = response
         self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train and calibrate the expert of each pair.
@@ -538,23 +528,27 @@ class AllPairsClassifier(ClassifierAround):
         self
         """
         check_n_jobs(self.n_jobs)
-        check_optional_seed(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
             rule = "be a classifier that can be trained on each pair of classes"
             refuse("estimator", rule, f"{self.estimator!r}", TypeError)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         resolve_binary(self.calibrator, response)
-        rows = self._read_rows(X, y, sample_weight)
+        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
+            rule = "be a number or a splitter, for it parts the rows of each pair"
+            refuse("cv", rule, f"{self.cv!r}", TypeError)
+        X, labels, _, routed = self._read_rows(X, y, sample_weight)
         forget_fit(self)
-        self.classes_ = check_many_classes(rows.labels)
-        self.response_ = response
-        folds = self._read_folds(rows)
-        with told_of_light():
-            self.experts_ = [
-                self._fit_expert(rows, np.array(pair, self.classes_.dtype), folds)
-                for pair in combinations(self.classes_, 2)
-            ]
+        self.classes_ = check_many_classes(labels)
+        self.response_, self.experts_ = response, []
+        for pair in combinations(self.classes_, 2):
+            rows = np.flatnonzero(np.isin(labels, np.array(pair, self.classes_.dtype)))
+            weight = None if routed is None else routed[rows]
+            with told_of_light():
+                expert = self._make_expert()
+                self.experts_.append(
+                    expert.fit(take_rows(X, rows), labels[rows], weight)
+                )
         self._note_features(self.experts_[0])
         return self
 
@@ -572,7 +566,7 @@ class AllPairsClassifier(ClassifierAround):
         """
         check_is_fitted(self)
         chances = (expert.predict_proba(X)[:, 1] for expert in self.experts_)
-        return join_pairs(chances, len(self.classes_))
+        return couple_pairs(chances, len(self.classes_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -582,49 +576,12 @@ class AllPairsClassifier(ClassifierAround):
     def _make_expert(self) -> CalibratedClassifier:
         """Return the unfitted calibrated classifier that all experts copy."""
         return CalibratedClassifier(
-            self._resolve_estimator(), self.calibrator, response=self.response
+            self._resolve_estimator(),
+            self.calibrator,
+            cv=self.cv,
+            response=self.response,
+            n_jobs=self.n_jobs,
         )
 
     def _default_estimator(self) -> Any:
         return LogisticRegression(max_iter=1000)
-
-    def _read_folds(self, rows: LabelledRows) -> list[Fold] | None:
-        """Return the given folds of all rows, or None if `cv` is a number of folds."""
-        if self.cv is None or isinstance(self.cv, numbers.Integral):
-            return None
-        n = len(rows.labels)
-        splitter = choose_splitter(self.cv, rows.labels, self.classes_)
-        folds = [
-            (number_rows(train, n), number_rows(test, n))
-            for train, test in splitter.split(rows.X, rows.labels)
-        ]
-        refuse_repeats(folds, n)
-        return folds
-
-    def _fit_expert(
-        self, rows: LabelledRows, pair: NDArray[Any], folds: list[Fold] | None
-    ) -> CalibratedClassifier:
-        """Return the calibrated classifier of two classes."""
-        members = np.flatnonzero(np.isin(rows.labels, pair))
-        y, cv = rows.labels[members], self.cv
-        if folds is not None:
-            cv = _restrict(folds, members)
-        elif self.random_state is not None:
-            n_folds = choose_splitter(cv, y, pair).n_splits
-            cv = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-        weight = None if rows.routed is None else rows.routed[members]
-        expert = self._make_expert()
-        expert.set_params(cv=cv, n_jobs=self.n_jobs)
-        return expert.fit(take_rows(rows.X, members), y, weight)
-
-
-def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
-    """Return the folds of all rows, cut to some rows, if they have a test part."""
-    parts = []
-    for train, test in folds:
-        learned, held_out = train[np.isin(train, rows)], test[np.isin(test, rows)]
-        if len(held_out):
-            # Rows are sorted, so the search gives the place of a row among them.
-            places = np.searchsorted(rows, learned), np.searchsorted(rows, held_out)
-            parts.append(places)
-    return parts
