@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import for_kernels, njit
 from calibration.typing import Float64Array, Int64Array
 
 # Of fewer points no table is made.
@@ -29,7 +29,7 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     counts = np.bincount(np.minimum(bucket, n_buckets - 1), minlength=n_buckets)
     first = np.append(0, np.cumsum(counts))
     out = np.empty(n, dtype=np.int64)
-    _search_buckets(knots, points, first, per_bucket, out)
+    _search_buckets(for_kernels(knots), for_kernels(points), first, per_bucket, out)
     return out
 
 
@@ -77,7 +77,9 @@ def evaluate_map(
     at[k]; between knots right[k] (step) or the line from right[k] to left[k + 1].
     """
     out = np.empty(len(points))
-    _follow(points, knots, left, at, right, linear, count_below(knots, points), out)
+    points, knots = for_kernels(points), for_kernels(knots)
+    values = for_kernels(left), for_kernels(at), for_kernels(right)
+    _follow(points, knots, *values, linear, count_below(knots, points), out)
     return out
 
 
