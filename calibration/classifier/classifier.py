@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numbers
 from contextlib import AbstractContextManager
 from itertools import combinations
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -39,6 +39,7 @@ from calibration.classifier.base import (
     check_table_rows,
     choose_splitter,
     cross_fit,
+    number_rows,
     refuse_repeats,
     route_arguments,
     split_rows,
@@ -445,10 +446,11 @@ class AllPairsClassifier(ClassifierAround):
     calibrator : ScoreCalibrator or str, optional
         It is cloned for each pair and fitted on held-out scores. It may be a name of
         `calibrator_names()`. Default: `LogisticCalibrator()`.
-    cv : int or splitter, optional
-        Parts the rows of each pair into the folds that yield the held-out scores.
-        Default: 5 stratified folds, fewer (with a `CalibrationWarning`) if a class has
-        fewer rows. An integer is never lowered: it is refused if it is too large.
+    cv : int, splitter or iterable of (train, test), optional
+        Folds that yield the held-out scores. Default: 5 stratified folds of the rows of
+        each pair, fewer (with a `CalibrationWarning`) if a class has fewer rows. An
+        integer is never lowered: it is refused if it is too large. If folds are given,
+        they number all rows, and each pair takes its part of them.
     response : {"auto", "predict_proba", "decision_function"}
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
@@ -534,18 +536,18 @@ class AllPairsClassifier(ClassifierAround):
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         resolve_binary(self.calibrator, response)
-        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
-            rule = "be a number or a splitter, for it parts the rows of each pair"
-            refuse("cv", rule, f"{self.cv!r}", TypeError)
         X, labels, _, routed = self._read_rows(X, y, sample_weight)
         forget_fit(self)
         self.classes_ = check_many_classes(labels)
         self.response_, self.experts_ = response, []
+        folds = self._read_folds(X, labels)
         for pair in combinations(self.classes_, 2):
             rows = np.flatnonzero(np.isin(labels, np.array(pair, self.classes_.dtype)))
             weight = None if routed is None else routed[rows]
             with told_of_light():
                 expert = self._make_expert()
+                if folds is not None:
+                    expert.set_params(cv=_restrict(folds, rows))
                 self.experts_.append(
                     expert.fit(take_rows(X, rows), labels[rows], weight)
                 )
@@ -585,3 +587,28 @@ class AllPairsClassifier(ClassifierAround):
 
     def _default_estimator(self) -> Any:
         return LogisticRegression(max_iter=1000)
+
+    def _read_folds(self, X: Any, labels: NDArray[Any]) -> list[Fold] | None:
+        """Return the given folds of all rows, or None if `cv` is a number of folds."""
+        if self.cv is None or isinstance(self.cv, numbers.Integral):
+            return None
+        n = len(labels)
+        splitter = choose_splitter(self.cv, labels, self.classes_)
+        folds = [
+            (number_rows(train, n), number_rows(test, n))
+            for train, test in splitter.split(X, labels)
+        ]
+        refuse_repeats(folds, n)
+        return folds
+
+
+def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
+    """Return the folds of all rows, cut to some rows, if they have a test part."""
+    parts = []
+    for train, test in folds:
+        learned, held_out = train[np.isin(train, rows)], test[np.isin(test, rows)]
+        if len(held_out):
+            # Rows are sorted, so the search gives the place of a row among them.
+            places = np.searchsorted(rows, learned), np.searchsorted(rows, held_out)
+            parts.append(places)
+    return parts

@@ -6,7 +6,7 @@ import sklearn
 from scipy.sparse import csr_array
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
@@ -67,15 +67,59 @@ def test_labels_of_any_kind(names, data):
     np.testing.assert_array_equal(model.predict(X), sorted_names[plain.predict(X)])
 
 
-def test_folds_are_those_of_each_pair(data):
+def test_weights_are_repetitions_with_folds_that_keep_them(data, rng):
     X, y = data
-    by_number = AllPairsClassifier(GaussianNB(), cv=4).fit(X, y).predict_proba(X)
-    splitter = AllPairsClassifier(GaussianNB(), cv=StratifiedKFold(4)).fit(X, y)
-    np.testing.assert_array_equal(splitter.predict_proba(X), by_number)
-    folds = list(StratifiedKFold(4).split(X, y))
-    for one in (folds, iter(folds)):
-        with pytest.raises(TypeError, match="`cv` must be a number or a splitter, for"):
-            AllPairsClassifier(GaussianNB(), cv=one).fit(X, y)
+    w = rng.integers(0, 3, size=len(y))
+    groups = np.arange(len(y)) % 3
+    folds = [
+        (np.flatnonzero(groups != g), np.flatnonzero(groups == g)) for g in range(3)
+    ]
+    weighted = AllPairsClassifier(GaussianNB(), PlattCalibrator(), cv=folds).fit(
+        X, y, w
+    )
+    rows = np.repeat(np.arange(len(y)), w)
+    folds = [
+        (np.flatnonzero(groups[rows] != g), np.flatnonzero(groups[rows] == g))
+        for g in range(3)
+    ]
+    repeated = AllPairsClassifier(GaussianNB(), PlattCalibrator(), cv=folds)
+    repeated.fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7
+    )
+
+
+@pytest.mark.parametrize(
+    "cv", [None, 4, StratifiedKFold(3), "pairs", "masks", "generator"]
+)
+def test_folds_of_any_kind(cv, data):
+    X, y = data
+    folds = list(StratifiedKFold(3).split(X, y))
+    if cv == "pairs":
+        cv = folds
+    elif cv == "masks":
+        cv = [tuple(np.isin(np.arange(300), part) for part in fold) for fold in folds]
+    elif cv == "generator":
+        cv = iter(folds)
+    model = AllPairsClassifier(GaussianNB(), cv=cv).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
+    if not isinstance(cv, int | None):
+        same = AllPairsClassifier(GaussianNB(), cv=folds).fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+
+
+def test_folds_whose_test_part_lacks_a_pair(data):
+    X, y = data
+    # Sorted rows: a fold without shuffling tests few classes at a time.
+    order = np.argsort(y, kind="stable")
+    part = np.arange(300) % 2
+    folds = []
+    for label in range(4):
+        for half in range(2):
+            test = (y[order] == label) & (part == half)
+            folds.append((np.flatnonzero(~test), np.flatnonzero(test)))
+    model = AllPairsClassifier(GaussianNB(), cv=folds).fit(X[order], y[order])
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_a_rare_class_has_fewer_folds_in_its_pairs_only(data):
@@ -114,3 +158,6 @@ def test_bad_data_is_named(data):
         AllPairsClassifier(GaussianNB()).fit(X, np.zeros(300))
     with pytest.raises(ValueError, match="`y` must hold at least two rows of each"):
         AllPairsClassifier(GaussianNB()).fit(X, np.append(y[:-1], 7))
+    folds = list(GroupKFold(4).split(X, y, y))
+    with pytest.raises(ValueError, match="`cv` must leave both classes in every"):
+        AllPairsClassifier(GaussianNB(), cv=folds).fit(X, y)
