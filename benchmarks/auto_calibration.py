@@ -62,7 +62,6 @@ SINGLE: dict[str, Callable[[], cal.ScoreCalibrator]] = {
 }
 AUTOS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     AUTO: AutoCalibrator,
-    "Auto, select": lambda: AutoCalibrator("select"),
 }
 # Elsewhere: the candidates of the default menu, and two of another kind.
 FEW = (

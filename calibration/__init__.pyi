@@ -11,9 +11,6 @@ from calibration.binning.sbb_abb import SBBCalibrator as SBBCalibrator
 from calibration.binning.theory import auc_loss_bound as auc_loss_bound
 from calibration.binning.theory import ece_bound as ece_bound
 from calibration.binning.theory import mce_bound as mce_bound
-from calibration.binning.three_values import (
-    ThreeValueCalibrator as ThreeValueCalibrator,
-)
 from calibration.classifier.classifier import AllPairsClassifier as AllPairsClassifier
 from calibration.classifier.classifier import (
     CalibratedClassifier as CalibratedClassifier,
@@ -45,7 +42,6 @@ from calibration.logistic.polynomial import QuadraticCalibrator as QuadraticCali
 from calibration.logistic.polynomial import (
     TemperatureCalibrator as TemperatureCalibrator,
 )
-from calibration.logistic.trimming import TrimmedCalibrator as TrimmedCalibrator
 from calibration.maps import CalibrationMap as CalibrationMap
 from calibration.measures.calibration_errors import CalibrationTest as CalibrationTest
 from calibration.measures.calibration_errors import (
@@ -86,7 +82,6 @@ from calibration.monotone.isotonic import (
 from calibration.monotone.isotonic import IsotonicCalibrator as IsotonicCalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator as VennAbersCalibrator
 from calibration.multiclass.all_pairs import AllPairsCalibrator as AllPairsCalibrator
-from calibration.multiclass.all_pairs import couple_pairs as couple_pairs
 from calibration.multiclass.base import IdentityCalibrator as IdentityCalibrator
 from calibration.multiclass.base import MulticlassCalibrator as MulticlassCalibrator
 from calibration.multiclass.one_vs_rest import (

@@ -12,14 +12,29 @@ from calibration.typing import BoolArray, Float64Array, Int64Array, UInt64Array
 _MANY_UNITS = 1000.0
 
 
+@njit
 def count_classes(
     sorted0: Float64Array, sorted1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Merge the two classes' sorted scores into cells that count their rows."""
-    scores, place = _merge(sorted0, sorted1)
-    counts = (np.bincount(part, minlength=len(scores)) for part in place)
-    weight0, weight1 = (part.astype(np.float64) for part in counts)
-    return scores, weight0, weight1
+    n0, n1 = len(sorted0), len(sorted1)
+    scores, weights = np.empty(n0 + n1), np.zeros((2, n0 + n1))
+    i, j, k = 0, 0, 0
+    while i < n0 or j < n1:
+        # The lesser of the two heads. Ties of both classes are in one cell.
+        if j == n1 or (i < n0 and sorted0[i] <= sorted1[j]):
+            score = sorted0[i]
+        else:
+            score = sorted1[j]
+        scores[k] = score
+        while i < n0 and sorted0[i] == score:
+            weights[0, k] += 1.0
+            i += 1
+        while j < n1 and sorted1[j] == score:
+            weights[1, k] += 1.0
+            j += 1
+        k += 1
+    return scores[:k].copy(), weights[0, :k].copy(), weights[1, :k].copy()
 
 
 def _merge(
@@ -200,16 +215,28 @@ def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> flo
     return count
 
 
+@njit
 def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
     """First cell of each of at most `n_groups` groups of about equal weight.
 
     A cell goes to group floor(n_groups * mid / total), mid being the cumulative
     weight up to the middle of the cell, so that ties are never split.
     """
-    upto = np.append(0.0, np.cumsum(weight))
-    # The centre decides: a heavy cell goes to the group that holds its middle.
-    group = (n_groups * ((upto[:-1] + 0.5 * weight) / upto[-1])).astype(np.int64)
-    return np.flatnonzero(np.diff(np.minimum(group, n_groups - 1), prepend=-1))
+    total = 0.0
+    for mass in weight:
+        total += mass
+    starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
+    before, count, last = 0.0, 0, -1
+    for i in range(len(weight)):
+        # The centre decides: a heavy cell goes to the group that holds its middle.
+        group = int(n_groups * ((before + 0.5 * weight[i]) / total))
+        group = min(group, n_groups - 1)
+        if group != last:
+            starts[count] = i
+            count += 1
+            last = group
+        before += weight[i]
+    return starts[:count].copy()
 
 
 @njit

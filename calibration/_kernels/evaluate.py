@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import for_kernels, njit
 from calibration.typing import Float64Array, Int64Array
 
 # Of fewer points no table is made.
@@ -29,7 +29,7 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     counts = np.bincount(np.minimum(bucket, n_buckets - 1), minlength=n_buckets)
     first = np.append(0, np.cumsum(counts))
     out = np.empty(n, dtype=np.int64)
-    _search_buckets(knots, points, first, per_bucket, out)
+    _search_buckets(for_kernels(knots), for_kernels(points), first, per_bucket, out)
     return out
 
 
@@ -76,17 +76,35 @@ def evaluate_map(
     Below the first knot the value is left[0], above the last right[-1]; on a knot
     at[k]; between knots right[k] (step) or the line from right[k] to left[k + 1].
     """
-    k = count_below(knots, points) - 1
-    place = np.maximum(k, 0)
-    out = right[place]
-    if linear and len(knots) > 1:
-        inner = np.minimum(place, len(knots) - 2)
-        start, end = right[inner], left[inner + 1]
+    out = np.empty(len(points))
+    points, knots = for_kernels(points), for_kernels(knots)
+    values = for_kernels(left), for_kernels(at), for_kernels(right)
+    _follow(points, knots, *values, linear, count_below(knots, points), out)
+    return out
+
+
+@njit
+def _follow(
+    points: Float64Array,
+    knots: Float64Array,
+    left: Float64Array,
+    at: Float64Array,
+    right: Float64Array,
+    linear: bool,
+    below: Int64Array,
+    out: Float64Array,
+) -> None:
+    last = len(knots) - 1
+    for i in range(len(points)):
+        k = below[i] - 1
+        if k < 0:
+            out[i] = left[0]
+        elif points[i] == knots[k]:
+            out[i] = at[k]
         # Equal ends are left out of the interpolation: it would round, and infinite
         # ones (log-likelihood ratios) would give nan.
-        sloped = (place == inner) & (start != end)
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = (points - knots[inner]) / (knots[inner + 1] - knots[inner])
-            out = np.where(sloped, start + share * (end - start), out)
-    out = np.where(points == knots[place], at[place], out)
-    return np.where(k < 0, left[0], out)
+        elif not linear or k == last or right[k] == left[k + 1]:
+            out[i] = right[k]
+        else:
+            share = (points[i] - knots[k]) / (knots[k + 1] - knots[k])
+            out[i] = right[k] + share * (left[k + 1] - right[k])

@@ -90,32 +90,3 @@ def kernel_sums(
         share = place - node
         out[i] = (1.0 - share) * below + share * above
     return out
-
-
-@njit
-def own_terms(
-    x: Float64Array, rows: Float64Array, table: Float64Array, step: float
-) -> Float64Array:
-    """Return what one row at rows[i] adds to `kernel_sums` at x[i], per i."""
-    out = np.empty(len(x))
-    for i in range(len(x)):
-        place, row = x[i] / step, rows[i] / step
-        node, other = np.floor(place), np.floor(row)
-        share, part = place - node, row - other
-        apart = node - other
-        # The row and the point each lie between two nodes: four pairs at three
-        # distances.
-        same = (1.0 - share) * (1.0 - part) + share * part
-        out[i] = (
-            same * _entry(table, apart)
-            + share * (1.0 - part) * _entry(table, apart + 1.0)
-            + (1.0 - share) * part * _entry(table, apart - 1.0)
-        )
-    return out
-
-
-@inner
-def _entry(table: Float64Array, distance: float) -> float:
-    """Return the kernel at a signed distance in steps."""
-    distance = abs(distance)
-    return table[int(distance)] if distance < len(table) else 0.0

@@ -75,8 +75,12 @@ def _evaluate(
     theta: Float64Array,
     gradient: Float64Array,
     hessian: Float64Array,
+    valued: bool,
 ) -> float:
-    """Return `logistic_objective`; fill in its gradient and its lower Hessian."""
+    """Return `logistic_objective`; fill in its gradient and its lower Hessian.
+
+    Where the value is not asked for, the logarithms of the loss are left out of it.
+    """
     total = 0.0
     for j in range(len(theta)):
         away = theta[j] - prior[j]
@@ -91,7 +95,8 @@ def _evaluate(
         # log(1 + e^f) and expit without overflow on either side.
         e = math.exp(-abs(f))
         w = weight0[i] + weight1[i]
-        total += w * (math.log1p(e) + max(f, 0.0)) - weight1[i] * f
+        if valued:
+            total += w * (math.log1p(e) + max(f, 0.0)) - weight1[i] * f
         slope = w * ((1.0 if f >= 0.0 else e) / (1.0 + e)) - weight1[i]
         # q (1 - q), which 1 - q would lose where q rounds to 1.
         curvature = w * e / ((1.0 + e) * (1.0 + e))
@@ -137,13 +142,16 @@ def _fit(
     theta, trial, step, gradient = points[0], points[1], points[2], points[3]
     most, scale, decrement = np.inf, 1.0, 0.0
     n_steps = n_halvings = 0
+    # The value is compared after a step that is not sure, and is where it began. Fits
+    # that start near their end never ask for it.
+    valued = False
     while n_steps < _MAX_STEPS and n_halvings < _MAX_HALVINGS:
         total = _evaluate(
-            design, weight0, weight1, penalty, prior, trial, gradient, hessian
+            design, weight0, weight1, penalty, prior, trial, gradient, hessian, valued
         )
         # Armijo's condition with the usual constant: almost any descent will do, as
         # Newton steps end up whole. Written so that nan is caught, too.
-        if not total <= most:
+        if valued and not total <= most:
             n_halvings += 1
             scale *= 0.5
             for j in range(p):
@@ -164,8 +172,11 @@ def _fit(
             decrement += gradient[j] * step[j]
         if not decrement < np.inf:
             return False
+        if decrement >= _SURE_DECREMENT and not valued:
+            valued, most = True, np.inf
+            continue
         n_steps, n_halvings, scale = n_steps + 1, 0, 1.0
-        most = total - 1e-4 * decrement if decrement >= _SURE_DECREMENT else np.inf
+        valued, most = decrement >= _SURE_DECREMENT, total - 1e-4 * decrement
         for j in range(p):
             trial[j] = theta[j] - step[j]
         if decrement < _LAST_DECREMENT:

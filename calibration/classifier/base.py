@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from warnings import warn
 
 import numpy as np
@@ -273,19 +273,6 @@ def number_rows(part: Any, n: int) -> Rows:
     return rows
 
 
-class LabelledRows(NamedTuple):
-    """What `fit` is given, checked.
-
-    `X` has as many rows as `labels` (n,) and `weights` (n,); `routed` are the weights
-    that are handed on, None where none were given.
-    """
-
-    X: Any
-    labels: NDArray[Any]
-    weights: Float64Array
-    routed: Float64Array | None
-
-
 class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of classifiers that fit a classifier given as `estimator`, or their own."""
 
@@ -342,15 +329,14 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _read_rows(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> LabelledRows:
-        """Return rows, labels and weights of one length."""
+    ) -> tuple[Any, NDArray[Any], Float64Array, Float64Array | None]:
+        """Return rows, labels, weights, and the weights to hand on if any are given."""
         labels = read_labels(y)
         check_table_rows(X, len(labels))
         X, _ = indexable(X, labels)
         weights = check_weights(sample_weight, len(labels))
         warn_of_light(sample_weight)
-        routed = None if sample_weight is None else weights
-        return LabelledRows(X, labels, weights, routed)
+        return X, labels, weights, None if sample_weight is None else weights
 
     def _note_features(self, fitted: Any) -> None:
         """Take over what a fitted classifier says of its features."""

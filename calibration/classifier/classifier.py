@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
@@ -24,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import (
     check_flag,
     check_n_jobs,
-    check_optional_seed,
     check_verbose,
     refuse,
     told_of_light,
@@ -33,7 +31,6 @@ from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.base import (
     ClassifierAround,
     Fold,
-    LabelledRows,
     Rows,
     TrainingData,
     check_groups,
@@ -59,7 +56,7 @@ from calibration.classifier.scores import (
     takes_columns,
 )
 from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
-from calibration.multiclass.all_pairs import join_pairs
+from calibration.multiclass.all_pairs import couple_pairs
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.trials import counting, tick
@@ -458,9 +455,6 @@ class AllPairsClassifier(ClassifierAround):
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. It changes no result.
-    random_state : int, optional
-        Seed for the assignment of rows to folds, if `cv` is an integer or the default.
-        None keeps the order of the rows. The estimator has its own seed.
 
     Attributes
     ----------
@@ -492,7 +486,7 @@ class AllPairsClassifier(ClassifierAround):
     >>> from sklearn.svm import SVC
     >>> from calibration import AllPairsClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = AllPairsClassifier(SVC(), random_state=0).fit(X, y)
+    >>> model = AllPairsClassifier(SVC()).fit(X, y)
     >>> model.predict_proba(X[:2]).round(2)
     array([[0.96, 0.03, 0.01],
            [0.95, 0.04, 0.02]])
@@ -512,14 +506,12 @@ class AllPairsClassifier(ClassifierAround):
         cv: Any = None,
         response: Literal["auto", "predict_proba", "decision_function"] = "auto",
         n_jobs: int | None = None,
-        random_state: int | None = None,
     ):
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.response = response
         self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train and calibrate the expert of each pair.
@@ -538,23 +530,27 @@ class AllPairsClassifier(ClassifierAround):
         self
         """
         check_n_jobs(self.n_jobs)
-        check_optional_seed(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
             rule = "be a classifier that can be trained on each pair of classes"
             refuse("estimator", rule, f"{self.estimator!r}", TypeError)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         resolve_binary(self.calibrator, response)
-        rows = self._read_rows(X, y, sample_weight)
+        X, labels, _, routed = self._read_rows(X, y, sample_weight)
         forget_fit(self)
-        self.classes_ = check_many_classes(rows.labels)
-        self.response_ = response
-        folds = self._read_folds(rows)
-        with told_of_light():
-            self.experts_ = [
-                self._fit_expert(rows, np.array(pair, self.classes_.dtype), folds)
-                for pair in combinations(self.classes_, 2)
-            ]
+        self.classes_ = check_many_classes(labels)
+        self.response_, self.experts_ = response, []
+        folds = self._read_folds(X, labels)
+        for pair in combinations(self.classes_, 2):
+            rows = np.flatnonzero(np.isin(labels, np.array(pair, self.classes_.dtype)))
+            weight = None if routed is None else routed[rows]
+            with told_of_light():
+                expert = self._make_expert()
+                if folds is not None:
+                    expert.set_params(cv=_restrict(folds, rows))
+                self.experts_.append(
+                    expert.fit(take_rows(X, rows), labels[rows], weight)
+                )
         self._note_features(self.experts_[0])
         return self
 
@@ -572,7 +568,7 @@ class AllPairsClassifier(ClassifierAround):
         """
         check_is_fitted(self)
         chances = (expert.predict_proba(X)[:, 1] for expert in self.experts_)
-        return join_pairs(chances, len(self.classes_))
+        return couple_pairs(chances, len(self.classes_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -582,40 +578,28 @@ class AllPairsClassifier(ClassifierAround):
     def _make_expert(self) -> CalibratedClassifier:
         """Return the unfitted calibrated classifier that all experts copy."""
         return CalibratedClassifier(
-            self._resolve_estimator(), self.calibrator, response=self.response
+            self._resolve_estimator(),
+            self.calibrator,
+            cv=self.cv,
+            response=self.response,
+            n_jobs=self.n_jobs,
         )
 
     def _default_estimator(self) -> Any:
         return LogisticRegression(max_iter=1000)
 
-    def _read_folds(self, rows: LabelledRows) -> list[Fold] | None:
+    def _read_folds(self, X: Any, labels: NDArray[Any]) -> list[Fold] | None:
         """Return the given folds of all rows, or None if `cv` is a number of folds."""
         if self.cv is None or isinstance(self.cv, numbers.Integral):
             return None
-        n = len(rows.labels)
-        splitter = choose_splitter(self.cv, rows.labels, self.classes_)
+        n = len(labels)
+        splitter = choose_splitter(self.cv, labels, self.classes_)
         folds = [
             (number_rows(train, n), number_rows(test, n))
-            for train, test in splitter.split(rows.X, rows.labels)
+            for train, test in splitter.split(X, labels)
         ]
         refuse_repeats(folds, n)
         return folds
-
-    def _fit_expert(
-        self, rows: LabelledRows, pair: NDArray[Any], folds: list[Fold] | None
-    ) -> CalibratedClassifier:
-        """Return the calibrated classifier of two classes."""
-        members = np.flatnonzero(np.isin(rows.labels, pair))
-        y, cv = rows.labels[members], self.cv
-        if folds is not None:
-            cv = _restrict(folds, members)
-        elif self.random_state is not None:
-            n_folds = choose_splitter(cv, y, pair).n_splits
-            cv = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-        weight = None if rows.routed is None else rows.routed[members]
-        expert = self._make_expert()
-        expert.set_params(cv=cv, n_jobs=self.n_jobs)
-        return expert.fit(take_rows(rows.X, members), y, weight)
 
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:

@@ -29,7 +29,7 @@ class LeaveOneOut:
     >>> place, weights = np.array([0.0, 1.0]), np.array([[2.0, 0.0], [0.0, 2.0]])
     >>> judge = LeaveOneOut(place, weights, 0.5)
     >>> narrow, wide = (
-    ...     [KernelDensity.from_rows(place, w, "gaussian", h, False) for w in weights]
+    ...     [KernelDensity.from_rows(place, w, "gaussian", h) for w in weights]
     ...     for h in (0.1, 10.0)
     ... )
     >>> bool(judge.loss(*map(judge.heights, narrow, (0, 1))) < 0.3)

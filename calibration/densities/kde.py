@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 
 from calibration._validation import check_choice, check_flag, check_number
 from calibration.base.calibrators import Scale
@@ -19,8 +18,6 @@ from calibration.densities.kernel_density import (
 )
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
-
-Coordinate: TypeAlias = Literal["log_odds", "probability"]
 
 # Bandwidths that cross-validation compares, in units of Silverman's.
 _CV_FACTORS = 2.0 ** np.arange(-4.0, 2.5, 0.5)
@@ -40,7 +37,7 @@ class KDECalibrator(DensityCalibrator):
     bandwidth : "cv", "silverman" or float
         "silverman" is the rule of thumb; "cv" the multiple of it, from 1/16 to 4,
         with the best leave-one-out log loss of the calibrated probabilities; a number
-        is the bandwidth itself, in the coordinate.
+        is the bandwidth itself, in log-odds or real scores.
     kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
         The last three are 0 beyond one bandwidth.
     shared_bandwidth : bool
@@ -48,12 +45,9 @@ class KDECalibrator(DensityCalibrator):
         event rate) or each its own.
     prior_weight : float
         Rows of the base rate added at every score, see Notes; above 0.
-    coordinate : {"log_odds", "probability"}
-        Where densities are estimated: on the log-odds of the scores, which have no
-        ends, or on probabilities with reflection at 0 and 1. With `scale="real"` the
-        first is the score as given, and there is no second.
     scale : {"probability", "logit", "real"}
-        What a score is.
+        What a score is. Densities are those of the log-odds, which have no ends, or of
+        real scores.
 
     Attributes
     ----------
@@ -87,8 +81,7 @@ class KDECalibrator(DensityCalibrator):
     Silverman's bandwidth is :math:`1.06 \min(\hat\sigma, IQR/1.349) n^{-1/5}`, for
     other kernels than the normal one times the ratio of their canonical bandwidths,
     which smooths alike. For one bandwidth it is that of all rows. A class that holds
-    one distinct score has that of all rows over :math:`\sqrt{n_k + 1}`. On the
-    probability coordinate bandwidths end at 1.
+    one distinct score has that of all rows over :math:`\sqrt{n_k + 1}`.
 
     "cv" leaves out each row in turn (of a weight below 1, all of it): from the
     sums, from n and from :math:`n_k`, with c = 1. Separate bandwidths are tried in
@@ -126,39 +119,27 @@ class KDECalibrator(DensityCalibrator):
         *,
         shared_bandwidth: bool = True,
         prior_weight: float = 0.5,
-        coordinate: Coordinate = "log_odds",
         scale: Scale = "probability",
     ):
         self.bandwidth = bandwidth
         self.kernel = kernel
         self.shared_bandwidth = shared_bandwidth
         self.prior_weight = prior_weight
-        self.coordinate = coordinate
         self.scale = scale
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.kernel, "kernel", KERNELS)
-        check_choice(self.coordinate, "coordinate", ("log_odds", "probability"))
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, "bandwidth", ("cv", "silverman"))
         else:
-            most = 1.0 if self.coordinate == "probability" else _LARGEST
-            check_number(self.bandwidth, "bandwidth", 0.0, most, open_low=True)
+            check_number(self.bandwidth, "bandwidth", 0.0, _LARGEST, open_low=True)
         check_flag(self.shared_bandwidth, "shared_bandwidth", "a bool")
         check_number(self.prior_weight, "prior_weight", 0.0, _LARGEST, open_low=True)
-        if self.coordinate == "probability" and self.scale == "real":
-            msg = (
-                '`coordinate` must be "log_odds" with `scale="real"`, got '
-                '"probability": the scores are no probabilities.'
-            )
-            raise ValueError(msg)
 
     def _fit_densities(self, summary: ScoreSummary, x: Float64Array) -> None:
         # Places are in units of the range, so that no unit is too small or too large.
-        low, high = self.x_range_
-        reflect = self.coordinate == "probability"
-        self._origin, self._unit = (0.0, 1.0) if reflect else (low, high - low)
+        self._unit = self.x_range_[1] - self.x_range_[0]
         place = self._place(x)
         self._totals = np.array([summary.n0, summary.n1])
         bandwidths = self._rule_of_thumb(summary, place)
@@ -197,31 +178,24 @@ class KDECalibrator(DensityCalibrator):
         return np.column_stack(columns) / self._unit
 
     def _place(self, x: Float64Array) -> Float64Array:
-        """Return the coordinate in units of its range."""
-        if self.coordinate == "probability":
-            return np.asarray(expit(x))
-        return (x - self._origin) / self._unit
+        """Return x in units of its range."""
+        return (x - self.x_range_[0]) / self._unit
 
     def _density(
         self, place: Float64Array, weight: Float64Array, bandwidth: float
     ) -> KernelDensity:
-        reflect = self.coordinate == "probability"
-        return KernelDensity.from_rows(place, weight, self.kernel, bandwidth, reflect)
+        return KernelDensity.from_rows(place, weight, self.kernel, bandwidth)
 
     def _rule_of_thumb(
         self, summary: ScoreSummary, place: Float64Array
     ) -> Float64Array:
         """Return Silverman's bandwidths of the classes, shape (2,)."""
-        most = 1.0 if self.coordinate == "probability" else np.inf
-        # On probabilities a bandwidth beyond 1 would smooth over all there is.
-        pooled = min(silverman_bandwidth(place, summary.weight, self.kernel), most)
+        pooled = silverman_bandwidth(place, summary.weight, self.kernel)
         if self.shared_bandwidth:
             return np.full(2, pooled)
         weights = (summary.weight0, summary.weight1)
         widths = [silverman_bandwidth(place, weight, self.kernel) for weight in weights]
-        return np.where(
-            widths, np.minimum(widths, most), pooled / np.sqrt(self._totals + 1)
-        )
+        return np.where(widths, widths, pooled / np.sqrt(self._totals + 1))
 
     def _cross_validate(
         self, summary: ScoreSummary, bandwidths: Float64Array
@@ -232,8 +206,7 @@ class KDECalibrator(DensityCalibrator):
         place = self._place(np.maximum.accumulate(self.scale_(cells.scores)))
         weights = np.stack([cells.weight0, cells.weight1])
         judge = LeaveOneOut(place, weights, self.prior_weight)
-        most = 1.0 if self.coordinate == "probability" else np.inf
-        tried = np.minimum(bandwidths * _CV_FACTORS[:, None], most)
+        tried = bandwidths * _CV_FACTORS[:, None]
         heights = [
             [judge.heights(self._density(place, weights[k], h), k) for h in tried[:, k]]
             for k in (0, 1)

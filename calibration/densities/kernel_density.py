@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from calibration._kernels.kernel_sums import bin_rows, kernel_sums, own_terms
+from calibration._kernels.kernel_sums import bin_rows, kernel_sums
 from calibration.densities.class_densities import robust_spread
 from calibration.typing import Float64Array
 
@@ -77,15 +77,12 @@ class KernelDensity:
     bandwidth : float
     nodes, mass : ndarrays of shape (k,)
         Occupied nodes, in steps of bandwidth / 16, and their weights.
-    reflect : bool
-        Whether rows are reflected at 0 and 1, so that no mass leaves [0, 1].
     """
 
     kernel: KernelName
     bandwidth: float
     nodes: Float64Array
     mass: Float64Array
-    reflect: bool
 
     @classmethod
     def from_rows(
@@ -94,7 +91,6 @@ class KernelDensity:
         weight: Float64Array,
         kernel: KernelName,
         bandwidth: float,
-        reflect: bool,
     ) -> KernelDensity:
         """Bin rows at sorted `x`.
 
@@ -103,31 +99,30 @@ class KernelDensity:
         x, weight : ndarrays of shape (n,)
         kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
         bandwidth : float
-        reflect : bool
 
         Returns
         -------
         KernelDensity
         """
         binned = bin_rows(x, weight, bandwidth / STEPS)
-        return cls(kernel, bandwidth, *binned, reflect)
+        return cls(kernel, bandwidth, *binned)
 
     def sums(self, x: Float64Array) -> Float64Array:
         """Return sum_i w_i K((x - x_i) / h) / K(0): rows at x, as the kernel counts."""
         order = np.argsort(x) if len(x) > _SORT_FROM else np.arange(len(x))
         table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
-        out = np.zeros(len(x))
-        for image in self._images(x[order]):
-            out[order] += kernel_sums(image, self.nodes, self.mass, table, step)
+        out = np.empty(len(x))
+        out[order] = kernel_sums(x[order], self.nodes, self.mass, table, step)
         return out
 
     def own(self, x: Float64Array) -> Float64Array:
         """Return what a row of weight 1 at each of `x` adds to `sums` there."""
         table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
-        out = np.zeros(len(x))
-        for image in self._images(x):
-            out += own_terms(image, x, table, step)
-        return out
+        # It lies between two nodes, and so does its place: two pairs meet, two are a
+        # step apart.
+        share = x / step - np.floor(x / step)
+        apart = 2.0 * share * (1.0 - share)
+        return np.asarray((1.0 - apart) * table[0] + apart * table[1])
 
     def density(self, x: Float64Array) -> Float64Array:
         """Return the density at `x`, which integrates to 1."""
@@ -135,16 +130,6 @@ class KernelDensity:
         steps = 2.0 * float(tabulate_kernel(self.kernel).sum()) - 1.0
         height = STEPS / (steps * self.bandwidth * float(self.mass.sum()))
         return height * self.sums(x)
-
-    def _images(self, x: Float64Array) -> list[Float64Array]:
-        """Return the places from which rows in [0, 1] are seen at `x`."""
-        if not self.reflect:
-            return [x]
-        # Reflection at both ends repeats: +-x + 2k for every k within reach.
-        furthest = int(0.5 * KERNELS[self.kernel].reach * self.bandwidth) + 1
-        shifts = 2.0 * np.arange(-furthest, furthest + 1)
-        # Moving the point is the same as moving all rows, and cheaper.
-        return [sign * x + shift for shift in shifts for sign in (1.0, -1.0)]
 
 
 def silverman_bandwidth(

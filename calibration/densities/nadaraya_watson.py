@@ -21,8 +21,8 @@ class NadarayaWatsonCalibrator(MapCalibrator):
 
     The kernel calibrator of Naeini's thesis: with one bandwidth for both classes the
     event rate of all scores within it. `KDECalibrator` is built on the same idea and
-    smoother: other kernels, reflection at the ends of the unit interval, a bandwidth
-    that is cross-validated, and never 0 or 1.
+    smoother: other kernels, on log-odds, a bandwidth that is cross-validated, and never
+    0 or 1.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from calibration._validation import (
     refuse,
     show,
 )
-from calibration.drift.shares import MatchedMeans, fit_shares, profile, profile_interval
+from calibration.drift.shares import MatchedMeans, fit_shares, profile, share_interval
 from calibration.typing import Float64Array, Int64Array
 
 # The sum of a prior may differ from 1 by so much.
@@ -300,8 +300,7 @@ def estimate_prior(
     shares, drop, k = fit.shares, float(chi2.ppf(level, 1)), len(prior)
     likelihood: Callable[[int, float], float]
     if labelled is None:
-        ends = [profile_interval(ratios, weight, fit, j, 0.5 * drop) for j in range(k)]
-        likelihood = partial(profile, ratios, weight, fit)
+        likelihood, top = partial(profile, ratios, weight, fit), fit.log_likelihood
     else:
         p_held, columns, weight_old = labelled
         old_ratios = class_ratios(p_held, prior)
@@ -311,9 +310,12 @@ def estimate_prior(
             [weight, *(weight_old[part] for part in parts)],
             shares,
         )
-        shares = matched.nearest()[2]
-        ends = [matched.interval(j, drop) for j in range(k)]
-        likelihood = matched.log_likelihood
+        distance, _, shares = matched.nearest()
+        likelihood, top = matched.log_likelihood, -0.5 * distance
+    ends = [
+        share_interval(partial(likelihood, j), float(shares[j]), top - 0.5 * drop)
+        for j in range(k)
+    ]
     intervals, reach = np.array(ends), _FAR / float(np.sqrt(drop))
     means = _mean_shares(likelihood, prior, shares, intervals, reach)
     n = float(weight.sum())

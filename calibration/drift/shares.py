@@ -75,45 +75,35 @@ def fit_shares(
     return MixtureFit(shares, value)
 
 
-def profile_interval(
-    ratios: Float64Array,
-    weight: Float64Array,
-    fit: MixtureFit,
-    j: int,
-    drop: float,
+def share_interval(
+    log_likelihood: Callable[[float], float], best: float, least: float
 ) -> tuple[float, float]:
-    """Return the shares of class j whose profile likelihood is high enough.
+    """Return the interval of the shares of a class that are likely enough.
 
     Parameters
     ----------
-    ratios : ndarray of shape (n, k)
-    weight : ndarray of shape (n,)
-    fit : MixtureFit
-        The fit of these ratios.
-    j : int
-    drop : float
-        How far the log-likelihood may be below its maximum.
+    log_likelihood : callable
+        Of a share in [0, 1]; it rises up to the best and falls beyond.
+    best : float
+        The most likely share.
+    least : float
+        The log-likelihood that is enough.
 
     Returns
     -------
     low, high : float
-        The profile is concave, so these shares form an interval.
     """
-    least = fit.log_likelihood - drop
 
     def excess(share: float) -> float:
-        return max(profile(ratios, weight, fit, j, share) - least, _IMPOSSIBLE)
+        return max(log_likelihood(share) - least, _IMPOSSIBLE)
 
-    best = float(fit.shares[j])
-    # At the maximum itself, rounding may make it look like no maximum.
-    low = 0.0 if best == 0.0 or excess(0.0) >= 0.0 else _search(excess, 0.0, best)
-    high = 1.0 if best == 1.0 or excess(1.0) >= 0.0 else _search(excess, 1.0, best)
-    return low, high
-
-
-def _search(excess: Callable[[float], float], end: float, best: float) -> float:
-    """Return the root between an end, where the excess is negative, and the best."""
-    return float(brentq(excess, end, best, xtol=1e-10, rtol=1e-9))
+    ends = []
+    for end in (0.0, 1.0):
+        # At the maximum itself, rounding may make it look like no maximum.
+        inside = best == end or excess(end) >= 0.0
+        root = end if inside else brentq(excess, end, best, xtol=1e-10, rtol=1e-9)
+        ends.append(float(root))
+    return ends[0], ends[1]
 
 
 def profile(
@@ -270,27 +260,6 @@ class MatchedMeans(NamedTuple):
     def log_likelihood(self, j: int, share: float) -> float:
         """Return minus half the least squared distance at a share of class j."""
         return -0.5 * self.nearest(j, share)[0]
-
-    def interval(self, j: int, drop: float) -> tuple[float, float]:
-        """Return the shares of class j whose distance is near enough to the least.
-
-        Parameters
-        ----------
-        j : int
-        drop : float
-            How much greater than the least the squared distance may be.
-        """
-        least, _, shares = self.nearest()
-
-        def excess(share: float) -> float:
-            return self.nearest(j, share)[0] - least - drop
-
-        best = float(shares[j])
-        ends = []
-        for end in (0.0, 1.0):
-            inside = best == end or excess(end) <= 0.0
-            ends.append(end if inside else float(brentq(excess, end, best, xtol=1e-9)))
-        return ends[0], ends[1]
 
     def _covariance(self, shares: Float64Array) -> Float64Array:
         parts = zip(shares, self.spreads[1:], strict=True)

@@ -7,16 +7,9 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from calibration._validation import (
-    as_numbers,
-    check_in_unit,
-    refuse,
-    show,
-    told_of_light,
-)
+from calibration._validation import told_of_light
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores
@@ -27,8 +20,6 @@ from calibration.typing import Float64Array
 # Pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm. So the answer is unique and
 # finite, whatever they say.
 _CLIP = 1e-7
-# The sum r_ij + r_ji may differ from 1 by so much.
-_ROUNDING = 1e-6
 # Matrices of rows solved together hold at most so many numbers. It bounds the memory.
 _CHUNK = 1 << 22
 
@@ -64,7 +55,8 @@ class AllPairsCalibrator(MulticlassCalibrator):
     score is :math:`p_j / (p_i + p_j)` (1/2 where both are 0), or :math:`z_j - z_i` for
     logits. The label is 1 for j. If a class of the pair has no rows, the answer is
     :math:`(n_j + 1) / (n_i + n_j + 2)`. Two classes are one pair: the answer is that of
-    the binary calibrator, clipped to [1e-7, 1 - 1e-7]. `couple_pairs` joins the pairs.
+    the binary calibrator, clipped to [1e-7, 1 - 1e-7]. Pairs are joined by the second
+    method of Wu, Lin & Weng.
 
     It needs k (k - 1) / 2 calibrators. On scores of a classifier of all classes it did
     worse than one softmax regression. It is best where pairs were learned as pairs: see
@@ -133,7 +125,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
 
     def _predict_table(self, table: Float64Array) -> Float64Array:
         chances = self._predict_pairs(table)
-        return join_pairs(chances, table.shape[1])
+        return couple_pairs(chances, table.shape[1])
 
     def _predict_pairs(self, table: Float64Array) -> Iterator[Float64Array]:
         """Yield the calibrated probability of j against i, for each pair of classes."""
@@ -157,60 +149,8 @@ class AllPairsCalibrator(MulticlassCalibrator):
         return score
 
 
-def couple_pairs(pairs: ArrayLike) -> Float64Array:
-    r"""Join the probabilities of all pairs of classes.
-
-    Parameters
-    ----------
-    pairs : array-like of shape (n, k, k)
-        ``pairs[:, i, j]`` is the probability of class i if the class is i or j.
-        ``pairs[:, i, j] + pairs[:, j, i]`` is 1. The diagonal is not read.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        Rows that sum to 1.
-
-    Notes
-    -----
-    Let :math:`r_{ij}` be the pairs, clipped to [1e-7, 1 - 1e-7]. The answer is the
-    minimum of :math:`\sum_{i \ne j} (r_{ji} p_i - r_{ij} p_j)^2` over p that sum to 1.
-    It is the second method of Wu, Lin & Weng, and that of libsvm. It is one linear
-    system (their equation 21), solved directly. If the pairs are consistent with some
-    p, it returns this p.
-
-    References
-    ----------
-    Wu, Lin & Weng (2004), Probability estimates for multi-class classification by
-    pairwise coupling.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from calibration import couple_pairs
-    >>> p = np.array([0.5, 0.3, 0.2])
-    >>> pairs = p[:, None] / (p[:, None] + p)
-    >>> couple_pairs(pairs[None])
-    array([[0.5, 0.3, 0.2]])
-    """
-    r = _check_pairs(pairs)
-    n, k = r.shape[:2]
-    # Wu, Lin & Weng, equation 19: Q_ij = -r_ji r_ij and Q_ii = sum_s r_si^2, in the
-    # system [[Q, 1], [1', 0]] [p; b] = [0; 1] of each row.
-    system = np.ones((n, k + 1, k + 1))
-    system[:, :k, :k] = -r * r.transpose(0, 2, 1)
-    places = np.arange(k)
-    system[:, places, places] = (r**2).sum(axis=1) - r[:, places, places] ** 2
-    system[:, k, k] = 0.0
-    right = np.zeros((n, k + 1, 1))
-    right[:, k] = 1.0
-    # Rounding may make a probability negative.
-    p = np.maximum(np.linalg.solve(system, right)[:, :k, 0], LEAST)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-
-def join_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
-    """Return probabilities (n, k) from the chances of pairs in their order.
+def couple_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
+    r"""Join the chances of all pairs of classes to probabilities (n, k).
 
     Parameters
     ----------
@@ -221,35 +161,32 @@ def join_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
     Returns
     -------
     ndarray of shape (n, k)
+        Rows that sum to 1.
+
+    Notes
+    -----
+    Let :math:`r_{ij}` be the probability of class i if the class is i or j, clipped to
+    [1e-7, 1 - 1e-7]. The answer is the minimum of :math:`\sum_{i \ne j} (r_{ji} p_i -
+    r_{ij} p_j)^2` over p that sum to 1. It is the second method of Wu, Lin & Weng, and
+    that of libsvm. It is one linear system (their equation 21), solved directly. If the
+    chances are consistent with some p, it returns this p.
     """
-    above = np.stack(list(chances), axis=1)
+    above = np.clip(np.stack(list(chances), axis=1), _CLIP, 1.0 - _CLIP)
     first, second = np.triu_indices(k, 1)
-    out = np.empty((len(above), k))
-    rows = max(1, _CHUNK // k**2)
+    places, rows = np.arange(k), max(1, _CHUNK // k**2)
+    right = np.append(np.zeros(k), 1.0)[None, :, None]
+    p = np.empty((len(above), k))
     for start in range(0, len(above), rows):
         part = above[start : start + rows]
-        pairs = np.full((len(part), k, k), 0.5)
-        pairs[:, second, first], pairs[:, first, second] = part, 1.0 - part
-        out[start : start + rows] = couple_pairs(pairs)
-    return out
-
-
-def _check_pairs(pairs: ArrayLike) -> Float64Array:
-    """Return clipped pairs (n, k, k) whose upper and lower halves agree."""
-    r = as_numbers(pairs, "pairs")
-    if r.ndim != 3 or r.shape[1] != r.shape[2] or r.shape[1] < 2:
-        refuse("pairs", "have shape (n, k, k), k >= 2", f"shape {r.shape}")
-    upper = np.triu_indices(r.shape[1], 1)
-    above, below = r[:, upper[0], upper[1]], r[:, upper[1], upper[0]]
-    for half in (above, below):
-        if not np.isfinite(half).all():
-            refuse("pairs", "be finite", half[~np.isfinite(half)][0])
-        if half.size:
-            check_in_unit(float(half.min()), float(half.max()), "pairs")
-    gaps = np.abs(above + below - 1.0)
-    if gaps.size and gaps.max() > _ROUNDING:
-        row, pair = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
-        i, j = int(upper[0][pair]), int(upper[1][pair])
-        got = f"{show(r[row, i, j] + r[row, j, i])} in row {row} for {i}, {j}"
-        refuse("pairs", "hold r[i, j] + r[j, i] = 1", got)
-    return np.clip(r, _CLIP, 1.0 - _CLIP)
+        r = np.zeros((len(part), k, k))
+        r[:, second, first], r[:, first, second] = part, 1.0 - part
+        # Wu, Lin & Weng, equation 19: Q_ij = -r_ji r_ij and Q_ii = sum_s r_si^2, in the
+        # system [[Q, 1], [1', 0]] [p; b] = [0; 1] of each row.
+        system = np.ones((len(part), k + 1, k + 1))
+        system[:, :k, :k] = -r * r.transpose(0, 2, 1)
+        system[:, places, places] = (r**2).sum(axis=1)
+        system[:, k, k] = 0.0
+        p[start : start + rows] = np.linalg.solve(system, right)[:, :k, 0]
+    # Rounding may make a probability negative.
+    np.maximum(p, LEAST, out=p)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))

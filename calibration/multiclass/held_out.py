@@ -64,15 +64,13 @@ class RowLosses:
         return float(min(ndtr(mean / error), np.exp(min(n * mean, 0.0))))
 
 
-def simplest_of_best(candidates: Sequence[RowLosses], near: float = _NEAR) -> int:
+def simplest_of_best(candidates: Sequence[RowLosses]) -> int:
     """Return the place of the first candidate that is about as good as the best.
 
     Parameters
     ----------
     candidates : sequence of RowLosses
         Losses of the same rows, with the simplest candidate first.
-    near : float
-        It may be behind by so many standard errors of the paired difference.
 
     Returns
     -------
@@ -81,7 +79,7 @@ def simplest_of_best(candidates: Sequence[RowLosses], near: float = _NEAR) -> in
     best = int(np.argmin([one.mean for one in candidates]))
     for place, one in enumerate(candidates[:best]):
         gap = one.less(candidates[best])
-        if gap.mean <= near * gap.error:
+        if gap.mean <= _NEAR * gap.error:
             return place
     return best
 

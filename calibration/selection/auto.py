@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from calibration._kernels.cells import collapse_ties
 from calibration._validation import (
-    check_choice,
     check_integer,
     check_number,
     check_optional_seed,
@@ -32,7 +31,6 @@ from calibration.multiclass.base import (
     MulticlassCalibrator,
 )
 from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.held_out import simplest_of_best
 from calibration.multiclass.log_probabilities import to_probabilities
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
 from calibration.multiclass.shallow_net import ShallowNetCalibrator
@@ -98,8 +96,6 @@ class AutoReport:
 
     Parameters
     ----------
-    method : {"stack", "select"}
-        How the proposal was made.
     reference : str
         The answer must not be worse than this candidate. It is doing nothing
         ("identity"). For real scores, which are no probabilities, it is the first
@@ -107,8 +103,8 @@ class AutoReport:
     candidates : dict of str to CandidateScore
         The simplest comes first. The weights are those of the answer.
     proposal : CandidateScore
-        The stack, or the selected candidate. Its `weight` is 1 if it became the answer,
-        and 0 if the reference did.
+        The pool of all candidates. Its `weight` is 1 if it became the answer, and 0 if
+        the reference did.
 
     Examples
     --------
@@ -117,12 +113,11 @@ class AutoReport:
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.uniform(size=500)
     >>> y = rng.uniform(size=500) < scores**2
-    >>> report = AutoCalibrator("select").fit(scores, y).report_
-    >>> report.chosen, report.accepted
-    (('platt',), True)
+    >>> report = AutoCalibrator().fit(scores, y).report_
+    >>> "platt" in report.chosen, report.accepted
+    (True, True)
     """
 
-    method: str
     reference: str
     candidates: dict[str, CandidateScore]
     proposal: CandidateScore
@@ -139,8 +134,7 @@ class AutoReport:
 
     def __str__(self) -> str:
         """Return the scores as a table."""
-        kind = "the stack" if self.method == "stack" else "the candidate selected"
-        verdict = f"{kind}, " + ("taken" if self.accepted else "turned down")
+        verdict = "the pool, " + ("taken" if self.accepted else "turned down")
         width = max(len(verdict), *map(len, self.candidates))
         title = f"{'held-out':<{width}}  log loss   error  P(harm)  weight"
         lines = [_line(name, one, width) for name, one in self.candidates.items()]
@@ -160,7 +154,6 @@ def choose(
     names: Sequence[str],
     trials: Trials | None,
     rows: Rows,
-    method: str,
     max_harm: float,
 ) -> tuple[Float64Array, AutoReport]:
     """Propose candidates by their trials, and take them if harm is unlikely.
@@ -173,7 +166,6 @@ def choose(
         None if there were too few rows. Then the reference is taken.
     rows : Rows
         The rows of the trials.
-    method : {"stack", "select"}
     max_harm : float
         From this probability of harm on, the reference is taken. 1 accepts everything.
 
@@ -190,12 +182,9 @@ def choose(
             for name, weight in zip(names, alone, strict=True)
         }
         proposal = CandidateScore(np.nan, np.nan, np.nan, 0.0)
-        return alone, AutoReport(method, names[0], unknown, proposal)
+        return alone, AutoReport(names[0], unknown, proposal)
     losses = [trials.losses(one) for one in trials.logs]
-    if method == "stack":
-        weights = trials.stack()
-    else:
-        weights = np.eye(len(losses))[simplest_of_best(losses, near=1.0)]
+    weights = trials.stack()
     pooled = losses[0]
     if is_proposal := bool(weights[0] != 1.0 or weights[1:].any()):
         pooled = trials.losses(rows.limit(pool_logs(weights, trials.logs)))
@@ -214,7 +203,7 @@ def choose(
         mean = losses[0].mean + one.less(other).mean
         scores[name] = CandidateScore(mean, one.error, one.harm(other), weight)
     verdict = CandidateScore(pooled.mean, pooled.error, harm, float(accepted))
-    return answer, AutoReport(method, names[0], scores, verdict)
+    return answer, AutoReport(names[0], scores, verdict)
 
 
 # From so many rows on, the menu holds formulas that extrapolate badly from fewer.
@@ -222,14 +211,10 @@ _ROWS_FOR_CURVES = 1_000
 
 
 class AutoCalibrator(EitherCalibrator):
-    r"""Choose or join calibrators by held-out log loss, or do nothing if that is safer.
+    r"""Join calibrators by held-out log loss, or do nothing if that is safer.
 
     Parameters
     ----------
-    method : {"stack", "select"}
-        "stack": a logarithmic pool of all candidates. Its non-negative weights minimise
-        the held-out log loss. "select": the simplest candidate within a standard error
-        of the best.
     candidates : mapping of names to calibrators, optional
         The simplest comes first. Their `scale` is set here. If scores are probabilities
         or logits, doing nothing, "identity", is put before them. With scores (n, k) a
@@ -276,12 +261,12 @@ class AutoCalibrator(EitherCalibrator):
     384 cells or rows at most.
 
     Let :math:`z_{cij}` be the held-out log-probability of class j and row i by
-    candidate c. A stack minimises
+    candidate c. A logarithmic pool of all candidates is proposed. Its weights minimise
 
     .. math:: -\sum_i \log S\bigl(\sum_c w_c z_{ci}\bigr)_{y_i}
         + \frac{10}{2} \|w - e\|^2, \qquad w \ge 0,
 
-    where S is the softmax, and e is the reference alone. With few rows the stack stays
+    where S is the softmax, and e is the reference alone. With few rows the pool stays
     close to it. For two classes it is a sum of log-odds.
 
     Scores (n,): all candidates work in the log-odds x of the scores. A score of exactly
@@ -303,10 +288,9 @@ class AutoCalibrator(EitherCalibrator):
 
     References
     ----------
-    Breiman (1996), Stacked regressions. Breiman et al. (1984), Classification and
-    regression trees (the rule of one standard error). Genest & Zidek (1986), Combining
-    probability distributions (the logarithmic pool). Berta, Holzmueller, Jordan & Bach
-    (2025), Structured matrix scaling for multi-class calibration.
+    Breiman (1996), Stacked regressions. Genest & Zidek (1986), Combining probability
+    distributions (the logarithmic pool). Berta, Holzmueller, Jordan & Bach (2025),
+    Structured matrix scaling for multi-class calibration.
 
     Examples
     --------
@@ -338,7 +322,6 @@ class AutoCalibrator(EitherCalibrator):
 
     def __init__(
         self,
-        method: Literal["stack", "select"] = "stack",
         candidates: Mapping[str, ScoreCalibrator | MulticlassCalibrator] | None = None,
         *,
         max_harm: float = 0.1,
@@ -348,7 +331,6 @@ class AutoCalibrator(EitherCalibrator):
         scale: Scale = "probability",
         verbose: int = 0,
     ):
-        self.method = method
         self.candidates = candidates
         self.max_harm = max_harm
         self.n_folds = n_folds
@@ -359,7 +341,6 @@ class AutoCalibrator(EitherCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice(self.method, "method", ("stack", "select"))
         check_number(self.max_harm, "max_harm", 0.0, 1.0)
         check_integer(self.n_folds, "n_folds", 2)
         check_optional_seed(self.random_state)
@@ -423,8 +404,8 @@ class AutoCalibrator(EitherCalibrator):
             all_folds=isinstance(rows, Cells),
             verbose=check_verbose(self.verbose),
         )
-        own = self.method, float(self.max_harm)
-        weights, self.report_ = choose(tuple(menu), trials, rows, *own)
+        harm = float(self.max_harm)
+        weights, self.report_ = choose(tuple(menu), trials, rows, harm)
         self.weights_ = weights[weights > 0.0]
         self.calibrators_ = {name: rows.fit(menu[name]) for name in self.report_.chosen}
         self._n = rows.n

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.kernel_sums import bin_rows, kernel_sums, own_terms
+from calibration._kernels.kernel_sums import bin_rows, kernel_sums
 
 
 def table_of(steps):
@@ -60,12 +60,3 @@ def test_far_rows_and_points_are_out_of_reach():
     binned = bin_rows(np.array([-1e12, 0.0, 1e12]), np.ones(3), 0.1)
     sums = kernel_sums(np.array([-1e15, -50.0, 0.0, 1e12]), *binned, table_of(10), 0.1)
     np.testing.assert_allclose(sums, [0.0, 0.0, 1.0, 1.0])
-
-
-def test_own_term_is_the_sum_over_that_row_alone(rng):
-    rows, points = rng.normal(size=20), rng.normal(size=20)
-    own = own_terms(points, rows, table_of(10), 0.1)
-    for i in range(20):
-        alone = bin_rows(rows[i : i + 1], np.ones(1), 0.1)
-        expected = kernel_sums(points[i : i + 1], *alone, table_of(10), 0.1)
-        assert own[i] == pytest.approx(expected[0], rel=1e-12)

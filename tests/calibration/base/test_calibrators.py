@@ -19,7 +19,6 @@ from calibration import (
     ScoreCalibrator,
     ScoreSummary,
     TemperatureCalibrator,
-    TrimmedCalibrator,
 )
 from examples.templates.own_calibrator import StepCalibrator
 
@@ -180,8 +179,7 @@ def test_evidence_and_the_base_rate_make_the_forecast(cls, data):
     for scale in scales_of(cls):
         x = scores if scale == "probability" else 8 * scores - 4
         fitted = make(cls, scale=scale).fit(x, y, 1.0 + y)
-        if cls is not TrimmedCalibrator:
-            assert fitted.base_rate_ == pytest.approx(2 * y.sum() / (1.0 + y).sum())
+        assert fitted.base_rate_ == pytest.approx(2 * y.sum() / (1.0 + y).sum())
         assert fitted.n_fit_ == pytest.approx((1.0 + y).sum())
         with np.errstate(divide="ignore"):
             odds = fitted.base_rate_ / (1.0 - fitted.base_rate_)
@@ -199,15 +197,6 @@ def test_what_tells_nothing_apart_is_no_evidence(cls, scores, y):
     assert 0.0 < fitted.base_rate_ < 1.0
     if cls is not IdentityCalibrator:
         np.testing.assert_allclose(fitted.llr([0.1, 0.3, 1.0]), 0.0, atol=1e-12)
-
-
-def test_trimmed_rows_are_not_in_the_prior(rng):
-    """Forty wrong labels are dropped; what is left has a prior of its own."""
-    scores = np.append(rng.normal(scale=2.0, size=2000), np.full(40, -12.0))
-    y = np.append(rng.uniform(size=2000) < expit(scores[:2000]), np.ones(40))
-    trimmed = TrimmedCalibrator(max_error=0.99, scale="logit").fit(scores, y)
-    assert trimmed.trimmed_weight_ >= 40
-    assert trimmed.base_rate_ == trimmed.calibrator_.base_rate_ < y.mean() - 0.005
 
 
 def test_evidence_needs_a_base_rate():

@@ -91,7 +91,6 @@ def test_columns_are_those_of_cross_val_predict(iris, method):
         IsotonicCalibrator(),
         AllPairsCalibrator(),
         OneVsRestCalibrator("beta", classes=["x", "y", "z"]),
-        AutoCalibrator("select"),
     ],
     ids=str,
 )

@@ -22,16 +22,13 @@ def data(rng):
     return rng.normal(1.5 * y), y, rng.uniform(0.1, 2.0, 300)
 
 
-def direct_log_odds(points, x, y, weight, bandwidths, kernel, images, prior_weight=0.5):
+def direct_log_odds(points, x, y, weight, bandwidths, kernel, prior_weight=0.5):
     """Bayes' rule by O(n^2) sums, before the mean is brought to the base rate."""
     log_heights = []
     totals = [weight[y == k].sum() for k in (0, 1)]
     for k, h in enumerate(bandwidths):
         rows, mass = x[y == k], weight[y == k]
-        height = sum(
-            KERNELS[kernel]((image[:, None] - rows) / h) @ mass / h
-            for image in images(points)
-        )
+        height = KERNELS[kernel]((points[:, None] - rows) / h) @ mass / h
         rate = (totals[k] + 1) / (sum(totals) + 2)
         extra = prior_weight * rate / np.sqrt(bandwidths[0] * bandwidths[1])
         log_heights.append(np.log(height + extra))
@@ -50,9 +47,7 @@ def test_is_the_direct_sum(kernel, shared, data, rng):
         "silverman", kernel, shared_bandwidth=shared, scale="real"
     ).fit(x, y, weight)
     points = rng.uniform(x.min(), x.max(), 200)
-    expected = direct_log_odds(
-        points, x, y, weight, fitted.bandwidths_, kernel, lambda p: [p]
-    )
+    expected = direct_log_odds(points, x, y, weight, fitted.bandwidths_, kernel)
     n0, n1 = (weight[y == k].sum() for k in (0, 1))
     shift = fitted.prior_log_odds_ - np.log(n1 / n0)
     assert abs(shift) < 0.15
@@ -68,27 +63,12 @@ def test_error_of_binning_shrinks_with_the_square_of_the_step(data, monkeypatch)
     for steps in (4, 8, 16, 32, 64):
         monkeypatch.setattr(kernel_density, "STEPS", steps)
         fitted = KDECalibrator(0.3, scale="real").fit(x, y, weight)
-        exact = direct_log_odds(
-            points, x, y, weight, fitted.bandwidths_, "gaussian", lambda p: [p]
-        )
+        exact = direct_log_odds(points, x, y, weight, fitted.bandwidths_, "gaussian")
         gap = fitted.predict_log_odds(points) - exact
         errors.append(gap.std())  # the shift of the prior is the same everywhere
     ratios = np.array(errors[:-1]) / np.array(errors[1:])
     assert (ratios > 3.0).all()
     assert errors[2] < 0.01
-
-
-def test_probabilities_with_reflection_are_the_direct_sum(data, rng):
-    x, y, weight = data
-    scores = expit(2.0 * x)
-    fitted = KDECalibrator(0.1, coordinate="probability").fit(scores, y, weight)
-    assert fitted.bandwidths_.tolist() == [0.1, 0.1]
-    points = rng.uniform(scores.min(), scores.max(), 200)
-    expected = direct_log_odds(
-        points, scores, y, weight, [0.1, 0.1], "gaussian", lambda p: [p, -p, 2 - p]
-    )
-    gap = fitted.predict_log_odds(points) - expected
-    assert np.ptp(gap) < 0.005
 
 
 def test_mean_prediction_is_the_base_rate(data):
@@ -117,7 +97,6 @@ def test_cross_validation_takes_the_least_brute_force_loss(rng):
                 weight,
                 [h, h],
                 "gaussian",
-                list if False else lambda p: [p],
             )
             p = expit(log_odds[0])
             log_losses.append(-np.log(p if y[i] else 1 - p))
@@ -162,36 +141,19 @@ def test_a_class_of_one_score_has_a_bandwidth(rng):
     assert fitted.bandwidths_[1] == pytest.approx(pooled / np.sqrt(2.0))
 
 
-def test_both_ways_of_handling_the_ends_find_the_map(rng):
+def test_finds_a_map_that_does_not_increase(rng):
     scores = rng.uniform(size=20_000)
     truth = 0.5 + 0.4 * np.sin(9 * scores)
     y = rng.uniform(size=20_000) < truth
-    for coordinate in ("log_odds", "probability"):
-        p = KDECalibrator(coordinate=coordinate).fit(scores, y).predict(scores)
-        assert root_mean_square(p - truth) < 0.025
+    p = KDECalibrator().fit(scores, y).predict(scores)
+    assert root_mean_square(p - truth) < 0.025
     p = IsotonicCalibrator().fit(scores, y).predict(scores)
     assert root_mean_square(p - truth) > 0.15
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        (
-            {"bandwidth": 2.0, "coordinate": "probability"},
-            ValueError,
-            r"`bandwidth` must lie in \(0, 1\], got 2.0",
-        ),
-        ({"bandwidth": 1e-20}, ValueError, r"`bandwidth` must be at least 2\*\*-40 of"),
-        (
-            {"coordinate": "probability", "scale": "real"},
-            ValueError,
-            '`coordinate` must be "log_odds" with `scale="real"`',
-        ),
-    ],
-)
-def test_bad_parameters_are_named(parameters, error, message):
-    with pytest.raises(error, match=message):
-        KDECalibrator(**parameters).fit([0.1, 0.2, 0.4], [0, 1, 1])
+def test_a_bandwidth_that_rounding_would_lose_is_refused():
+    with pytest.raises(ValueError, match=r"`bandwidth` must be at least 2\*\*-40 of"):
+        KDECalibrator(1e-20).fit([0.1, 0.2, 0.4], [0, 1, 1])
 
 
 def test_log_odds_are_finite_at_the_edge_of_the_floats():

@@ -54,7 +54,7 @@ def test_table_is_the_formula_over_its_peak(kernel):
 @everyone
 def test_density_is_the_direct_sum_and_has_mass_one(kernel, rows):
     x, weight = rows
-    density = KernelDensity.from_rows(x, weight, kernel, 0.2, False)
+    density = KernelDensity.from_rows(x, weight, kernel, 0.2)
     grid = np.linspace(-1.5, 2.5, 20_001)
     values = density.density(grid)
     u = (grid[:, None] - x) / 0.2
@@ -70,45 +70,24 @@ def test_normal_kernel_agrees_with_scipy(rows):
     x, weight = rows
     theirs = gaussian_kde(x, weights=weight, bw_method=0.3)
     bandwidth = float(np.sqrt(theirs.covariance[0, 0]))
-    ours = KernelDensity.from_rows(x, weight, "gaussian", bandwidth, False)
+    ours = KernelDensity.from_rows(x, weight, "gaussian", bandwidth)
     grid = np.linspace(-0.5, 1.5, 50)
     np.testing.assert_allclose(ours.density(grid), theirs(grid), atol=2e-3)
 
 
-@everyone
-@pytest.mark.parametrize("bandwidth", [0.05, 0.4, 1.0])
-def test_reflection_keeps_all_mass_between_zero_and_one(kernel, bandwidth, rows):
-    density = KernelDensity.from_rows(*rows, kernel, bandwidth, True)
-    grid = (np.arange(20_000) + 0.5) / 20_000
-    assert density.density(grid).mean() == pytest.approx(1.0, abs=1e-5)
-    plain = KernelDensity.from_rows(*rows, kernel, bandwidth, False)
-    inside = plain.density(grid).mean()
-    assert inside < 0.99
-
-
-def test_reflection_adds_the_images(rows):
+def test_own_is_what_a_row_adds_to_its_own_sum(rows):
     x, weight = rows
-    density = KernelDensity.from_rows(x, weight, "tricube", 0.5, True)
-    plain = KernelDensity.from_rows(x, weight, "tricube", 0.5, False)
-    grid = np.linspace(0.0, 1.0, 21)
-    images = plain.sums(grid) + plain.sums(-grid) + plain.sums(2.0 - grid)
-    np.testing.assert_allclose(density.sums(grid), images, rtol=1e-12)
-
-
-@pytest.mark.parametrize("reflect", [False, True])
-def test_own_is_what_a_row_adds_to_its_own_sum(reflect, rows):
-    x, weight = rows
-    density = KernelDensity.from_rows(x, weight, "gaussian", 0.3, reflect)
+    density = KernelDensity.from_rows(x, weight, "gaussian", 0.3)
     own = density.own(x)
     for i in (0, 17, 79):
         more = weight + (np.arange(80) == i)
-        heavier = KernelDensity.from_rows(x, more, "gaussian", 0.3, reflect)
+        heavier = KernelDensity.from_rows(x, more, "gaussian", 0.3)
         gain = heavier.sums(x)[i] - density.sums(x)[i]
         assert own[i] == pytest.approx(gain, rel=1e-9)
 
 
 def test_many_points_are_answered_in_their_order(rows, rng):
-    density = KernelDensity.from_rows(*rows, "gaussian", 0.1, False)
+    density = KernelDensity.from_rows(*rows, "gaussian", 0.1)
     points = rng.uniform(size=5000)
     np.testing.assert_array_equal(
         density.sums(points)[:100], density.sums(points[:100])
@@ -134,7 +113,7 @@ def test_silverman_counts_weights_as_repetitions(rng):
     )
 
 
-def brute_force(x, y, bandwidths, prior_weight, reflect, kernel="gaussian"):
+def brute_force(x, y, bandwidths, prior_weight, kernel="gaussian"):
     """Fit without each row and score it; plain arithmetic of the docstring."""
     losses = []
     for i in range(len(x)):
@@ -144,7 +123,7 @@ def brute_force(x, y, bandwidths, prior_weight, reflect, kernel="gaussian"):
             rows = others[y[others] == k]
             place = np.sort(x[rows])
             density = KernelDensity.from_rows(
-                place, np.ones(len(rows)), kernel, bandwidths[k], reflect
+                place, np.ones(len(rows)), kernel, bandwidths[k]
             )
             rate = (len(rows) + 1) / (len(others) + 2)
             height = density.sums(x[i : i + 1])[0] / bandwidths[k]
@@ -154,10 +133,9 @@ def brute_force(x, y, bandwidths, prior_weight, reflect, kernel="gaussian"):
     return np.mean(losses)
 
 
-@pytest.mark.parametrize("reflect", [False, True])
 @pytest.mark.parametrize("bandwidths", [(0.1, 0.1), (0.05, 0.3)])
-def test_is_the_loss_of_every_row_left_out(rng, reflect, bandwidths):
-    x = np.round(rng.uniform(size=60), 1 + reflect)
+def test_is_the_loss_of_every_row_left_out(rng, bandwidths):
+    x = np.round(rng.uniform(size=60), 1)
     y = (rng.uniform(size=60) < x).astype(int)
     place = np.unique(x)
     weights = np.stack(
@@ -166,11 +144,9 @@ def test_is_the_loss_of_every_row_left_out(rng, reflect, bandwidths):
     judge = LeaveOneOut(place, weights, 0.5)
     heights = []
     for k in (0, 1):
-        density = KernelDensity.from_rows(
-            place, weights[k], "gaussian", bandwidths[k], reflect
-        )
+        density = KernelDensity.from_rows(place, weights[k], "gaussian", bandwidths[k])
         heights.append(judge.heights(density, k))
-    expected = brute_force(x, y, bandwidths, 0.5, reflect)
+    expected = brute_force(x, y, bandwidths, 0.5)
     assert judge.loss(*heights) == pytest.approx(expected, rel=1e-10)
 
 
@@ -178,8 +154,7 @@ def test_a_weight_below_one_is_one_row():
     place, weights = np.array([0.0, 0.1]), np.array([[0.5, 0.0], [0.0, 0.25]])
     judge = LeaveOneOut(place, weights, 1.0)
     densities = [
-        KernelDensity.from_rows(place, weight, "boxcar", 0.2, False)
-        for weight in weights
+        KernelDensity.from_rows(place, weight, "boxcar", 0.2) for weight in weights
     ]
     # Row 0 left out: no class 0; one row of class 1, weight .25, rates 1 and 1.25
     # over 2.25. Row 1 left out: half a row of class 0, rates 1.5 and 1 over 2.5.

@@ -110,8 +110,8 @@ def test_agrees_with_the_smooth_one_in_the_middle(rng):
     # Far from 0 and 1 only the grid and the pull to the base rate part the two.
     scores = rng.uniform(0.3, 0.7, 20_000)
     y = rng.uniform(size=20_000) < scores
-    window = NadarayaWatsonCalibrator(0.05).fit(scores, y)
-    smooth = KDECalibrator(0.05, "boxcar", coordinate="probability").fit(scores, y)
+    window = NadarayaWatsonCalibrator(0.05, scale="real").fit(scores, y)
+    smooth = KDECalibrator(0.05, "boxcar", scale="real").fit(scores, y)
     new = np.linspace(0.35, 0.65, 31)
     np.testing.assert_allclose(window.predict(new), smooth.predict(new), atol=0.01)
 

@@ -38,7 +38,6 @@ LEARNERS = [
     OneVsRestCalibrator("isotonic"),
     OneVsRestCalibrator("quadratic"),
     AutoCalibrator(max_harm=1.0, candidates=FEW),
-    AutoCalibrator("select", FEW),
     ShallowNetCalibrator(3),
 ]
 EVERYONE = [*LEARNERS, AllPairsCalibrator(), IdentityCalibrator()]

@@ -21,14 +21,10 @@ def draw(rng, n, truth):
     return x, (rng.uniform(size=n) < expit(truth(x))).astype(int)
 
 
-METHODS = pytest.mark.parametrize("method", ["stack", "select"])
-
-
-@METHODS
-def test_calibrated_scores_are_left_as_they_are(rng, method):
+def test_calibrated_scores_are_left_as_they_are(rng):
     scores = rng.uniform(size=2000)
     y = rng.uniform(size=2000) < scores
-    auto = AutoCalibrator(method).fit(scores, y)
+    auto = AutoCalibrator().fit(scores, y)
     assert auto.report_.chosen == ("identity",)
     assert not auto.report_.accepted
     bound = 1.0 / 4001.0**2
@@ -50,35 +46,17 @@ def test_doing_nothing_ends_where_no_row_could_tell():
     np.testing.assert_allclose(auto.predict_log_odds([1e-12]), -2.0 * np.log(41.0))
 
 
-@METHODS
-def test_calibrated_scores_are_changed_no_more_often_than_max_harm_allows(rng, method):
+def test_calibrated_scores_are_changed_no_more_often_than_max_harm_allows(rng):
     fits = []
     for _ in range(60):
         x, y = draw(rng, 200, lambda x: x)
-        fits.append(AutoCalibrator(method, scale="logit").fit(x, y).report_.accepted)
+        fits.append(AutoCalibrator(scale="logit").fit(x, y).report_.accepted)
     assert np.mean(fits) <= 0.2
 
 
-@pytest.mark.parametrize(
-    ("truth", "name"),
-    [
-        (lambda x: 0.4 * x, "temperature"),
-        (lambda x: 0.5 * x + 1.0, "platt"),
-        (lambda x: x + 0.6 * x**2 - 1.0, "quadratic"),
-    ],
-)
-def test_select_finds_the_simplest_sufficient_family(rng, truth, name):
-    x, y = draw(rng, 5000, truth)
-    report = AutoCalibrator("select", scale="logit").fit(x, y).report_
-    assert report.chosen == (name,)
-    assert report.candidates[name].weight == 1.0
-    assert report.proposal.probability_of_harm < 1e-6
-
-
-@METHODS
-def test_lowers_the_log_loss_of_new_rows(rng, method):
+def test_lowers_the_log_loss_of_new_rows(rng):
     x, y = draw(rng, 3000, lambda x: 2.0 * np.tanh(x) - 0.5)
-    auto = AutoCalibrator(method, scale="logit").fit(x, y)
+    auto = AutoCalibrator(scale="logit").fit(x, y)
     new, y_new = draw(rng, 20_000, lambda x: 2.0 * np.tanh(x) - 0.5)
     best = log_loss(y_new, expit(2.0 * np.tanh(new) - 0.5))
     assert log_loss(y_new, auto.predict(new)) < best + 0.003
@@ -144,11 +122,11 @@ def test_real_scores_have_platt_for_a_reference(rng):
 def test_candidates_of_the_user(rng):
     x, y = draw(rng, 1000, lambda x: 0.5 * x + 1)
     mine = {"PAV": IsotonicCalibrator(), "line": PlattCalibrator(scale="real")}
-    auto = AutoCalibrator("select", mine, scale="logit").fit(x, y)
+    auto = AutoCalibrator(mine, scale="logit").fit(x, y)
     assert list(auto.report_.candidates) == ["identity", "PAV", "line"]
     assert mine["line"].scale == "real"
     assert not hasattr(mine["line"], "coef_")
-    real = AutoCalibrator("select", mine, scale="real").fit(x, y)
+    real = AutoCalibrator(mine, scale="real").fit(x, y)
     assert real.report_.reference == "PAV"
 
 
@@ -185,11 +163,11 @@ def test_one_class_has_no_report_even_after_a_refit(rng):
 
 def test_report_is_a_table(rng):
     x, y = draw(rng, 400, lambda x: 0.4 * x + 1)
-    report = AutoCalibrator("select", scale="logit").fit(x, y).report_
+    report = AutoCalibrator(scale="logit").fit(x, y).report_
     lines = str(report).splitlines()
     assert lines[0].split() == ["held-out", "log", "loss", "error", "P(harm)", "weight"]
     assert [line.split()[0] for line in lines[1:7]] == SMALL
-    assert lines[7].startswith("the candidate selected, taken")
+    assert lines[7].startswith("the pool, taken")
     assert lines[8] == "harm against identity"
     platt = report.candidates["platt"]
     assert f"{platt.log_loss:.4f}" in lines[3]
@@ -199,6 +177,7 @@ def test_report_is_a_table(rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "match"),
     [
+        ({"candidates": {}}, ValueError, "`candidates` must hold at least one"),
         ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
         (
             {"candidates": {"identity": PlattCalibrator()}},

@@ -15,7 +15,6 @@ from calibration.selection.auto import _menu_of_tables
 from calibration.selection.trials import read_logs
 from tests.calibration.multiclass.draws import check_simplex, draw
 
-METHODS = pytest.mark.parametrize("method", ["stack", "select"])
 FEW = {
     "temperature": SoftmaxCalibrator("temperature"),
     "matrix": SoftmaxCalibrator(penalty=0.1),
@@ -23,20 +22,18 @@ FEW = {
 }
 
 
-@METHODS
-def test_calibrated_scores_are_left_as_they_are(method, rng):
+def test_calibrated_scores_are_left_as_they_are(rng):
     p, y = draw(rng, 1500, 3, 1.0)
-    auto = AutoCalibrator(method, FEW).fit(p, y)
+    auto = AutoCalibrator(FEW).fit(p, y)
     assert auto.report_.chosen == ("identity",)
     assert not auto.report_.accepted
     np.testing.assert_allclose(auto.predict(p), p, rtol=1e-9)
 
 
-@METHODS
-def test_wrong_scores_are_set_right(method, rng):
+def test_wrong_scores_are_set_right(rng):
     p, y = draw(rng, 1000, 3, 3.0)
     new, labels = draw(rng, 2000, 3, 3.0)
-    auto = AutoCalibrator(method, FEW).fit(p, y)
+    auto = AutoCalibrator(FEW).fit(p, y)
     assert auto.report_.accepted
     assert auto.report_.proposal.probability_of_harm < 0.01
     best = SoftmaxCalibrator("temperature").fit(p, y).predict(new)
@@ -44,8 +41,6 @@ def test_wrong_scores_are_set_right(method, rng):
     check_simplex(found, new.shape)
     assert log_loss(labels, found) < log_loss(labels, best) + 0.01
     assert log_loss(labels, found) < log_loss(labels, new) - 0.1
-    if method == "select":
-        assert auto.report_.chosen == ("temperature",)
 
 
 def test_the_answer_is_the_pool_of_what_was_fitted(rng):
@@ -131,20 +126,3 @@ def test_every_proposal_is_taken_if_harm_may_be(rng):
     p, y = draw(rng, 300, 3, 1.0)
     auto = AutoCalibrator(candidates=FEW, max_harm=1.0).fit(p, y)
     assert auto.report_.accepted
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "complaint"),
-    [
-        ({"candidates": {}}, ValueError, "`candidates` must hold at least one"),
-        ({"candidates": [1]}, TypeError, "`candidates` must be a mapping"),
-        (
-            {"candidates": {"identity": SoftmaxCalibrator()}},
-            ValueError,
-            "is the name of doing nothing",
-        ),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, error, complaint, rng):
-    with pytest.raises(error, match=complaint):
-        AutoCalibrator(**parameters).fit(*draw(rng, 20))
