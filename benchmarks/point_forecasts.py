@@ -2,10 +2,10 @@
 
     python benchmarks/point_forecasts.py --data DIR
 
-Sets and splits are those of `regression.py`, whose rows of ours are used. LightGBM is
-tuned inside the training part: 12 settings drawn at random, each with the number of
-rounds that 3-fold cross-validation likes best; the best one is fitted to all training
-rows. Rerun to resume; one JSON line per run.
+Sets and splits are those of `regression.py`. LightGBM is tuned in the training part:
+12 settings drawn at random, each with the number of rounds that 3-fold cross-validation
+likes best; the best one is fitted to all training rows. Rerun to resume; one JSON line
+per run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 from records import Records
-from regression import load, rows_of_split, run
+from regression import load, rows_of_split
+
+from localexpert import LocalExpertRegressor
 
 N_SETTINGS, N_FOLDS, MOST_ROUNDS, PATIENCE = 12, 3, 1000, 50
 
@@ -68,25 +70,33 @@ def run_tuned(path: Path, jobs: int) -> dict[str, Any]:
     return {"rmse": rmse, "rounds": rounds, "fit_s": time.perf_counter() - start}
 
 
+def run_ours(path: Path, jobs: int) -> dict[str, Any]:
+    """Fit and score ours on split 0."""
+    table, y = load(path)
+    train, test = rows_of_split(path, 0, len(y), standard=False)
+    model = LocalExpertRegressor(random_state=0, n_jobs=jobs)
+    answer = model.fit(table.iloc[train], y[train]).predict(table.iloc[test])
+    return {"rmse": float(np.sqrt(np.mean((answer - y[test]) ** 2)))}
+
+
 def main() -> None:
     """Run or resume, and print both with their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of CSV files")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", default="latest", help="ours: run of regression.py")
     parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
     options = parser.parse_args()
-    tuned = Records("point_forecasts", "latest", fresh=options.fresh)
-    ours = Records("regression", options.run, fresh=False)
+    records = Records("point_forecasts", "latest", fresh=options.fresh)
     ratios = []
     print(f"{'set':12s} {'ours':>10s} {'LightGBM':>10s} {'ratio':>7s}")
     for path in sorted(options.data.glob("*.csv.gz")):
         name = path.name.split(".")[0]
-        a = ours.measure(
-            f"{name}-0",
-            lambda path=path: run(path, 0, options.jobs),
+        a, b = (
+            records.measure(
+                f"{name}-{who}", lambda path=path, run=run: run(path, options.jobs)
+            )
+            for who, run in (("ours", run_ours), ("tuned", run_tuned))
         )
-        b = tuned.measure(name, lambda path=path: run_tuned(path, options.jobs))
         ratios.append(a["rmse"] / b["rmse"])
         print(f"{name:12s} {a['rmse']:10.4g} {b['rmse']:10.4g} {ratios[-1]:7.3f}")
     print(f"mean ratio {np.mean(ratios):.4f}, median {np.median(ratios):.4f}")

@@ -64,4 +64,4 @@ def between_knots(
     return np.array([np.interp(levels, knots, row) for row in ordered])
 
 
-BASELINES = {"constant": constant, "lgb_quantiles": boosted_quantiles}
+BASELINES = {"constant": constant, "boosted_quantiles": boosted_quantiles}

@@ -17,6 +17,7 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.distribution.predictive import concatenate as concatenate
 from localexpert.distribution.predictors import predict_dist as predict_dist
+from localexpert.distribution.spread import SpreadParts as SpreadParts
 from localexpert.ensemble import DistributionEnsemble as DistributionEnsemble
 from localexpert.ensemble import pool as pool
 from localexpert.ensemble import pool_weights as pool_weights

@@ -46,7 +46,7 @@ def test_peers_are_those_of_the_benchmark() -> None:
     cells = [[line[low:high].strip() for low, high in places] for line in lines]
     taken = [cells[0].index(name) for name in rows[0]]
     assert rows == [[row[k] for k in taken] for row in cells]
-    assert len(rows) == 10
+    assert len(rows) > 10
 
 
 def test_examples_are_counted() -> None:

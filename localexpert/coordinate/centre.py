@@ -137,7 +137,7 @@ class CentreStack:
         if sample.is_whole:
             some = spread_rows(len(w))
             # If there are few rows, use the table itself, because its views exist.
-            each = self._each(table if len(some) == len(w) else table.take(some))
+            each = self.predict_each(table if len(some) == len(w) else table.take(some))
             self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
             error = float(w @ (self.oof_ - given) ** 2 / w.sum())
             self.gain_ = self.ambiguity_ / (error or 1.0)
@@ -167,10 +167,10 @@ class CentreStack:
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
-        centre: Float64Array = self._each(table).mean(axis=0)
+        centre: Float64Array = self.predict_each(table).mean(axis=0)
         return centre
 
-    def _each(self, table: Table) -> Float64Array:
+    def predict_each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
         with one_thread(len(table), user_api="blas"):
             each = {

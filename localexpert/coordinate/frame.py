@@ -249,6 +249,12 @@ class Frame:
         scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(table)
         return self.centre_.predict(table), self.shrinkage_ * scale
 
+    def locate_each(self, table: Table) -> Float64Array:
+        """Return the centre of new rows by each fold's models, shape (n_folds, n)."""
+        if self.kind_ is None:
+            return np.zeros((1, len(table)))
+        return self.centre_.predict_each(table)
+
     def add_oof_features(self, table: Table) -> Table:
         """Return training rows with their out-of-fold centre and log scale."""
         return self._append(table, self.oof_center_, np.log(self.oof_scale_))

@@ -34,6 +34,9 @@ from localexpert.learn.steps import Carry, Step, atom_widths
 from localexpert.learn.values import Masses
 from localexpert.progress import current_progress
 
+# The weight of a road, and its laws by the centre of each fold.
+Member: TypeAlias = tuple[float, list[Law]]
+
 # A step checks the laws of these rows.
 _ROWS_LOOKED_AT = slice(0, 500)
 
@@ -118,6 +121,24 @@ class Learner(ABC):
         """
         return self._read(self._law(table))
 
+    def members(self, table: Table) -> list[Member]:
+        """Return the forecasts that are averaged, road by road and fold by fold.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        list of (float, list of laws)
+            For each road its weight, and the laws that it would have if the centre
+            were that of one fold's models alone.
+        """
+        return [
+            (weight, [self._read(law) for law in laws])
+            for weight, laws in self._members(table)
+        ]
+
     def oof_law(self, places: Rows | slice) -> Law:
         """Return laws of some judged rows, from models that have not seen them."""
         return self._read(self._oof_law(places))
@@ -200,6 +221,9 @@ class Learner(ABC):
 
     @abstractmethod
     def _law(self, table: Table) -> Law: ...
+
+    @abstractmethod
+    def _members(self, table: Table) -> list[Member]: ...
 
     @abstractmethod
     def _oof_law(self, places: Rows | slice) -> Law: ...
@@ -360,6 +384,11 @@ class FittedRoad(Learner):
 
     def _law(self, table: Table) -> Law:
         return self.laws.law(*self._answers(table))
+
+    def _members(self, table: Table) -> list[Member]:
+        _, scale, p = self._answers(table)
+        each = self.frame.locate_each(table)
+        return [(1.0, [self.laws.law(center, scale, p) for center in each])]
 
     def _oof_law(self, places: Rows | slice) -> Law:
         return self.laws.law(*self._oof_answers(places))
@@ -541,6 +570,13 @@ class BesideAtoms(Learner):
 
     def _law(self, table: Table) -> Law:
         return self._beside(self.choice.law(table), self.rest.law(table))
+
+    def _members(self, table: Table) -> list[Member]:
+        choice = self.choice.law(table)
+        return [
+            (weight, [self._beside(choice, law) for law in laws])
+            for weight, laws in self.rest.members(table)
+        ]
 
     def _oof_law(self, places: Rows | slice) -> Law:
         return self._beside(self.choice.oof_law(places), self.rest.oof_law(places))

@@ -23,7 +23,7 @@ from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import clip_scores, scores_of
-from localexpert.learn.learner import Learner
+from localexpert.learn.learner import Learner, Member
 from localexpert.learn.settings import Effort
 from localexpert.learn.stages import WEIGHT_OF_CRPS
 from localexpert.learn.steps import Step
@@ -213,6 +213,13 @@ class Pool(Learner):
     def _law(self, table: Table) -> Law:
         weights = np.array(list(self.weights_.values()))
         return self._join([road.law(table) for road in self.fitted_.values()], weights)
+
+    def _members(self, table: Table) -> list[Member]:
+        return [
+            (weight * within, laws)
+            for name, weight in self.weights_.items()
+            for within, laws in self.fitted_[name].members(table)
+        ]
 
     def _oof_law(self, places: Rows | slice) -> Law:
         laws = [road.oof_law(places) for road in self.fitted_.values()]

@@ -141,6 +141,12 @@ class CarriedCentre(CentreStack):
         own = None if self.own_ is None else self.own_.predict(table)
         return self._join(carried, own)
 
+    def predict_each(self, table: Table) -> Float64Array:
+        """Return the centre of new rows by each fold's models, (n_folds, n)."""
+        carried = self._carry(self.known.predict_each(table))
+        own = None if self.own_ is None else self.own_.predict_each(table)
+        return self._join(carried, own)
+
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
         """Fit a linear centre, and keep it if it has weight."""
         # A linear centre can learn the logarithm of a product of features.

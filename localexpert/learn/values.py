@@ -461,6 +461,10 @@ class ConstantLaws:
         """
         return self._law(len(table))
 
+    def members(self, table: Table) -> list[tuple[float, list[Law]]]:
+        """Return the law of new rows, which is the only one."""
+        return [(1.0, [self.law(table)])]
+
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return the only value as threshold, with the probability 1, (n, 1) each.
 

@@ -33,6 +33,7 @@ from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TrainingSketch
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.spread import SpreadParts, spread_parts
 from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
@@ -472,6 +473,42 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             return self.predict_dist(X).mean()
         table = self._read(X)
         return self._stacked(self._mover, table, self.forecaster_.law(table))
+
+    def spread_parts(self, X: Any) -> SpreadParts:
+        """Return what the variance of each row's forecast is made of.
+
+        The parts tell how far the models disagree: those of different folds, which
+        learned from different rows, and the roads, which see the problem in different
+        ways. Disagreement is large where training rows are few, and more rows make it
+        less. It is not all that the model does not know: models that share a blind
+        spot agree. Nor is the rest pure noise: a scale that was learned from errors
+        out of fold holds the errors of the centre, too.
+
+        Folds differ by their centres here; their scales and experts are those of the
+        forecast. A stacker and a recalibration come later, and are not in the parts.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        SpreadParts
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from localexpert import LocalExpertRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 1))
+        >>> y = X[:, 0] + rng.normal(size=300)
+        >>> model = LocalExpertRegressor(effort="quick", random_state=0).fit(X, y)
+        >>> near, far = model.spread_parts([[0.0], [4.0]]).disagreement
+        >>> bool(near < far)
+        True
+        """
+        check_is_fitted(self)
+        return spread_parts(self.forecaster_.members(self._read(X)))
 
     def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
         """Return the experts' answers for every row, to draw or inspect them.

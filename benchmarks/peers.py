@@ -1,29 +1,22 @@
-"""Peers of the regression benchmark on any folder of tables.
+"""Methods that the league compares with ours, each a function of training and new rows.
 
-    python benchmarks/regression_peers.py --data DIR                  # split 0
-    python benchmarks/regression_peers.py --data DIR --share 0.7 --splits 0 1
-
-Needs the `bench` extra. Writes a line per set, split and method to
-`peers_regression.jsonl` one folder above DIR, where `regression.py` reads it, on the
-same rows: give both the same `--share` and `--splits`. Categories are codes; missing
-values stay for boosters, and are medians for NGBoost and the forest. Rerun to resume.
+Needs the `bench` extra; TabPFN and TabICL need their own packages and weights besides.
+Categories are codes; missing values stay for boosters, and are medians for NGBoost and
+the forest. A method answers with the 199 quantiles of `regression.LEVELS`, or with a
+mean and a standard deviation.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
 from collections.abc import Callable
-from itertools import product
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from lightgbm import LGBMRegressor, early_stopping
-from regression import LEVELS, PEERS, load, read_peers, scores, split_rows
-from regression_short import between_knots
+from regression import LEVELS
+from regression_short import BASELINES, between_knots
 from regression_speed import boost_normals
 from scipy.stats import norm
 from sklearn.model_selection import KFold
@@ -184,7 +177,63 @@ def ngboost(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray:
     return np.stack([law["loc"], law["scale"]])
 
 
-BY_QUANTILES = (
+def tabpfn(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray:
+    """Quantiles of TabPFN as it comes; its weights must be at hand."""
+    from tabpfn import TabPFNRegressor
+
+    model = TabPFNRegressor(random_state=0).fit(X, y)
+    told = model.predict(X_new, output_type="quantiles", quantiles=list(LEVELS))
+    return np.sort(np.column_stack(told), axis=1)
+
+
+def tabicl(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray:
+    """Quantiles of TabICL as it comes; its weights must be at hand."""
+    from tabicl import TabICLRegressor
+
+    model = TabICLRegressor(random_state=0).fit(X, y)
+    told = model.predict(X_new, output_type="quantiles", alphas=list(LEVELS))
+    return np.sort(np.asarray(told), axis=1)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a method says of new rows: quantiles (n, 199), and a law if it has one."""
+
+    quantiles: np.ndarray
+    mean: np.ndarray | None = None
+    logpdf: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+Method = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame], Told]
+
+
+def by_quantiles(learn: Callable[..., np.ndarray]) -> Method:
+    """Return a method that answers by quantiles."""
+
+    def method(X: pd.DataFrame, y: np.ndarray, X_new: pd.DataFrame) -> Told:
+        return Told(learn(numbers(X), y, numbers(X_new)))
+
+    return method
+
+
+def by_normal(learn: Callable[..., np.ndarray]) -> Method:
+    """Return a method that answers by normal distributions."""
+
+    def method(X: pd.DataFrame, y: np.ndarray, X_new: pd.DataFrame) -> Told:
+        mean, deviation = learn(numbers(X), y, numbers(X_new))
+        law = norm(mean, deviation)
+        quantiles = mean[:, None] + deviation[:, None] * norm.ppf(LEVELS)
+        return Told(quantiles, mean, law.logpdf)
+
+    return method
+
+
+def plain(learn: Callable[..., np.ndarray]) -> Method:
+    """Return one of the plain forecasts as a method."""
+    return lambda X, y, X_new: Told(learn(X, y, X_new, LEVELS))
+
+
+QUANTILES = (
     lgb_few,
     lgb_quantiles,
     quantile_forest,
@@ -193,61 +242,8 @@ BY_QUANTILES = (
     chimera_quantiles,
 )
 NORMAL = (catboost_unc, ngboost)
-Method = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-
-def run(
-    X: np.ndarray, y: np.ndarray, train: Any, test: Any, method: Method
-) -> dict[str, float]:
-    """Return the figures of a method on one split."""
-    start, used = time.perf_counter(), time.process_time()
-    told = method(X[train], y[train], X[test])
-    row = {
-        "fit_s": time.perf_counter() - start,
-        "cpu_s": time.process_time() - used,
-    }
-    if method in BY_QUANTILES:
-        return row | scores(y[test], told)
-    mean, deviation = told[..., None]
-    row["nll"] = -float(norm.logpdf(y[test], mean[:, 0], deviation[:, 0]).mean())
-    return row | scores(y[test], mean + deviation * norm.ppf(LEVELS))
-
-
-def main() -> None:
-    """Run the methods whose rows are missing."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of CSV files")
-    parser.add_argument("--splits", nargs="*", type=int, default=[0])
-    parser.add_argument("--share", type=float, default=0.9, help="rows to train on")
-    parser.add_argument("--methods", nargs="*", help="some of them, by name")
-    options = parser.parse_args()
-    methods = [
-        method
-        for method in BY_QUANTILES + NORMAL
-        if not options.methods or method.__name__ in options.methods
-    ]
-    done = [
-        {name: row[name] for name in ("ds", "split", "method", "n")}
-        for row in read_peers(options.data.parent)
-    ]
-    for path in sorted(options.data.glob("*.csv.gz")):
-        table, y = load(path)
-        X = numbers(table)
-        for split, method in product(options.splits, methods):
-            train, test = split_rows(len(y), split, options.share)
-            key = {
-                "ds": path.name.split(".")[0],
-                "split": split,
-                "method": method.__name__,
-                "n": len(train),
-            }
-            if key in done:
-                continue
-            row = run(X, y, train, test, method)
-            with (options.data.parent / PEERS).open("a") as file:
-                file.write(json.dumps(key | row) + "\n")
-            print(*key.values(), f"CRPS {row['crps']:.5g}", f"{row['fit_s']:.1f} s")
-
-
-if __name__ == "__main__":
-    main()
+METHODS = {learn.__name__: by_quantiles(learn) for learn in QUANTILES}
+METHODS |= {learn.__name__: by_normal(learn) for learn in NORMAL}
+# They run where they are asked for by name.
+ON_DEMAND = {learn.__name__: by_quantiles(learn) for learn in (tabpfn, tabicl)}
+ON_DEMAND |= {name: plain(learn) for name, learn in BASELINES.items()}
