@@ -82,6 +82,11 @@ ARROWS: dict[str, str] = {
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution"
     ),
+    # Targets that are known only in part.
+    "localexpert.censored": (
+        f"scipy sklearn calibration {_GROUND} localexpert.data "
+        "localexpert.distribution localexpert.law"
+    ),
     "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
     # How a forecast is learned: stages that do not know each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",
@@ -168,7 +173,7 @@ ARROWS: dict[str, str] = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 21, "localexpert": 26}
+MOST_ROOMS = {"calibration": 21, "localexpert": 27}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}
