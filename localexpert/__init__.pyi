@@ -4,6 +4,7 @@ The package reads the same lines when a name is asked for (`calibration/_lazy.py
 """
 
 from localexpert import risk as risk
+from localexpert.censored.marginal import kaplan_meier as kaplan_meier
 from localexpert.censored.outcomes import censored as censored
 from localexpert.curves.spline import ProbitSpline as ProbitSpline
 from localexpert.curves.spline import RawSpline as RawSpline
