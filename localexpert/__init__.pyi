@@ -4,8 +4,6 @@ The package reads the same lines when a name is asked for (`calibration/_lazy.py
 """
 
 from localexpert import risk as risk
-from localexpert.censored.marginal import kaplan_meier as kaplan_meier
-from localexpert.censored.outcomes import censored as censored
 from localexpert.curves.spline import ProbitSpline as ProbitSpline
 from localexpert.curves.spline import RawSpline as RawSpline
 from localexpert.data.dates import date_features as date_features
@@ -55,6 +53,8 @@ from localexpert.metrics import pinball_loss as pinball_loss
 from localexpert.metrics import pit_test as pit_test
 from localexpert.metrics import threshold_weighted_crps as threshold_weighted_crps
 from localexpert.monitor.forecast import ForecastMonitor as ForecastMonitor
+from localexpert.partial.marginal import kaplan_meier as kaplan_meier
+from localexpert.partial.outcomes import censored as censored
 from localexpert.plots import plot_coverage as plot_coverage
 from localexpert.plots import plot_expert_report as plot_expert_report
 from localexpert.plots import plot_explanation as plot_explanation

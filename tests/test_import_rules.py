@@ -83,7 +83,7 @@ ARROWS: dict[str, str] = {
         "scipy sklearn calibration._validation localexpert.distribution"
     ),
     # Targets that are known only in part.
-    "localexpert.censored": (
+    "localexpert.partial": (
         f"scipy sklearn calibration {_GROUND} localexpert.data "
         "localexpert.distribution localexpert.law"
     ),

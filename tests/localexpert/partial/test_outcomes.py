@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from localexpert import censored
-from localexpert.censored.outcomes import is_partial, read_ends
+from localexpert.partial.outcomes import is_partial, read_ends
 
 INF = np.inf
 ENDS = np.array([[1.0, 1.0], [2.0, INF], [-INF, 3.0], [4.0, 5.0]])

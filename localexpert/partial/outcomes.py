@@ -62,7 +62,7 @@ def read_ends(y: Any, name: str = "y") -> tuple[Float64Array, Float64Array]:
 
     Examples
     --------
-    >>> from localexpert.censored.outcomes import read_ends
+    >>> from localexpert.partial.outcomes import read_ends
     >>> lower, upper = read_ends([[3, 3], [5, float("inf")]])
     >>> lower, upper
     (array([3., 5.]), array([ 3., inf]))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_weights, refuse, show
-from localexpert.censored.outcomes import read_ends
+from localexpert.partial.outcomes import read_ends
 
 
 def kaplan_meier(
