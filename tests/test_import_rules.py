@@ -80,7 +80,8 @@ ARROWS: dict[str, str] = {
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
     "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
-        "scipy sklearn calibration._validation localexpert.distribution"
+        "scipy sklearn calibration._validation localexpert.distribution "
+        "localexpert.partial"
     ),
     # Targets that are known only in part.
     "localexpert.partial": (

@@ -103,11 +103,3 @@ def product_limit(
     at_risk = later + hits
     left = np.divide(later, at_risk, out=np.ones(len(times)), where=at_risk > 0.0)
     return times, np.cumprod(left)
-
-
-def share_after(
-    times: Float64Array, share: Float64Array, t: Float64Array
-) -> Float64Array:
-    """Return a share that falls in steps at `times` (m,), after t of any shape."""
-    steps = np.concatenate([[1.0], share])
-    return np.asarray(steps[np.searchsorted(times, t, "right")])
