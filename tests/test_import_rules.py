@@ -86,7 +86,7 @@ ARROWS: dict[str, str] = {
     # Targets that are known only in part.
     "localexpert.partial": (
         f"scipy sklearn calibration {_GROUND} localexpert.data "
-        "localexpert.distribution localexpert.law"
+        "localexpert.distribution localexpert.experts localexpert.law"
     ),
     "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
     # How a forecast is learned: stages that do not know each other...
@@ -118,7 +118,7 @@ ARROWS: dict[str, str] = {
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.curves localexpert.data "
         "localexpert.distribution localexpert.experts localexpert.learn "
-        "localexpert.law localexpert.metrics localexpert.progress "
+        "localexpert.law localexpert.metrics localexpert.partial localexpert.progress "
         "localexpert.recalibration localexpert.stacking localexpert.storage"
     ),
     "localexpert.ensemble": (
