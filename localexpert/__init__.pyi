@@ -69,6 +69,7 @@ from localexpert.plots import plot_importance as plot_importance
 from localexpert.plots import plot_pit as plot_pit
 from localexpert.plots import plot_quantile_reliability as plot_quantile_reliability
 from localexpert.plots import plot_sharpness as plot_sharpness
+from localexpert.plots import plot_survival as plot_survival
 from localexpert.plots import plot_threshold_reliability as plot_threshold_reliability
 from localexpert.recalibration.conformal import (
     ConformalRecalibration as ConformalRecalibration,

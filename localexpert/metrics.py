@@ -34,8 +34,8 @@ from localexpert.partial.outcomes import is_partial
 from localexpert.partial.scores import (
     censored_crps,
     covered_shares,
-    drawn_levels,
     log_losses,
+    pit_values,
 )
 
 # The thresholds of so many rows are in memory at a time.
@@ -290,11 +290,7 @@ def pit_test(
     >>> round(pit_test([1.0, 2.0], dist)[0], 2)
     0.37
     """
-    if is_partial(y_true):
-        levels = drawn_levels(y_true, dist, random_state)
-    else:
-        levels = dist.pit(_check(y_true, dist, None)[0], random_state)
-    result = kstest(levels, "uniform")
+    result = kstest(pit_values(y_true, dist, random_state), "uniform")
     return float(result.statistic), float(result.pvalue)
 
 

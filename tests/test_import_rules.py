@@ -137,7 +137,8 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.plots": (
         f"matplotlib scipy calibration calibration.plots {_GROUND} "
-        "localexpert.distribution localexpert.experts localexpert.explain"
+        "localexpert.distribution localexpert.experts localexpert.explain "
+        "localexpert.partial"
     ),
     # More rows than memory: fitted on sources, predicted part by part.
     "localexpert.large": (

@@ -24,10 +24,11 @@ from localexpert._validation import (
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
+    check_outcomes,
 )
 from localexpert.law.steps import draw_shares
 from localexpert.partial.marginal import product_limit, read_right
-from localexpert.partial.outcomes import read_ends
+from localexpert.partial.outcomes import is_partial, read_ends
 
 # Thresholds at which fewer rows than this share are not yet censored do not count.
 _LEAST_SHARE = 0.05
@@ -37,17 +38,17 @@ _LEVELS, _N_SHARED, _CHUNK = ndtr(np.linspace(-3.5, 3.5, 71)), 41, 4096
 
 
 def _check_ends(
-    y: Any, dist: PredictiveDistribution
+    y: Any, dist: PredictiveDistribution, name: str = "y_true"
 ) -> tuple[Float64Array, Float64Array]:
     """Return lower and upper ends (n,) of the targets of what must be a forecast."""
     check_distribution(dist)
-    lower, upper = read_ends(y, "y_true")
-    check_same_length(len(dist), "`dist`", len(lower), "y_true")
+    lower, upper = read_ends(y, name)
+    check_same_length(len(dist), "`dist`", len(lower), name)
     return lower, upper
 
 
 def known_levels(
-    y: Any, dist: PredictiveDistribution
+    y: Any, dist: PredictiveDistribution, name: str = "y_true"
 ) -> tuple[Float64Array, Float64Array]:
     """Return between which levels of its forecast each target lies.
 
@@ -56,13 +57,15 @@ def known_levels(
     y : array-like of shape (n, 2) or structured array of shape (n,)
     dist : PredictiveDistribution
         Of n rows.
+    name : str
+        Name of the targets in errors.
 
     Returns
     -------
     below, upto : ndarrays of shape (n,)
         P(Y < lower) and P(Y <= upper); equal for known targets of a smooth law.
     """
-    lower, upper = _check_ends(y, dist)
+    lower, upper = _check_ends(y, dist, name)
     below = dist.law.cdf_left(lower[:, None])[:, 0]
     return below, np.maximum(dist.law.cdf(upper[:, None])[:, 0], below)
 
@@ -86,12 +89,23 @@ def covered_shares(
     return _shares_within(*known_levels(y, dist), tail, 1.0 - tail)
 
 
-def drawn_levels(
-    y: Any, dist: PredictiveDistribution, random_state: int | np.random.Generator
+def pit_values(
+    y: Any,
+    dist: PredictiveDistribution,
+    random_state: int | np.random.Generator | None,
+    name: str = "y_true",
 ) -> Float64Array:
-    """Return PIT values (n,), drawn between the levels of each target's ends."""
-    below, upto = known_levels(y, dist)
-    return below + draw_shares(random_state, below.shape) * (upto - below)
+    """Return PIT values (n,) of targets (n,), or with two ends.
+
+    They are drawn from jumps of the CDF, and between the levels of two ends. Without a
+    seed they are in the middle.
+    """
+    if not is_partial(y):
+        return dist.pit(check_outcomes(y, dist, name), random_state)
+    below, upto = known_levels(y, dist, name)
+    middle = random_state is None
+    share = 0.5 if middle else draw_shares(random_state, below.shape)
+    return below + share * (upto - below)
 
 
 def _shares_within(
