@@ -18,8 +18,8 @@ from localexpert.plots import inputs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points of the forecast's curve, and how near two of them stand at a jump, as a share of
-# the picture.
+# Points of the forecast's curve, and how near two of them stand at a jump, as a share
+# of the picture.
 _N_POINTS, _BESIDE = 300, 1e-6
 
 
@@ -98,15 +98,15 @@ def plot_survival(
     points = np.sort(np.concatenate([points, before, jumps]))
     ax = canvas.open_axes(ax)
     label = f"{inputs.format_percent(level)} band"
-    steps = [np.append(1.0, part) for part in (low, high, survival)]
+    low, high, height = (np.append(1.0, part) for part in (low, high, survival))
     band: dict[str, Any] = {
         "color": canvas.GREY,
         "alpha": 0.25,
         "lw": 0,
         "label": label,
     }
-    ax.fill_between(x, *steps[:2], step="post", **band)
-    ax.step(x, steps[2], where="post", color=canvas.ink_of(ax), lw=1)
+    ax.fill_between(x, low, high, step="post", **band)
+    ax.step(x, height, where="post", color=canvas.ink_of(ax), lw=1)
     ax.lines[-1].set_label("Kaplan-Meier")
     mean = 1.0 - dist.cdf_at(points).mean(axis=0)
     ax.plot(points, mean, color="C0", lw=1.6, label="mean forecast")
