@@ -27,7 +27,7 @@ class Draws:
     Parameters
     ----------
     rows : ndarray of int, shape (m,)
-        Which of the n given rows each one is. The first n are 0 to n - 1.
+        Which of the n given rows each one is, increasing.
     y, weight : ndarrays of shape (m,)
     """
 
@@ -38,17 +38,12 @@ class Draws:
     @property
     def repeats(self) -> bool:
         """Whether some rows come several times."""
-        return len(self.rows) > int(self.rows.max()) + 1
+        return len(self.rows) > int(self.rows[-1]) + 1
 
     def spread(self, folds: list[Fold]) -> list[Fold]:
         """Return folds of the given rows as folds of these: copies stay together."""
-        return [
-            (
-                np.flatnonzero(np.isin(self.rows, train)),
-                np.flatnonzero(np.isin(self.rows, test)),
-            )
-            for train, test in folds
-        ]
+        spread = [[np.isin(self.rows, part) for part in fold] for fold in folds]
+        return [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in spread]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,30 +130,28 @@ class Outcomes:
         laws : sequence of laws of the n rows
         rng : Generator
         """
-        n, k = len(self.lower), len(laws)
-        known, late = self.known, np.flatnonzero(self.entry > -np.inf)
-        free = np.flatnonzero(~known)
+        k, known = len(laws), self.known
+        free, late = np.flatnonzero(~known), np.flatnonzero(self.entry > -np.inf)
         # Draws of a row lie apart: one in each k-th part of its conditional law.
-        share, other = rng.uniform(size=(2, n))
-        parts = []
+        shares = rng.uniform(size=(2, len(self)))
+        none = np.full(len(self), -np.inf)
+        parts = [(np.flatnonzero(known), self.lower[known], self.weight[known])]
         for number, law in enumerate(laws):
-            at = np.mod(share + number / k, 1.0)[free]
-            some, low, high = law.take(free), self.lower[free], self.upper[free]
-            y = draw_between(some, low, high, at)
-            parts.append((free, y, self.weight[free] / k))
-            if len(late):
-                odds = _odds_of_unseen(law.take(late), self.entry[late])
-                rows = late[odds >= _LEAST_UNSEEN]
-                none = np.full(len(rows), -np.inf)
-                at = np.mod(other + number / k, 1.0)[rows]
-                y = draw_between(law.take(rows), none, self.entry[rows], at)
-                kept = odds[odds >= _LEAST_UNSEEN]
-                parts.append((rows, y, kept * self.weight[rows] / k))
-        first = parts.pop(0)
-        y, weight = self.lower.copy(), self.weight.copy()
-        y[free], weight[free] = first[1:]
-        parts.insert(0, (np.arange(n), y, weight))
-        return Draws(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+            odds = _odds_of_unseen(law.take(late), self.entry[late])
+            seen, unseen = self.weight / k, np.zeros(len(self))
+            unseen[late] = seen[late] * odds
+            rest = late[odds >= _LEAST_UNSEEN]
+            pieces = (
+                (free, self.lower, self.upper, seen),
+                (rest, none, self.entry, unseen),
+            )
+            for share, (rows, low, high, weight) in zip(shares, pieces, strict=True):
+                at = np.mod(share[rows] + number / k, 1.0)
+                y = draw_between(law.take(rows), low[rows], high[rows], at)
+                parts.append((rows, y, weight[rows]))
+        rows, y, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.argsort(rows, kind="stable")
+        return Draws(rows[order], y[order], weight[order])
 
 
 def nearest_ends(lower: Float64Array, upper: Float64Array) -> Float64Array:

@@ -18,8 +18,8 @@ from localexpert.partial.draws import Draws, Outcomes
 from localexpert.partial.turnbull import turnbull
 
 # At most so many rounds. They end if two in a row were not better than the best one
-# before by this much.
-_MOST_ROUNDS, _BETTER = 8, 2e-3
+# before by this much, in log scores of all rows together.
+_MOST_ROUNDS, _BETTER = 8, 4.0
 # Each unknown target is drawn so often at last, from so many forecasts, but rows that
 # come several times are not more than the third number.
 _MOST_DRAWS, _N_LAWS, _MOST_ROWS = 4, 2, 20_000
@@ -61,7 +61,8 @@ def draw_in_rounds(
     rng = np.random.default_rng(seed)
     law = marginal_law(outcomes).take(np.zeros(len(outcomes), np.intp))
     laws, losses = [law], list[float]()
-    while len(losses) < _MOST_ROUNDS and not _have_settled(losses):
+    better = _BETTER / len(outcomes)
+    while len(losses) < _MOST_ROUNDS and not _have_settled(losses, better):
         draws = outcomes.draw(laws[-1:], rng)
         law = forecast(draws, int(rng.integers(2**31)))
         laws = [*laws, law][-_N_LAWS:]
@@ -103,8 +104,8 @@ def marginal_law(outcomes: Outcomes) -> Law:
     """Return the law of all targets together, for one row.
 
     It has masses of values if the known targets have few values. Otherwise it is a
-    curve through Turnbull's estimate. Its tails are normal, or log-normal if no end is
-    negative. If next to nothing is known, it is wide.
+    curve through Turnbull's estimate. Its tails are normal, or log-normal if all ends
+    are positive. If next to nothing is known, it is wide.
     """
     held = outcomes.weight > 0.0
     lower, upper, weight = (
@@ -120,16 +121,16 @@ def marginal_law(outcomes: Outcomes) -> Law:
         )
         masses = np.bincount(place, mass)
         return Law.discrete(values, masses[None] / masses.sum())
-    ends = np.concatenate([lower, upper])
     values, levels = _points_of(low, high, mass / mass.sum())
     if len(values) < 2:
-        values, levels = _wide_points(lower, upper)
-    return law_of_quantiles(values[None], levels, (_lower_bound(ends), None))
+        values, levels = _wide_points(lower, upper, outcomes.ends)
+    bounds = (0.0, None) if outcomes.ends.min() > 0.0 else None
+    return law_of_quantiles(values[None], levels, bounds)
 
 
-def _have_settled(losses: list[float]) -> bool:
+def _have_settled(losses: list[float], better: float) -> bool:
     """Return whether the last two rounds were hardly better than one before them."""
-    return len(losses) > 2 and min(losses[-2:]) > min(losses[:-2]) - _BETTER
+    return len(losses) > 2 and min(losses[-2:]) > min(losses[:-2]) - better
 
 
 def _points_of(
@@ -156,7 +157,7 @@ def _points_of(
 
 
 def _wide_points(
-    lower: Float64Array, upper: Float64Array
+    lower: Float64Array, upper: Float64Array, ends: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Return two quantiles of a wide law, with warning: beyond ends nothing is known.
 
@@ -167,19 +168,8 @@ def _wide_points(
         "beyond their ends is an assumption, and forecasts are wide."
     )
     warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
-    ends = np.concatenate([lower, upper])
-    low, high = (float(f(ends[np.isfinite(ends)])) for f in (np.min, np.max))
+    low, high = float(ends.min()), float(ends.max())
     spread = high - low or abs(high) or 1.0
     if np.isfinite(lower).sum() < np.isfinite(upper).sum():
         return np.array([low - spread, low]), np.array([0.5, 0.9])
     return np.array([high, high + spread]), np.array([0.1, 0.5])
-
-
-def _lower_bound(ends: Float64Array) -> float | None:
-    """Return 0 if all ends are positive, and a value below it if some of them are 0."""
-    finite = ends[np.isfinite(ends)]
-    if finite.min() < 0.0:
-        return None
-    above = finite[finite > 0.0]
-    shift = 0.5 * float(above.min()) if len(above) else 1.0
-    return 0.0 if finite.min() > 0.0 else -shift

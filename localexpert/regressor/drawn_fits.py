@@ -86,13 +86,12 @@ class DrawnFits:
         """
         level = "quick" if self.settings.effort.level == "quick" else "residuals"
         model = self.fit(draws, effort=Effort(level), random_state=seed, **_ROUND)
-        n = len(self.kept)
-        known = np.flatnonzero(model.fitted_rows_ < n)
-        oof: Law = model.oof_distribution_.law.take(known)
-        rest = np.setdiff1d(np.arange(n), model.fitted_rows_)
+        judged, place = np.unique(draws.rows[model.fitted_rows_], return_index=True)
+        law: Law = model.oof_distribution_.law.take(place)
+        rest = np.setdiff1d(draws.rows, judged)
         if len(rest) == 0:
-            return oof
+            return law
         table = model.reader_.read(take_rows(self.given, rest))
-        both = append_laws([oof, model._correct(model._law(table)).law])
-        order = np.concatenate([model.fitted_rows_[known], rest])
-        return both.take(np.argsort(order, kind="stable"))
+        both = append_laws([law, model._correct(model._law(table)).law])
+        order = np.argsort(np.concatenate([judged, rest]), kind="stable")
+        return both.take(order)
