@@ -46,6 +46,11 @@ def draw_patients(rng: np.random.Generator, n: int) -> tuple[Array, Array, Array
     return np.column_stack([age, marker, arm]), lives, np.minimum(study, leaves)
 
 
+def seen_then(months: Array) -> Array:
+    """Return 1 for months that could be seen, 0 for later ones."""
+    return np.where(months < LONGEST, 1.0, 0.0)
+
+
 def main() -> None:
     """Fit on what is known, compare with other ways, and draw."""
     rng = np.random.default_rng(3)
@@ -68,7 +73,7 @@ def main() -> None:
         model = LocalExpertRegressor(effort="quick", random_state=0)
         models[way] = model.fit(rows, target)
         dist = models[way].predict_dist(new)
-        loss = threshold_weighted_crps(came, dist, weight=lambda z: z < LONGEST)
+        loss = threshold_weighted_crps(came, dist, weight=seen_then)
         lived = dist.restricted_mean(LONGEST).mean()
         print(f"{way:>20}{loss:8.2f}{lived:25.1f}")
 

@@ -55,10 +55,10 @@ from localexpert.metrics import threshold_weighted_crps as threshold_weighted_cr
 from localexpert.monitor.forecast import ForecastMonitor as ForecastMonitor
 from localexpert.partial.marginal import kaplan_meier as kaplan_meier
 from localexpert.partial.outcomes import censored as censored
-from localexpert.partial.scores import brier_score as brier_score
 from localexpert.partial.scores import concordance_index as concordance_index
 from localexpert.partial.scores import d_calibration_test as d_calibration_test
 from localexpert.partial.scores import integrated_brier_score as integrated_brier_score
+from localexpert.partial.scores import survival_brier_score as survival_brier_score
 from localexpert.plots import plot_coverage as plot_coverage
 from localexpert.plots import plot_expert_report as plot_expert_report
 from localexpert.plots import plot_explanation as plot_explanation

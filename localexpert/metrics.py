@@ -22,6 +22,7 @@ from calibration._validation import (
     check_integer,
     check_level,
     check_weights,
+    refuse,
 )
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import (
@@ -59,7 +60,7 @@ def crps_score(
         Of n rows.
     sample_weight : array-like of shape (n,), optional
     censoring : PredictiveDistribution or targets, optional
-        For censored targets: when rows are censored, as `brier_score` says.
+        For censored targets: when rows are censored, as `survival_brier_score` says.
 
     Returns
     -------
@@ -68,11 +69,11 @@ def crps_score(
 
     Notes
     -----
-    With censored targets it is the integral of `brier_score` over all thresholds up to
-    the one that 5 % of the limits exceed: those seen count for those censored, by the
-    inverse of their probability. This needs limits that are independent of targets, and
-    by default of features, too. The integral is exact to about a thousandth. Intervals
-    have no such score: take `log_score`.
+    With censored targets it is the integral of `survival_brier_score` over thresholds
+    up to the one that 5 % of the limits exceed: those seen count for those censored, by
+    the inverse of their probability. This needs limits that are independent of targets,
+    and by default of features, too. The integral is exact to about a thousandth.
+    Intervals have no such score: take `log_score`.
 
     References
     ----------
@@ -91,6 +92,9 @@ def crps_score(
     if is_partial(y_true):
         weight = _check_rows(dist, sample_weight)
         return _mean(censored_crps(y_true, dist, censoring, weight), weight)
+    if censoring is not None:
+        rule = "be None where `y_true` is one number for each row"
+        refuse("censoring", rule, type(censoring).__name__)
     y, weight = _check(y_true, dist, sample_weight)
     return _mean(dist.crps(y), weight)
 

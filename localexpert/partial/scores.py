@@ -101,7 +101,8 @@ def pit_values(
     seed they are in the middle.
     """
     if not is_partial(y):
-        return dist.pit(check_outcomes(y, dist, name), random_state)
+        outcomes = check_outcomes(y, dist, name)
+        return dist.pit(outcomes, random_state)
     below, upto = known_levels(y, dist, name)
     middle = random_state is None
     share = 0.5 if middle else draw_shares(random_state, below.shape)
@@ -239,7 +240,7 @@ def _read_censored(
     return time, event, _Steps(*product_limit(known, ~seen, np.ones(len(known))))
 
 
-def brier_score(
+def survival_brier_score(
     y_true: ArrayLike,
     dist: PredictiveDistribution,
     times: ArrayLike,
@@ -287,13 +288,14 @@ def brier_score(
 
     Examples
     --------
-    >>> from localexpert import PredictiveDistribution, brier_score, censored
+    >>> from localexpert import PredictiveDistribution, survival_brier_score, censored
     >>> rows = [[0.5, 0.25, 0.25], [0.2, 0.2, 0.6], [0.1, 0.3, 0.6]]
     >>> dist = PredictiveDistribution.from_arrays(atoms=[1, 2, 3], masses=rows)
-    >>> brier_score(censored([1, 2, 3], event=[1, 0, 1]), dist, [1, 1.5]).round(3)
+    >>> y = censored([1, 2, 3], event=[1, 0, 1])
+    >>> survival_brier_score(y, dist, [1, 1.5]).round(3)
     array([0.1, 0.1])
     """
-    weight = check_weights(sample_weight, len(dist))
+    weight = check_weights(sample_weight, len(check_distribution(dist)))
     time, event, limits = _read_censored(y_true, dist, censoring, weight)
     t = check_vector(times, "times")
     check_increasing(t, "times")
@@ -317,7 +319,7 @@ def integrated_brier_score(
     censoring: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean of `brier_score` over a range of times, by trapezia.
+    """Return the mean of `survival_brier_score` over a range of times, by trapezia.
 
     Parameters
     ----------
@@ -347,7 +349,7 @@ def integrated_brier_score(
     if len(t) < 2:
         refuse("times", "hold at least two times", f"{len(t)}")
     options = {"censoring": censoring, "sample_weight": sample_weight}
-    scores = brier_score(y_true, dist, t, **options)
+    scores = survival_brier_score(y_true, dist, t, **options)
     return float(np.trapezoid(scores, t) / (t[-1] - t[0]))
 
 

@@ -14,7 +14,6 @@ from sklearn.model_selection import cross_val_score
 from localexpert import (
     DistributionScorer,
     PredictiveDistribution,
-    brier_score,
     censored,
     concordance_index,
     crps_score,
@@ -23,6 +22,7 @@ from localexpert import (
     interval_coverage,
     log_score,
     pit_test,
+    survival_brier_score,
 )
 from tests.forecasts import beside, normal, of_values
 
@@ -62,8 +62,8 @@ def test_numbers_of_scikit_survival() -> None:
     """They are those of scikit-survival 0.28 for exponential survival functions."""
     y, dist, times = censored(TIME, EVENT), _lives(SCALE), [0.2, 0.5, 1.0, 1.5]
     want = [0.06778673, 0.18391151, 0.2330667, 0.22205387]
-    assert_allclose(brier_score(y, dist, times), want, rtol=2e-5)
-    assert_allclose(brier_score(y, dist, times, censoring=y), want, rtol=2e-5)
+    assert_allclose(survival_brier_score(y, dist, times), want, rtol=2e-5)
+    assert_allclose(survival_brier_score(y, dist, times, censoring=y), want, rtol=2e-5)
     assert integrated_brier_score(y, dist, times) == pytest.approx(0.19675341, rel=2e-5)
     assert concordance_index(y, SCALE) == pytest.approx(0.61044177)
     assert concordance_index(y, dist) == pytest.approx(0.61044177)
@@ -242,7 +242,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="`censoring` must be as long as dist"):
         crps_score(y, dist, censoring=_lives(np.ones(3)))
     with pytest.raises(ValueError, match=r"`censoring` must leave rows .* none at 1.8"):
-        brier_score(y, dist, [1.0, 1.8], censoring=censored([1, 1.5], [1, 0]))
+        survival_brier_score(y, dist, [1.0, 1.8], censoring=censored([1, 1.5], [1, 0]))
     with pytest.raises(ValueError, match="`times` must hold at least two"):
         integrated_brier_score(y, dist, [1.0])
     with pytest.raises(ValueError, match="`y_true` must hold a pair"):
