@@ -54,6 +54,12 @@ from localexpert.metrics import pinball_loss as pinball_loss
 from localexpert.metrics import pit_test as pit_test
 from localexpert.metrics import threshold_weighted_crps as threshold_weighted_crps
 from localexpert.monitor.forecast import ForecastMonitor as ForecastMonitor
+from localexpert.partial.marginal import kaplan_meier as kaplan_meier
+from localexpert.partial.outcomes import censored as censored
+from localexpert.partial.scores import concordance_index as concordance_index
+from localexpert.partial.scores import d_calibration_test as d_calibration_test
+from localexpert.partial.scores import integrated_brier_score as integrated_brier_score
+from localexpert.partial.scores import survival_brier_score as survival_brier_score
 from localexpert.plots import plot_coverage as plot_coverage
 from localexpert.plots import plot_expert_report as plot_expert_report
 from localexpert.plots import plot_explanation as plot_explanation
@@ -64,6 +70,7 @@ from localexpert.plots import plot_importance as plot_importance
 from localexpert.plots import plot_pit as plot_pit
 from localexpert.plots import plot_quantile_reliability as plot_quantile_reliability
 from localexpert.plots import plot_sharpness as plot_sharpness
+from localexpert.plots import plot_survival as plot_survival
 from localexpert.plots import plot_threshold_reliability as plot_threshold_reliability
 from localexpert.recalibration.conformal import (
     ConformalRecalibration as ConformalRecalibration,

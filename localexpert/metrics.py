@@ -2,6 +2,8 @@
 
 Every function takes the observed targets and a `PredictiveDistribution` with the same
 number of rows. Losses are averaged with `sample_weight`, a number of repetitions.
+`crps_score`, `log_score`, `interval_coverage` and `pit_test` also take targets that are
+known only in part, lower and upper ends (n, 2), as `LocalExpertRegressor.fit` does.
 """
 
 from __future__ import annotations
@@ -20,10 +22,22 @@ from calibration._validation import (
     check_integer,
     check_level,
     check_weights,
+    refuse,
 )
 from calibration.typing import Float64Array
-from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_distribution,
+    check_outcomes,
+)
 from localexpert.distribution.predictors import predict_dist
+from localexpert.partial.outcomes import is_partial
+from localexpert.partial.scores import (
+    censored_crps,
+    covered_shares,
+    log_losses,
+    pit_values,
+)
 
 # The thresholds of so many rows are in memory at a time.
 _CHUNK = 2048
@@ -34,24 +48,38 @@ def crps_score(
     dist: PredictiveDistribution,
     *,
     sample_weight: ArrayLike | None = None,
+    censoring: Any = None,
 ) -> float:
     r"""Return the mean continuous ranked probability score.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
+    y_true : array-like of shape (n,) or (n, 2)
+        Of two columns: lower and upper ends of targets, known or right-censored.
     dist : PredictiveDistribution
         Of n rows.
     sample_weight : array-like of shape (n,), optional
+    censoring : PredictiveDistribution or targets, optional
+        For censored targets: when rows are censored, as `survival_brier_score` says.
 
     Returns
     -------
     float
         Mean of :math:`\int (F_i(z) - 1\{y_i \le z\})^2 dz`, in units of y.
 
+    Notes
+    -----
+    With censored targets it is the integral of `survival_brier_score` over thresholds
+    up to the one that 5 % of the limits exceed: those seen count for those censored, by
+    the inverse of their probability. This needs limits that are independent of targets,
+    and by default of features, too. The integral is exact to about a thousandth.
+    Intervals have no such score: take `log_score`.
+
     References
     ----------
-    Gneiting & Raftery (2007), Strictly proper scoring rules.
+    Gneiting & Raftery (2007), Strictly proper scoring rules. Graf, Schmoor, Sauerbrei &
+    Schumacher (1999), Assessment and comparison of prognostic classification schemes
+    for survival data.
 
     Examples
     --------
@@ -61,6 +89,12 @@ def crps_score(
     >>> round(crps_score([1.0, 2.0], dist), 3)
     0.065
     """
+    if is_partial(y_true):
+        weight = _check_rows(dist, sample_weight)
+        return _mean(censored_crps(y_true, dist, censoring, weight), weight)
+    if censoring is not None:
+        rule = "be None where `y_true` is one number for each row"
+        refuse("censoring", rule, type(censoring).__name__)
     y, weight = _check(y_true, dist, sample_weight)
     return _mean(dist.crps(y), weight)
 
@@ -75,7 +109,8 @@ def log_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
+    y_true : array-like of shape (n,) or (n, 2)
+        Of two columns: lower and upper ends of targets.
     dist : PredictiveDistribution
         Of n rows.
     sample_weight : array-like of shape (n,), optional
@@ -84,7 +119,8 @@ def log_score(
     -------
     float
         In nats. For a discrete target the density is probability / cell width. The
-        score is infinite if an outcome never occurred in training.
+        score is infinite if an outcome never occurred in training. Of a target between
+        two ends the loss is -log P(lower <= Y <= upper).
 
     Examples
     --------
@@ -94,6 +130,9 @@ def log_score(
     >>> round(log_score([1.0, 2.0], dist), 4)
     0.367
     """
+    if is_partial(y_true):
+        weight = _check_rows(dist, sample_weight)
+        return _mean(log_losses(y_true, dist), weight)
     y, weight = _check(y_true, dist, sample_weight)
     return _mean(-dist.logpdf(y), weight)
 
@@ -185,7 +224,8 @@ def interval_coverage(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
+    y_true : array-like of shape (n,) or (n, 2)
+        Of two columns: lower and upper ends of targets.
     dist : PredictiveDistribution
         Of n rows.
     coverage : float
@@ -198,7 +238,8 @@ def interval_coverage(
         Mean of `PredictiveDistribution.covered`: about `coverage` if forecasts are
         true, whatever their kind. A target with probability of its own counts by its
         share within the interval's levels. Quantiles without a law can only give the
-        share inside the closed interval, which is greater if values repeat.
+        share inside the closed interval, which is greater if values repeat. A target
+        between two ends counts by the share of the levels between them, likewise.
 
     Examples
     --------
@@ -209,6 +250,9 @@ def interval_coverage(
     >>> round(covered, 3)  # 1.0 and (.1 - .05) / .1
     0.75
     """
+    if is_partial(y_true):
+        weight = _check_rows(dist, sample_weight)
+        return _mean(covered_shares(y_true, dist, coverage), weight)
     y, weight = _check(y_true, dist, sample_weight)
     return _mean(dist.covered(y, coverage), weight)
 
@@ -223,11 +267,13 @@ def pit_test(
 
     If an outcome has probability of its own, its PIT value is drawn from the jump of
     the CDF. So the test is exact for forecasts of any kind: true forecasts have uniform
-    PIT values, and wrong ones still differ from them.
+    PIT values, and wrong ones still differ from them. If a target is known only to lie
+    between two ends, its PIT value is drawn between the levels of the ends.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
+    y_true : array-like of shape (n,) or (n, 2)
+        Of two columns: lower and upper ends of targets.
     dist : PredictiveDistribution
         Of n rows.
     random_state : int or Generator
@@ -248,8 +294,7 @@ def pit_test(
     >>> round(pit_test([1.0, 2.0], dist)[0], 2)
     0.37
     """
-    y, _ = _check(y_true, dist, None)
-    result = kstest(dist.pit(y, random_state), "uniform")
+    result = kstest(pit_values(y_true, dist, random_state), "uniform")
     return float(result.statistic), float(result.pvalue)
 
 
@@ -394,6 +439,13 @@ def _check(
     """Return targets and weights of the distribution's length."""
     y = check_outcomes(y_true, dist, "y_true")
     return y, check_weights(sample_weight, len(y))
+
+
+def _check_rows(
+    dist: PredictiveDistribution, sample_weight: ArrayLike | None
+) -> Float64Array:
+    """Return weights of the rows of what must be a forecast."""
+    return check_weights(sample_weight, len(check_distribution(dist)))
 
 
 def _mean(losses: Float64Array, weight: Float64Array) -> float:

@@ -80,7 +80,13 @@ ARROWS: dict[str, str] = {
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
     "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
-        "scipy sklearn calibration._validation localexpert.distribution"
+        "scipy sklearn calibration._validation localexpert.distribution "
+        "localexpert.partial"
+    ),
+    # Targets that are known only in part.
+    "localexpert.partial": (
+        f"scipy sklearn calibration {_GROUND} localexpert.data "
+        "localexpert.distribution localexpert.experts localexpert.law"
     ),
     "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
     # How a forecast is learned: stages that do not know each other...
@@ -112,7 +118,7 @@ ARROWS: dict[str, str] = {
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.curves localexpert.data "
         "localexpert.distribution localexpert.experts localexpert.learn "
-        "localexpert.law localexpert.metrics localexpert.progress "
+        "localexpert.law localexpert.metrics localexpert.partial localexpert.progress "
         "localexpert.recalibration localexpert.stacking localexpert.storage"
     ),
     "localexpert.ensemble": (
@@ -131,7 +137,8 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.plots": (
         f"matplotlib scipy calibration calibration.plots {_GROUND} "
-        "localexpert.distribution localexpert.experts localexpert.explain"
+        "localexpert.distribution localexpert.experts localexpert.explain "
+        "localexpert.partial"
     ),
     # More rows than memory: fitted on sources, predicted part by part.
     "localexpert.large": (
@@ -168,7 +175,7 @@ ARROWS: dict[str, str] = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 21, "localexpert": 26}
+MOST_ROOMS = {"calibration": 21, "localexpert": 27}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

@@ -125,6 +125,8 @@ def arguments():
         "X_old": t.X, "X_new": t.X, "y_cal": t.y, "X_cal": t.X,
         "edges": [0.0, 1.0, 2.0], "inverse": np.log, "pairs": np.full((4, 3, 3), 0.5),
         "p": t.scores, "old": 0.5, "new": 0.1, "p_old": t.scores, "y_old": t.ones,
+        "time": t.y, "event": t.ones, "limit": 1.0, "forecast": t.y,
+        "times": [0.0, 1.0],
     }  # fmt: skip
 
 
@@ -167,6 +169,15 @@ def special(name):
     if name in ("adapt", "recalibrate"):
         weights = {"weights": lambda X: np.ones(len(X))} if name == "adapt" else {}
         return {"y_cal": -t.y, **weights}  # no training rows
+    if name in ("kaplan_meier", "plot_survival"):
+        return {"y": localexpert.censored(t.y, t.ones)}
+    if name in (
+        "concordance_index",
+        "d_calibration_test",
+        "integrated_brier_score",
+        "survival_brier_score",
+    ):
+        return {"y_true": localexpert.censored(t.y, t.ones)}
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
     if name == "make_calibrator":

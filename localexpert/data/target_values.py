@@ -8,6 +8,7 @@ import numpy as np
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
+from localexpert.data.unseen import level_of_user
 
 # Values are far out if the distance to the median jumps by at least this factor...
 _LEAST_JUMP = 50.0
@@ -120,7 +121,7 @@ def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
         f"{len(y)} rows, most often {values[np.argmax(counts)]:g} ({counts.max()}). "
         f"Leave these rows out if they stand for missing values; {rule}"
     )
-    warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
 
 
 def count_values(

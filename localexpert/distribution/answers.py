@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +19,11 @@ from localexpert._validation import (
     check_levels,
     check_targets,
     check_vector,
+    refuse,
+    show,
 )
 from localexpert.law.basis import STANDARD
+from localexpert.law.bounds import condition
 from localexpert.law.law import Law
 from localexpert.law.steps import draw_shares
 
@@ -292,6 +296,98 @@ class Answers:
         """
         values = check_targets(y, "y", len(self.law), finite=False)
         return self._at(self.law.mass_at, values)
+
+    def hazard(self, y: ArrayLike) -> Float64Array:
+        """Return the density at y given Y >= y: the rate of events among the living.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+            For durations in whole steps it is P(Y = y) / P(Y >= y) over the step. NaN
+            where P(Y >= y) is 0.
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.25, 0.25]]
+        >>> lives = PredictiveDistribution.from_arrays(atoms=[1, 2, 3], masses=rows)
+        >>> lives.hazard([[1], [2], [3]]).ravel()
+        array([0.5, 0.5, 1. ])
+        """
+        values = check_targets(y, "y", len(self.law))
+        columns = self._columns(values)
+        alive = self.law.levels(columns, left=True)[1]
+        left = np.log(np.where(alive > 0.0, alive, np.nan))
+        return _like(values, np.exp(self.law.logpdf(columns) - left))
+
+    def restricted_mean(self, limit: ArrayLike) -> Float64Array:
+        r"""Return E min(Y, limit), the mean life up to a limit.
+
+        Parameters
+        ----------
+        limit : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+            Where Y is not negative it is the area under the survival function,
+            :math:`\int_0^{limit} P(Y > y) dy`. No assumption on what lies beyond the
+            limit enters.
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.25, 0.25]]
+        >>> lives = PredictiveDistribution.from_arrays(atoms=[1, 2, 3], masses=rows)
+        >>> lives.restricted_mean(2.0)
+        array([1.5])
+        """
+        values = check_targets(limit, "limit", len(self.law))
+        return values - _like(values, self.law.partial_means(self._columns(values))[0])
+
+    def given(self, *, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf) -> Self:
+        """Return the distributions of Y given lower <= Y <= upper.
+
+        With ``lower`` alone they are those of rows that have lived so long.
+
+        Parameters
+        ----------
+        lower, upper : array-likes that broadcast to (n,)
+            Either may be infinite. Values of positive probability at the ends belong
+            to the interval.
+
+        Returns
+        -------
+        PredictiveDistribution
+            Where a curve is cut it is read anew at 91 normal scores, as exact as
+            `transform` says.
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.25, 0.25]]
+        >>> lives = PredictiveDistribution.from_arrays(atoms=[1, 2, 3], masses=rows)
+        >>> lives.given(lower=2.0).masses
+        array([[0. , 0.5, 0.5]])
+        """
+        n = len(self.law)
+        named = {"lower": lower, "upper": upper}
+        ends = [check_targets(named[k], k, n, finite=False) for k in named]
+        for name, end in zip(named, ends, strict=True):
+            if end.shape != (n,):
+                rule = "be a number or have one for each row"
+                refuse(name, rule, f"shape {end.shape}")
+        empty = ~(self.prob_between(*ends) > 0.0)
+        if empty.any():
+            i = int(np.argmax(empty))
+            got = f"({show(ends[0][i])}, {show(ends[1][i])}) and none of row {i}"
+            rule = "hold some of the probability of every row between it and `upper`"
+            refuse("lower", rule, got)
+        return replace(self, law=condition(self.law, *ends))
 
     def quantiles(self, levels: ArrayLike) -> Float64Array:
         """Return the same quantiles of every row.

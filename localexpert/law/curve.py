@@ -478,10 +478,15 @@ def rebound(
     return read_curve(np.maximum.accumulate(u, axis=1), low, high, basis=basis)
 
 
-def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Array]:
-    """Return the curves cut to the bounds, and their probability there, (n,)."""
+def cut_curve(
+    curve: Curve, low: float | Float64Array, high: float | Float64Array
+) -> tuple[Curve, Float64Array]:
+    """Return the curves cut to the bounds, and their probability there, (n,).
+
+    Bounds are numbers for all rows, or one for each, (n,).
+    """
     n, basis = len(curve), curve.basis
-    ends = np.column_stack([np.full(n, low), np.full(n, high)])
+    ends = np.column_stack([np.broadcast_to(end, n) for end in (low, high)])
     z, log_density = curve.densities(ends)
     outside = np.column_stack([ndtr(z[:, 0]), ndtr(-z[:, 1])])
     # A difference of levels has no digits where nearly all lies beyond a bound.
@@ -490,7 +495,7 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
         i = int(np.argmin(mass))
         msg = (
             "`bounds` must hold some of the probability of every row, "
-            f"got ({low:g}, {high:g}) and none of row {i}."
+            f"got ({ends[i, 0]:g}, {ends[i, 1]:g}) and none of row {i}."
         )
         raise ValueError(msg)
     middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))

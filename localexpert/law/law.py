@@ -240,7 +240,7 @@ class Law:
 
     # Levels and densities at values.
 
-    def _edges(self, y: Float64Array, side: float) -> Float64Array:
+    def lattice_edges(self, y: Float64Array, side: float) -> Float64Array:
         """Return the edge of the cell above (side 1) or below (-1) of values."""
         place = (y - self.offset) / self.step
         near = np.rint(place)
@@ -272,7 +272,7 @@ class Law:
         """Return P(Y <= y) and P(Y > y), or with `left` P(Y < y) and P(Y >= y)."""
         at = y
         if self.step > 0.0:
-            at = self._edges(y, -1.0 if left else 1.0)
+            at = self.lattice_edges(y, -1.0 if left else 1.0)
         below, above = self._inner_levels(at, left=left)
         low, high = self.ends if self.curve is not None else self.support
         under = (y <= low) if left else (y < low)
@@ -404,8 +404,10 @@ class Law:
             for i, own in enumerate(upto):
                 k[i] = np.searchsorted(own, np.maximum(goal[i], _TINIEST))
             return self.atoms[np.minimum(k, n_atoms - 1)]
+        # No quantile is below the end of a curve, or without one at an atom of no mass.
+        ended = none[:, 0] | np.isfinite(self.curve.low)
         for column in upto.T:
-            empty = none[:, 0] & (column == 0.0)
+            empty = ended & (column == 0.0)
             k += (column[:, None] < goal) | empty[:, None]
         k = np.where(none, np.minimum(k, n_atoms - 1), k)
         walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])

@@ -83,7 +83,7 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     level = settings.effort.level
     if level == "quick":
         return _learn_quickly(settings, sample)
-    if level == "default":
+    if level in ("default", "residuals"):
         return _learn_target(settings, sample)
     made: dict[str, Road | Learner] = {}
     if level == "timed" and settings.chooses_roads:

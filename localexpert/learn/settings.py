@@ -33,7 +33,8 @@ class Effort:
 
     Parameters
     ----------
-    level : {"quick", "default", "best", "timed"}
+    level : {"quick", "residuals", "default", "best", "timed"}
+        "residuals" is as quick, but around the centre of the default.
     end : float
         When the time of "timed" ends, as a value of `time.perf_counter`.
     """
@@ -44,6 +45,8 @@ class Effort:
     @classmethod
     def of(cls, given: Any) -> Effort:
         """Read the parameter of a regressor. Its seconds start to run now."""
+        if isinstance(given, Effort):
+            return given
         if isinstance(given, str) and given in _LEVELS:
             return cls(given)
         number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
@@ -172,7 +175,8 @@ class Settings:
     @property
     def is_quick(self) -> bool:
         """Whether the law of the residuals must be enough, without experts."""
-        return self.effort.level == "quick" and self.monotone is None
+        level = self.effort.level
+        return level in ("quick", "residuals") and self.monotone is None
 
 
 def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:

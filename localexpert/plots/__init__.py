@@ -10,6 +10,7 @@ from localexpert.plots.experts import plot_expert_report, plot_threshold_reliabi
 from localexpert.plots.fan import plot_fan
 from localexpert.plots.features import plot_explanation, plot_importance
 from localexpert.plots.forecast import plot_forecast, plot_forecasts
+from localexpert.plots.survival import plot_survival
 
 __all__ = [
     "plot_coverage",
@@ -22,5 +23,6 @@ __all__ = [
     "plot_pit",
     "plot_quantile_reliability",
     "plot_sharpness",
+    "plot_survival",
     "plot_threshold_reliability",
 ]

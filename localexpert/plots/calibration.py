@@ -23,6 +23,7 @@ from localexpert._validation import (
     plain_label,
 )
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.partial.scores import pit_values
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def plot_pit(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Outcomes.
+    y : array-like of shape (n,) or (n, 2)
+        Outcomes; of two columns their lower and upper ends.
     dist : PredictiveDistribution
         Of n rows.
     bins : int
@@ -69,7 +70,8 @@ def plot_pit(
         Least probability with which a calibrated forecast keeps all bars in the
         band, in (0, 1).
     random_state : int or Generator, optional
-        Seed or source of the draws for outcomes that have probability of their own.
+        Seed or source of the draws for outcomes that have probability of their own, or
+        two ends.
         None takes the middle of the jump, which is not uniform even for a true
         forecast.
     ax : matplotlib Axes, optional
@@ -103,11 +105,10 @@ def plot_pit(
     >>> ax.get_xlabel()
     'PIT value'
     """
-    outcomes = check_outcomes(y, dist)
+    pit = pit_values(y, dist, random_state, "y")
     bins = check_integer(bins, "bins", 2)
     coverage = check_level(coverage, "coverage")
-    n = len(outcomes)
-    pit = dist.pit(outcomes, random_state)
+    n = len(pit)
     counts, edges = np.histogram(pit, np.linspace(0.0, 1.0, bins + 1))
     height = counts * bins / n
     # Bonferroni: B bars are all inside with the coverage if each misses B times less.
@@ -143,8 +144,8 @@ def plot_quantile_reliability(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Outcomes.
+    y : array-like of shape (n,) or (n, 2)
+        Outcomes; of two columns their lower and upper ends.
     dist : PredictiveDistribution
         Of n rows.
     levels : array-like of shape (q,), optional
@@ -183,7 +184,7 @@ def plot_quantile_reliability(
     'Level of the quantile'
     """
     check_flag(difference, "difference")
-    outcomes = check_outcomes(y, dist)
+    pit = np.sort(pit_values(y, dist, random_state, "y"))
     coverage = check_level(coverage, "coverage")
     nominal = _LEVELS
     if levels is not None:
@@ -191,7 +192,7 @@ def plot_quantile_reliability(
         check_increasing(nominal, "levels")
         for end in nominal[[0, -1]].tolist():
             check_level(end, "levels")
-    n, pit = len(outcomes), np.sort(dist.pit(outcomes, random_state))
+    n = len(pit)
     # y <= Q(a) is PIT <= a, and a PIT drawn within a jump is uniform if y is of F.
     share = np.searchsorted(pit, nominal, "right") / n
     ends = np.concatenate([[0.0], nominal, [1.0]])

@@ -17,6 +17,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     check_seed,
     check_verbose,
+    refuse,
     told_of_light,
 )
 from localexpert.curves.spline import RawSpline
@@ -32,6 +33,7 @@ from localexpert.data.table import Table, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TrainingSketch
+from localexpert.data.unseen import level_of_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.spread import SpreadParts, spread_parts
 from localexpert.experts.report import ExpertReport
@@ -42,10 +44,14 @@ from localexpert.learn.compete import choose_learner
 from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
 from localexpert.learn.values import ConstantLaws
+from localexpert.partial.draws import Outcomes, nearest_ends
+from localexpert.partial.outcomes import is_partial, read_ends
+from localexpert.partial.rounds import draw_in_rounds
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.drawn_fits import DrawnFits
 from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
 from localexpert.stacking.stacker import (
     MetaFeatures,
@@ -249,6 +255,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        entry: ArrayLike | None = None,
     ) -> Self:
         """Fit centre, scale, experts, calibrators and spline, all out of fold.
 
@@ -257,68 +264,117 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         X : array or data frame of shape (n, p)
             NaN means missing. In a data frame, strings and categories are read as
             categories, dates become `date_features`, and durations become seconds.
-        y : array-like of shape (n,)
+        y : array-like of shape (n,), or of shape (n, 2)
+            Two columns are the lower and the upper end of targets that are known in
+            part: (c, inf) is right-censored at c, and equal ends are a known value.
+            Targets are drawn from forecasts out of fold, given their ends, until the
+            forecasts settle. Then all is fitted on several draws of each. See
+            `censored`. Structured arrays of scikit-survival are read as well.
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
             Rows of one group stay in one fold.
+        entry : array-like of shape (n,), optional
+            A row is only in the table because its target lies above this value, for
+            example the age at which a person joined a study. -inf: the row would be
+            there anyway. Forecasts are for all targets, seen or not.
 
         Returns
         -------
         self
         """
+        ends = read_ends(y) if is_partial(y) else None
         with all_or_nothing(self):
             given, target, weight, groups = self._check_data(
-                X, y, sample_weight, groups
-            )
-            answers, target = target, merge_near_values(target, weight)
-            settings, stacker, recalibration = self._check_parameters(
-                target[weight > 0.0], groups
+                X, y if ends is None else nearest_ends(*ends), sample_weight, groups
             )
             warn_of_outliers(target, weight)
-            whole, copies = Table.of(given), None
-            if groups is None:
-                copies = find_copies(whole, weight, self.cv, settings.seed)
-            if copies is not None:
-                # A tree that did not draw a row may have drawn a copy of it.
-                groups, settings = copies, replace(settings, out_of_bag=False)
-            constant = np.ptp(target[weight > 0.0]) == 0.0
-            if constant:
-                stacker = recalibration = None
-            self.recalibration_, self.stacker_ = None, None
-            self.bounds_ = settings.limits.bounds
-            rows, aside = np.arange(len(target)), np.arange(0)
-            with told_of_light(), show_progress(self.verbose, type(self).__name__):
-                if recalibration is not None and recalibration.holds_out:
-                    rows, aside = set_aside(weight, self.cv, groups, settings.seed)
-                # Rows that are set aside must not influence how tables are read.
-                table = Table.of(take_rows(given, rows)) if len(aside) else whole
-                self.reader_ = table.reader
-                read_directions(settings.monotone, table.reader)
-                apart = self.reader_.read(take_rows(given, aside))
-                self._remember([(table, rows), (apart, aside)], answers, weight)
-                sample = Sample(table, target[rows], weight[rows], []).deal(
-                    self.cv, None if groups is None else groups[rows], settings.seed
-                )
-                learn = self._fit_constant if constant else self._fit_forecaster
-                judged = learn(settings, sample)
-                self.fitted_rows_ = rows[judged]
-                self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
-                sample = sample.take_judged(judged)
-                self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
-                if constant:
-                    return self
-                if stacker is not None:
-                    self._fit_stacker(stacker, settings, sample)
-                if recalibration is not None and len(aside):
-                    law = self._law(apart)
-                    self._use(recalibration.fit(law, target[aside], weight[aside]))
-                elif recalibration is not None:
-                    held = sample.y, sample.weight, sample.folds
-                    self._use(recalibration.fit(self._oof_law(), *held))
-                self._judge(sample, copies, settings.seed)
+            lower, upper = ends or (target, target)
+            if entry is None and (lower == upper).all():
+                self._fit(given, target, weight, groups)
+            else:
+                outcomes = Outcomes.of(lower, upper, entry, weight)
+                self._fit_draws(given, outcomes, groups)
         # This comes last: if warnings are errors, the fit is still complete.
-        self.check_.warn()
+        if hasattr(self, "check_"):
+            self.check_.warn()
         return self
+
+    def _fit_draws(
+        self, given: Any, outcomes: Outcomes, groups: NDArray[Any] | None
+    ) -> None:
+        """Fit on draws of targets that are known in part."""
+        settings, _, recalibration = self._check_parameters(outcomes.ends, groups)
+        if recalibration is not None and recalibration.holds_out:
+            rule = "set no rows aside where `y` is known in part"
+            refuse("recalibrate", rule, repr(self.recalibrate))
+        outcomes = outcomes.within(settings.limits.bounds)
+        fits = DrawnFits.deal(self, given, outcomes, groups, settings)
+        draws, told = draw_in_rounds(outcomes, fits.forecast, settings.seed)
+        model = fits.fit(draws, effort=settings.effort, random_state=settings.seed)
+        for name, value in vars(model).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        self.fitted_rows_ = draws.rows[self.fitted_rows_]
+        self.untested_rows_ = np.unique(draws.rows[self.untested_rows_])
+        known = outcomes.weight * outcomes.known
+        rows = self.reader_.read(given), outcomes.lower, known
+        self.training_sketch_ = TrainingSketch.learn([rows])
+        if hasattr(self, "report_"):
+            self.report_ = self.report_.add("outcomes", told)
+
+    def _fit(
+        self,
+        given: Any,
+        target: Float64Array,
+        weight: Float64Array,
+        groups: NDArray[Any] | None,
+    ) -> None:
+        """Fit on checked data."""
+        answers, target = target, merge_near_values(target, weight)
+        settings, stacker, recalibration = self._check_parameters(
+            target[weight > 0.0], groups
+        )
+        whole, copies = Table.of(given), None
+        if groups is None:
+            copies = find_copies(whole, weight, self.cv, settings.seed)
+        if copies is not None:
+            # A tree that did not draw a row may have drawn a copy of it.
+            groups, settings = copies, replace(settings, out_of_bag=False)
+        constant = np.ptp(target[weight > 0.0]) == 0.0
+        if constant:
+            stacker = recalibration = None
+        self.recalibration_, self.stacker_ = None, None
+        self.bounds_ = settings.limits.bounds
+        rows, aside = np.arange(len(target)), np.arange(0)
+        with told_of_light(), show_progress(self.verbose, type(self).__name__):
+            if recalibration is not None and recalibration.holds_out:
+                rows, aside = set_aside(weight, self.cv, groups, settings.seed)
+            # Rows that are set aside must not influence how tables are read.
+            table = Table.of(take_rows(given, rows)) if len(aside) else whole
+            self.reader_ = table.reader
+            read_directions(settings.monotone, table.reader)
+            apart = self.reader_.read(take_rows(given, aside))
+            self._remember([(table, rows), (apart, aside)], answers, weight)
+            sample = Sample(table, target[rows], weight[rows], []).deal(
+                self.cv, None if groups is None else groups[rows], settings.seed
+            )
+            learn = self._fit_constant if constant else self._fit_forecaster
+            judged = learn(settings, sample)
+            self.fitted_rows_ = rows[judged]
+            self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
+            sample = sample.take_judged(judged)
+            self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
+            if constant:
+                return
+            if stacker is not None:
+                self._fit_stacker(stacker, settings, sample)
+            if recalibration is not None and len(aside):
+                law = self._law(apart)
+                self._use(recalibration.fit(law, target[aside], weight[aside]))
+            elif recalibration is not None:
+                held = sample.y, sample.weight, sample.folds
+                self._use(recalibration.fit(self._oof_law(), *held))
+            self._judge(sample, copies, settings.seed)
 
     def _fit_constant(self, settings: Settings, sample: Sample) -> Rows:
         """Forecast the only value of y. There is nothing to learn."""
@@ -326,7 +382,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
         (value,) = self.meta_features_.thresholds.tolist()
         msg = f"`y` is {value:g} in every row; every forecast is that value."
-        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+        warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
         self.forecaster_ = ConstantLaws(value, len(sample.judged))
         return sample.judged
 

@@ -175,7 +175,7 @@ class MetaFeatureTransformer(TransformerMixin):
         index = getattr(X, "index", None)
         dist = PredictiveDistribution(self.forecaster_.oof_law_)
         features = self.meta_features_.of(dist)
-        if len(features) < len(X):
+        if len(features) != len(X):
             every = self._describe(X)
             every[self.fitted_rows_] = features
             features = every

@@ -1,0 +1,1 @@
+"""Targets that are known only in part: censored, in intervals, truncated."""

@@ -1,0 +1,192 @@
+"""Draws of targets that are known only in part, from a forecast of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.typing import Float64Array
+from localexpert._validation import as_numbers, check_same_length, refuse, show
+from localexpert.data.folds import Fold, Rows
+from localexpert.law.law import Law
+from localexpert.law.steps import clip_scores, scores_of
+
+# A row that is seen stands for at most so many that are not, and fewer than the second
+# number do not count.
+_MOST_UNSEEN, _LEAST_UNSEEN = 20.0, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Rows with drawn targets: some rows come several times, in parts of their weight.
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (m,)
+        Which of the n given rows each one is, increasing.
+    y, weight : ndarrays of shape (m,)
+    """
+
+    rows: Rows
+    y: Float64Array
+    weight: Float64Array
+
+    @property
+    def repeats(self) -> bool:
+        """Whether some rows come several times."""
+        return len(self.rows) > int(self.rows[-1]) + 1
+
+    def spread(self, folds: list[Fold]) -> list[Fold]:
+        """Return folds of the given rows as folds of these: copies stay together."""
+        spread = [[np.isin(self.rows, part) for part in fold] for fold in folds]
+        return [(np.flatnonzero(train), np.flatnonzero(test)) for train, test in spread]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What is known of the targets of n rows.
+
+    Parameters
+    ----------
+    lower, upper : ndarrays of shape (n,)
+        Closed intervals. Equal ends are known values.
+    entry : ndarray of shape (n,)
+        A row was only seen because its target lies above this value. -inf: always.
+    weight : ndarray of shape (n,)
+    """
+
+    lower: Float64Array
+    upper: Float64Array
+    entry: Float64Array
+    weight: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        lower: Float64Array,
+        upper: Float64Array,
+        entry: ArrayLike | None,
+        weight: Float64Array,
+    ) -> Self:
+        """Check entries. Rows of which nothing is known lose their weight.
+
+        Parameters
+        ----------
+        lower, upper : ndarrays of shape (n,)
+        entry : array-like of shape (n,), optional
+        weight : ndarray of shape (n,)
+        """
+        n = len(lower)
+        late = np.full(n, -np.inf)
+        if entry is not None:
+            late = as_numbers(entry, "entry")
+            if late.ndim != 1:
+                refuse("entry", "have shape (n,)", f"shape {late.shape}")
+            check_same_length(n, "`y`", len(late), "entry")
+            wrong = ~(late < upper)
+            if wrong.any():
+                i = int(np.argmax(wrong))
+                got = f"{show(late[i])} for y up to {show(upper[i])} at position {i}"
+                refuse("entry", "lie below y", got)
+        nothing = (lower == -np.inf) & (upper == np.inf)
+        weight = np.where(nothing, 0.0, weight)
+        if not weight.any():
+            refuse("y", "have a finite end in a row with a weight", "none")
+        return cls(np.maximum(lower, late), upper, late, weight)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def ends(self) -> Float64Array:
+        """All finite ends of rows that have weight."""
+        held = self.weight > 0.0
+        ends = np.concatenate([self.lower[held], self.upper[held]])
+        return np.asarray(ends[np.isfinite(ends)])
+
+    def within(self, bounds: tuple[float, float]) -> Self:
+        """Return the same, with bounds of y in the place of ends that are not known."""
+        lower, upper = np.clip([self.lower, self.upper], *bounds)
+        return replace(self, lower=lower, upper=upper)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which targets are known, shape (n,)."""
+        return np.asarray(self.lower == self.upper)
+
+    def draw(self, laws: Sequence[Law], rng: np.random.Generator) -> Draws:
+        """Return each unknown target once from each law, in equal parts of its weight.
+
+        A row with an entry also stands for rows that are not seen, because their
+        targets lie at most there. Their number is P(Y <= entry) / P(Y > entry), and
+        their targets are drawn there.
+
+        Parameters
+        ----------
+        laws : sequence of laws of the n rows
+        rng : Generator
+        """
+        k, known = len(laws), self.known
+        free, late = np.flatnonzero(~known), np.flatnonzero(self.entry > -np.inf)
+        # Draws of a row lie apart: one in each k-th part of its conditional law.
+        shares = rng.uniform(size=(2, len(self)))
+        none = np.full(len(self), -np.inf)
+        parts = [(np.flatnonzero(known), self.lower[known], self.weight[known])]
+        for number, law in enumerate(laws):
+            odds = _odds_of_unseen(law.take(late), self.entry[late])
+            seen, unseen = self.weight / k, np.zeros(len(self))
+            unseen[late] = seen[late] * odds
+            rest = late[odds >= _LEAST_UNSEEN]
+            pieces = (
+                (free, self.lower, self.upper, seen),
+                (rest, none, self.entry, unseen),
+            )
+            for share, (rows, low, high, weight) in zip(shares, pieces, strict=True):
+                at = np.mod(share[rows] + number / k, 1.0)
+                y = draw_between(law.take(rows), low[rows], high[rows], at)
+                parts.append((rows, y, weight[rows]))
+        rows, y, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.argsort(rows, kind="stable")
+        return Draws(rows[order], y[order], weight[order])
+
+
+def nearest_ends(lower: Float64Array, upper: Float64Array) -> Float64Array:
+    """Return a finite number for each row: an end, or any end if none is known."""
+    near = np.where(np.isfinite(lower), lower, upper)
+    finite = np.isfinite(near)
+    return np.where(finite, near, near[np.argmax(finite)])
+
+
+def draw_between(
+    law: Law, lower: Float64Array, upper: Float64Array, share: Float64Array
+) -> Float64Array:
+    """Return quantiles of the laws of rows, given that they lie in closed intervals.
+
+    Parameters
+    ----------
+    law : Law of n rows
+    lower, upper : ndarrays of shape (n,)
+    share : ndarray of shape (n,)
+        Levels in (0, 1) within the intervals.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        If a law has no mass in its interval, the end that is nearest to it.
+    """
+    before, from_lower = (part[:, 0] for part in law.levels(lower[:, None], left=True))
+    upto, beyond = (part[:, 0] for part in law.levels(upper[:, None]))
+    below = before + share * (upto - before)
+    above = from_lower + share * (beyond - from_lower)
+    scores = clip_scores(scores_of(below, above))
+    return np.clip(law.ppf_scores(scores[:, None])[:, 0], lower, upper)
+
+
+def _odds_of_unseen(law: Law, entry: Float64Array) -> Float64Array:
+    """Return P(Y <= entry) / P(Y > entry) of each row, bounded."""
+    below, above = (part[:, 0] for part in law.levels(entry[:, None]))
+    return np.minimum(below / np.maximum(above, below / _MOST_UNSEEN), _MOST_UNSEEN)

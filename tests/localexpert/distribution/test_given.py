@@ -1,0 +1,114 @@
+"""Forecasts given an interval, hazards, restricted means: by integrals and by draws."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from localexpert import PredictiveDistribution
+from localexpert.law.law import Law
+from tests.localexpert.law.kinds import KINDS, SMOOTH, every, places_of
+
+# Levels between which each row is cut; the first cut of each pair is the median.
+CUTS = [(0.5, 1.0), (0.0, 0.5), (0.3, 0.9), (0.995, 1.0), (0.0, 0.02)]
+
+
+def _forecast(law: Law) -> PredictiveDistribution:
+    return PredictiveDistribution(law)
+
+
+def _ends(law: Law, cut: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return quantiles of each row, infinite for levels of 0 and 1."""
+    dist = _forecast(law)
+    low = dist.ppf(cut[0]) if cut[0] > 0.0 else np.full(3, -np.inf)
+    high = dist.ppf(cut[1]) if cut[1] < 1.0 else np.full(3, np.inf)
+    return low, high
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@every
+def test_probabilities_are_shares(name: str, cut: tuple[float, float]) -> None:
+    law = KINDS[name]
+    low, high = _ends(law, cut)
+    dist = _forecast(law)
+    given = dist.given(lower=low, upper=high)
+    held = dist.prob_between(low, high)
+    for y in places_of(law).T:
+        want = dist.prob_between(low, np.minimum(y, high)) / held
+        assert_allclose(given.cdf(y), want, atol=2e-4 if law.curve else 1e-12)
+        assert_allclose(given.sf(y) + given.cdf(y), 1.0, atol=1e-9)
+        assert_allclose(
+            given.pmf(y),
+            np.where((y >= low) & (y <= high), dist.pmf(y) / held, 0.0),
+            atol=2e-4,
+        )
+    ends = given.quantiles([0.0, 1e-6, 0.5, 1.0 - 1e-6, 1.0])
+    assert (ends >= low[:, None] - 1e-9).all()
+    assert (ends <= high[:, None] + 1e-9).all()
+    assert (given.rvs(50, random_state=0) >= low - 1e-9).all()
+
+
+@every
+def test_means_are_those_of_draws_between(name: str) -> None:
+    dist = _forecast(KINDS[name])
+    low, high = _ends(KINDS[name], (0.3, 0.9))
+    given = dist.given(lower=low, upper=high)
+    draws = dist.rvs(40_000, random_state=1)
+    kept = np.where((draws >= low) & (draws <= high), draws, np.nan)
+    noise = np.nanstd(kept, axis=0) / np.sqrt((~np.isnan(kept)).sum(axis=0))
+    assert (np.abs(given.mean() - np.nanmean(kept, axis=0)) < 5.0 * noise + 1e-9).all()
+    # What is scored is the same law: its own CRPS and that of its draws.
+    crps = given.crps(given.rvs(4000, random_state=2)).mean(axis=0)
+    assert_allclose(crps, given.expected_crps(), rtol=0.06, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_densities_are_scaled(name: str) -> None:
+    law = KINDS[name]
+    dist, (low, high) = _forecast(law), _ends(law, (0.2, 0.95))
+    given = dist.given(lower=low, upper=high)
+    y = dist.ppf(np.linspace(0.22, 0.93, 9)[:, None])
+    gain = np.log(dist.prob_between(low, high))
+    assert_allclose(given.logpdf(y), dist.logpdf(y) - gain, atol=2e-3)
+
+
+def test_the_exponential_law_forgets() -> None:
+    lives = PredictiveDistribution.from_scipy(stats.expon(scale=[1.0, 3.0]))
+    old = lives.given(lower=[2.0, 5.0])
+    assert_allclose(old.mean(), [3.0, 8.0], rtol=1e-4)
+    assert_allclose(lives.hazard([[0.5], [4.0]]), [[1.0, 1.0 / 3.0]] * 2, rtol=1e-3)
+    want = [1.0 - np.exp(-2.0), 3.0 * (1.0 - np.exp(-2.0 / 3.0))]
+    assert_allclose(lives.restricted_mean(2.0), want, rtol=1e-5)
+
+
+@every
+def test_hazard_and_restricted_mean(name: str) -> None:
+    dist = _forecast(KINDS[name])
+    y = dist.ppf([[0.1], [0.6], [0.9]])
+    at_least = dist.sf(y) + dist.pmf(y)
+    assert_allclose(dist.hazard(y), dist.pdf(y) / at_least, rtol=1e-9)
+    draws = dist.rvs(20_000, random_state=3)
+    for limit in y:
+        lives = np.minimum(draws, limit)
+        noise = lives.std(axis=0) / np.sqrt(len(lives))
+        off = np.abs(dist.restricted_mean(limit) - lives.mean(axis=0))
+        assert (off < 5.0 * noise + 1e-9).all()
+    assert np.isnan(dist.hazard(1e6)).all() or (dist.sf(1e6) > 0.0).any()
+
+
+def test_labels_stay_and_rows_differ() -> None:
+    dist = PredictiveDistribution(KINDS["discrete"], np.array(["a", "b", "c"]))
+    given = dist.given(lower=[1.0, -np.inf, -np.inf], upper=[np.inf, 1.0, np.inf])
+    assert given.labels is not None
+    assert_allclose(given.masses, [[0, 0.625, 0.375], [0, 1, 0], [0, 1, 0]], atol=1e-15)
+
+
+def test_refusals() -> None:
+    dist = _forecast(KINDS["counts"])
+    for lower, upper in [(2.2, 2.8), (3.0, 1.0), (-5.0, -1.0)]:
+        with pytest.raises(ValueError, match=r"`lower` must hold some of the prob.*0"):
+            dist.given(lower=lower, upper=upper)
+    with pytest.raises(ValueError, match="`upper` must be a number or have one for"):
+        dist.given(upper=np.ones((2, 3)))
+    with pytest.raises(ValueError, match="`lower` must not be NaN"):
+        dist.given(lower=np.nan)

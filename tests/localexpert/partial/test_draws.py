@@ -1,0 +1,106 @@
+"""Draws within intervals: their law, their weights, and what folds do with them."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from localexpert import PredictiveDistribution
+from localexpert.law.law import Law
+from localexpert.partial.draws import Outcomes, draw_between
+from localexpert.partial.rounds import log_loss, marginal_law
+
+INF = np.inf
+
+
+def law_of(frozen: object, n: int) -> Law:
+    """Return the law of n rows that are alike."""
+    return PredictiveDistribution.from_scipy(frozen, n).law
+
+
+def test_quantiles_within_intervals() -> None:
+    share = np.array([0.2, 0.7, 0.5, 0.1, 0.9])
+    lower = np.array([-INF, 1.0, 6.0, -0.5, -INF])
+    upper = np.array([INF, INF, INF, 0.25, -7.0])
+    found = draw_between(law_of(stats.norm(), 5), lower, upper, share)
+    wanted = stats.truncnorm(lower, upper).ppf(share)
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_an_interval_without_mass_gives_its_nearest_end() -> None:
+    lower, upper = np.array([50.0, -60.0]), np.array([INF, -55.0])
+    found = draw_between(law_of(stats.norm(), 2), lower, upper, np.full(2, 0.5))
+    np.testing.assert_array_equal(found, [50.0, -55.0])
+
+
+def test_counts_stay_counts_and_both_ends_are_possible() -> None:
+    n = 4000
+    share = (np.arange(n) + 0.5) / n
+    law = PredictiveDistribution.from_arrays(
+        atoms=np.arange(4.0), masses=np.tile([0.1, 0.2, 0.3, 0.4], (n, 1))
+    ).law
+    found = draw_between(law, np.full(n, 1.0), np.full(n, 2.0), share)
+    values, counts = np.unique(found, return_counts=True)
+    np.testing.assert_array_equal(values, [1.0, 2.0])
+    np.testing.assert_allclose(counts / n, [0.4, 0.6], atol=1e-3)
+
+
+def test_copies_have_parts_of_the_weight_and_one_fold(
+    rng: np.random.Generator,
+) -> None:
+    lower, upper = np.array([[1.0, 0.0, 2.0, 0.0], [1.0, INF, 2.0, 3.0]])
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    outcomes = Outcomes.of(lower, upper, None, weight)
+    draws = outcomes.draw([law_of(stats.norm(), 4)] * 3, rng)
+    np.testing.assert_allclose(np.bincount(draws.rows, draws.weight), weight)
+    np.testing.assert_array_equal(np.bincount(draws.rows), [1, 3, 1, 3])
+    assert (draws.y >= lower[draws.rows]).all()
+    assert (draws.y <= upper[draws.rows]).all()
+    first, second = np.array([0, 1]), np.array([2, 3])
+    (folds,) = draws.spread([(first, second)])
+    for part, rows in zip(folds, (first, second), strict=True):
+        assert set(draws.rows[part]) == set(rows.tolist())
+        assert len(part) == np.isin(draws.rows, rows).sum()
+
+
+def test_rows_that_entered_late_stand_for_those_not_seen(
+    rng: np.random.Generator,
+) -> None:
+    n = 1500
+    y = stats.truncnorm(0.0, INF).rvs(n, random_state=rng)
+    entry = np.where(np.arange(n) % 3, 0.0, -INF)
+    outcomes = Outcomes.of(y, y, entry, np.ones(n))
+    draws = outcomes.draw([law_of(stats.norm(), n)] * 2, rng)
+    ghosts = draws.y <= 0.0
+    # Half of the law lies above 0: as many rows are not seen as are.
+    assert draws.weight[ghosts].sum() == pytest.approx((entry == 0.0).sum(), rel=1e-3)
+    assert draws.repeats
+
+
+def test_log_loss_is_that_of_what_is_known() -> None:
+    lower = np.array([0.3, 1.0, -INF, -1.0, 2.0])
+    upper = np.array([0.3, INF, -2.0, 0.5, 2.0])
+    entry = np.array([-INF, 0.5, -INF, -INF, 1.0])
+    weight = np.arange(1.0, 6.0)
+    found = log_loss(Outcomes.of(lower, upper, entry, weight), law_of(stats.norm(), 5))
+    cdf, logpdf = stats.norm.cdf, stats.norm.logpdf
+    each = [
+        logpdf(0.3),
+        np.log(cdf(-1.0) / cdf(-0.5)),
+        np.log(cdf(-2.0)),
+        np.log(cdf(0.5) - cdf(-1.0)),
+        logpdf(2.0) - np.log(cdf(-1.0)),
+    ]
+    assert found == pytest.approx(-np.average(each, weights=weight), abs=1e-4)
+
+
+def test_the_law_of_all_targets_together(rng: np.random.Generator) -> None:
+    y, limit = np.exp(rng.normal(size=(2, 3000)))
+    ends = np.minimum(y, limit), np.where(y <= limit, y, INF)
+    law = marginal_law(Outcomes.of(*ends, None, np.ones(3000)))
+    levels = np.array([[0.1, 0.3, 0.5, 0.7]])
+    wanted = stats.norm.ppf(levels)
+    np.testing.assert_allclose(np.log(law.ppf(levels)), wanted, atol=0.1)
+    counts = rng.poisson(4.0, 3000).astype(float)
+    ends = np.minimum(counts, 5.0), np.where(counts < 5.0, counts, INF)
+    law = marginal_law(Outcomes.of(*ends, None, np.ones(3000)))
+    np.testing.assert_array_equal(law.atoms, np.arange(6.0))

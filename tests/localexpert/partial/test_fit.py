@@ -1,0 +1,171 @@
+"""Fits on targets known in part: contracts, refusals, and truths of simulations."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import TimeSeriesSplit
+
+from calibration import CalibrationWarning
+from localexpert import LocalExpertRegressor, censored
+from localexpert.storage import load
+
+INF = np.inf
+N = 100
+
+
+def draw(n: int = N, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return features (n, 2) and positive targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 2))
+    return X, np.exp(1.0 + X[:, 0] + (0.2 + 0.3 * X[:, 1]) * rng.normal(size=n))
+
+
+X, Y = draw()
+LIMIT = np.random.default_rng(1).exponential(8.0, N)
+RIGHT = censored(np.minimum(Y, LIMIT), Y <= LIMIT)
+LEFT = np.column_stack([np.where(Y > LIMIT, Y, -INF), np.maximum(Y, LIMIT)])
+EDGES = np.array([-INF, 2.5, 4.0, 6.0, INF])
+CLASSES = np.column_stack(
+    [EDGES[np.searchsorted(EDGES, Y) - 1], EDGES[np.searchsorted(EDGES, Y)]]
+)
+
+
+def quick(**options: Any) -> LocalExpertRegressor:
+    """Return a regressor that is fitted in a moment."""
+    return LocalExpertRegressor(**{"effort": "quick", "random_state": 0, **options})
+
+
+def test_known_targets_are_fitted_as_ever() -> None:
+    one, two = quick().fit(X, Y), quick().fit(X, np.column_stack([Y, Y]))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    np.testing.assert_array_equal(one.oof_prediction_, two.oof_prediction_)
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@pytest.mark.parametrize(
+    ("ends", "options", "given"),
+    [
+        (LEFT, {}, {"sample_weight": np.arange(N) % 3}),
+        (CLASSES, {"bounds": (0.0, None)}, {}),
+        (RIGHT, {"cv": 3, "stacker": "auto"}, {"groups": np.arange(N) % 40}),
+        (RIGHT, {"cv": TimeSeriesSplit(2)}, {}),
+        (RIGHT, {}, {"entry": np.where(np.arange(N) % 2, 0.5 * RIGHT[:, 0], -INF)}),
+    ],
+)
+def test_contract(ends: np.ndarray, options: Any, given: Any, tmp_path: Any) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(
+        c=pd.Categorical(np.where(X[:, 0] > 0.5, "up", "down"))
+    )
+    model = quick(**options).fit(frame, ends, **given)
+    rows, y = model.fitted_rows_, model.oof_targets_
+    assert len(rows) == len(y) == len(model.oof_distribution_)
+    assert rows.max() < N
+    if "entry" not in given:
+        assert (y >= ends[rows, 0]).all()
+        assert (y <= ends[rows, 1]).all()
+    low = -INF if "bounds" not in options else 0.0
+    assert (model.predict_quantiles(frame, [0.01]) >= low).all()
+    # All draws of a row have the same forecast, which has not seen any of them.
+    oof, copies = model.oof_prediction_, rows == rows[:, None]
+    assert (np.where(copies, oof, oof[:, None]) == oof[:, None]).all()
+    model.save(tmp_path / "model.zip")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model.zip").predict(frame), model.predict(frame)
+    )
+    assert "targets known" in str(model.report_)
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+def test_one_seed_one_answer() -> None:
+    fitted = [quick(cv=2).fit(X, RIGHT).predict(X) for _ in range(2)]
+    np.testing.assert_array_equal(*fitted)
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+def test_rows_of_which_nothing_is_known_have_no_say() -> None:
+    ends = RIGHT.copy()
+    ends[::4] = -INF, INF
+    model = quick().fit(X, ends)
+    assert (model.oof_weights_[model.fitted_rows_ % 4 == 0] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "given", "message"),
+    [
+        (RIGHT, {"recalibrate": "conformal"}, {}, "`recalibrate` must set no rows as"),
+        (RIGHT, {"bounds": (1.0, None)}, {}, "`bounds` must hold every y, got"),
+        (RIGHT, {"effort": "none"}, {}, "`effort` must be one of"),
+        (RIGHT, {}, {"entry": np.zeros(3)}, "`entry` must be as long as `?y"),
+        (RIGHT, {}, {"entry": np.zeros((N, 1))}, r"`entry` must have shape \(n,\)"),
+        (RIGHT, {}, {"entry": Y + 1.0}, r"`entry` must lie below y, got .* at posi"),
+        (RIGHT, {}, {"entry": np.full(N, np.nan)}, "`entry` must lie below y, got nan"),
+        (RIGHT[1:], {}, {}, "`y` must be as long as X"),
+        ([[-INF, INF]] * N, {}, {}, "`y` must have a finite end in some row"),
+    ],
+)
+def test_a_refused_fit_changes_nothing(
+    y: Any, options: Any, given: Any, message: str
+) -> None:
+    model = quick().fit(X, Y)
+    before = model.predict(X)
+    model.set_params(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, **given)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_a_finite_end_needs_weight() -> None:
+    ends = np.full((N, 2), [-INF, INF])
+    ends[0] = 1.0
+    with pytest.raises(ValueError, match="finite end in a row with a weight"):
+        quick().fit(X, ends, sample_weight=np.arange(N) > 0)
+
+
+def test_all_censored_is_wide_and_says_so() -> None:
+    with pytest.warns(CalibrationWarning, match="hardly any known value") as caught:
+        model = quick().fit(X, censored(Y, np.zeros(N)))
+    assert [one.filename for one in caught] == [__file__] * len(caught)
+    low, high = model.predict_interval(X).T
+    assert (high > Y).all()
+    assert (high - low).min() > np.ptp(Y)
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+def test_demand_cut_off_by_stock_stays_on_its_lattice() -> None:
+    rng = np.random.default_rng(0)
+    demand = rng.poisson(np.exp(1.0 + X[:, 0])).astype(float)
+    stock = rng.poisson(4.0, N).astype(float)
+    model = quick().fit(X, censored(np.minimum(demand, stock), demand < stock))
+    np.testing.assert_array_equal(model.oof_targets_, np.round(model.oof_targets_))
+    assert model.report_.target == "discrete"
+    assert model.predict(X).mean() > np.minimum(demand, stock).mean()
+
+
+@pytest.mark.slow
+def test_censored_rows_are_worth_more_than_nothing() -> None:
+    features, y = draw(1500, 2)
+    new, came = draw(1500, 3)
+    limit = np.random.default_rng(4).exponential(6.0, len(y))
+    ends = censored(np.minimum(y, limit), y <= limit)
+    known = ends[:, 1] < INF
+    full = quick().fit(features, y).predict_dist(new).crps(came).mean()
+    part = quick().fit(features, ends).predict_dist(new)
+    left = quick().fit(features[known], y[known]).predict_dist(new).crps(came).mean()
+    assert part.crps(came).mean() < 1.05 * full < 1.1 * full < left
+    assert 0.86 < part.covered(came, 0.9).mean() < 0.94
+    assert abs(part.mean().mean() / came.mean() - 1.0) < 0.06
+
+
+@pytest.mark.slow
+def test_truncated_rows_tell_of_those_not_seen() -> None:
+    features, y = draw(4000, 5)
+    entry = np.random.default_rng(6).uniform(0.0, 6.0, len(y))
+    seen = y > entry
+    new, came = draw(2000, 7)
+    late = quick().fit(features[seen], y[seen], entry=entry[seen]).predict_dist(new)
+    naive = quick().fit(features[seen], y[seen]).predict_dist(new)
+    assert abs(late.mean().mean() / came.mean() - 1.0) < 0.03
+    assert naive.mean().mean() > 1.08 * came.mean()
+    assert late.crps(came).mean() < 0.97 * naive.crps(came).mean()

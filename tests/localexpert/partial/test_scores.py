@@ -1,0 +1,253 @@
+"""Scores of targets known in part: brute force, full knowledge, scikit-survival."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import cross_val_score
+
+from localexpert import (
+    DistributionScorer,
+    PredictiveDistribution,
+    censored,
+    concordance_index,
+    crps_score,
+    d_calibration_test,
+    integrated_brier_score,
+    interval_coverage,
+    log_score,
+    pit_test,
+    survival_brier_score,
+)
+from tests.forecasts import beside, normal, of_values
+
+Floats = NDArray[np.float64]
+INF = np.inf
+expon = partial(stats.expon, 0.0)
+
+TIME = np.array(
+    [1.984, 0.9198, 0.6723, 0.3731, 1.3438, 1.9519, 0.0015, 0.3474, 0.0581, 3.742]
+    + [1.6926, 0.848, 0.9515, 4.1576, 0.3987, 1.055, 0.2441, 2.2123, 2.9021, 0.0824]
+    + [1.5653, 0.4587, 0.3241, 0.987, 1.312, 2.4483, 2.1257, 0.3289, 0.0692, 0.0067]
+    + [0.4613, 1.1447, 1.0921, 1.3586, 2.1769, 4.1488, 1.7621, 0.1556, 0.683, 3.3893]
+)
+EVENT = np.array([int(c) for c in "0111110111011101011111110101001011000100"])
+SCALE = np.array(
+    [2.5125, 2.5199, 1.7883, 1.2145, 0.6348, 1.4584, 1.5212, 0.6132, 0.6219, 2.9979]
+    + [2.1309, 1.0863, 1.5874, 2.9355, 2.7442, 2.6106, 1.481, 1.7326, 2.1917, 0.652]
+    + [1.889, 1.1786, 2.6991, 0.6605, 2.198, 2.6752, 1.0683, 2.7386, 2.6805, 0.5463]
+    + [2.2687, 0.503, 1.7584, 1.5917, 1.0081, 1.3124, 2.5155, 1.2911, 0.8726, 2.2463]
+)
+
+
+def _lives(scale: Floats) -> PredictiveDistribution:
+    return PredictiveDistribution.from_scipy(expon(scale))
+
+
+def _trial(
+    rng: np.random.Generator, n: int, slope: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return features, lives of mean 1 + x, limits of mean 2 exp(slope x)."""
+    x = rng.uniform(size=n)
+    limits = 2.0 * np.exp(slope * x)
+    return x, rng.exponential(1.0 + x), rng.exponential(limits), limits
+
+
+def test_numbers_of_scikit_survival() -> None:
+    """They are those of scikit-survival 0.28 for exponential survival functions."""
+    y, dist, times = censored(TIME, EVENT), _lives(SCALE), [0.2, 0.5, 1.0, 1.5]
+    want = [0.06778673, 0.18391151, 0.2330667, 0.22205387]
+    assert_allclose(survival_brier_score(y, dist, times), want, rtol=2e-5)
+    assert_allclose(survival_brier_score(y, dist, times, censoring=y), want, rtol=2e-5)
+    assert integrated_brier_score(y, dist, times) == pytest.approx(0.19675341, rel=2e-5)
+    assert concordance_index(y, SCALE) == pytest.approx(0.61044177)
+    assert concordance_index(y, dist) == pytest.approx(0.61044177)
+
+
+def _brute_crps(y: Floats, dist: PredictiveDistribution, limit: float) -> Floats:
+    """Sum over fine thresholds; G by its definition, row by row."""
+    time, event = y[:, 0], y[:, 0] == y[:, 1]
+    low = float(min(dist.ppf(0.0005).min(), time.min()))
+    high = float(min(max(dist.ppf(0.9995).max(), time.max()), limit))
+    step = (high - low) / 20_000
+    z = low + step * (np.arange(20_000) + 0.5)
+
+    def share(t: Any) -> Floats:
+        out = np.ones(np.shape(t))
+        for v in np.unique(time[~event]):
+            left = 1.0 - ((time == v) & ~event).sum() / (time >= v).sum()
+            out = np.where(np.asarray(t) >= v, out * left, out)
+        return np.maximum(out, 1e-9)
+
+    level, own = dist.cdf_at(z), share(time)[:, None]
+    alive, dead = time[:, None] > z, event[:, None] & (time[:, None] <= z)
+    losses = alive / share(z) * level**2 + dead / own * (1.0 - level) ** 2
+    return losses.sum(axis=1) * step
+
+
+@pytest.mark.parametrize("kind", ["smooth", "counts", "mixed", "late"])
+def test_crps_by_brute_force(kind: str, rng: np.random.Generator) -> None:
+    n, limit = 40, INF
+    time, event = rng.exponential(2.0, n), rng.random(n) < 0.7
+    dist = _lives(rng.uniform(1.0, 3.0, n))
+    if kind == "counts":
+        time = np.floor(time)
+        dist = of_values(np.arange(12.0), rng.dirichlet(np.ones(12), n))
+    elif kind == "mixed":
+        dist = beside(normal(np.ones(n), 1.0), [0.0, 1.0], np.full((n, 2), 0.2), [1, 1])
+    elif kind == "late":  # the greatest row is censored, and nothing known beyond
+        event[np.argmax(time)] = False
+        limit = float(time.max())
+    y = censored(time, event)
+    want = _brute_crps(y, dist, limit)
+    assert crps_score(y, dist) == pytest.approx(want.mean(), rel=2e-3)
+    weight = rng.integers(0, 3, n)
+    repeated = np.repeat(np.arange(n), weight)
+    assert crps_score(y, dist, sample_weight=weight) == pytest.approx(
+        crps_score(y[repeated], dist[repeated]), rel=1e-3
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", [0.0, 1.5])
+def test_crps_is_that_of_full_knowledge(slope: float, rng: np.random.Generator) -> None:
+    """Thresholds to where 5 % are not yet censored, whatever limits depend on."""
+    x, life, limit, mean = _trial(rng, 6000, slope)
+    y = censored(np.minimum(life, limit), life <= limit)
+    dist, wrong = _lives(1.0 + x), _lives(np.full(len(x), 1.5))
+    censoring = _lives(mean) if slope else None
+    far = mean * np.log(20.0)
+    for forecast in (dist, wrong):
+        # The integrals of F^2 to the life or the limit, and of (1 - F)^2 from there on.
+        scale, t = forecast.mean(), np.minimum(life, far)
+        once, twice = -np.expm1(-t / scale), -np.expm1(-2.0 * t / scale)
+        rest = np.exp(-2.0 * t / scale) - np.exp(-2.0 * far / scale)
+        want = (t + scale * (0.5 * twice - 2.0 * once + 0.5 * rest)).mean()
+        assert crps_score(y, forecast, censoring=censoring) == pytest.approx(
+            want, rel=0.04
+        )
+    # The true forecast wins, and by as much as with full knowledge.
+    gain = crps_score(y, wrong, censoring=censoring) - crps_score(
+        y, dist, censoring=censoring
+    )
+    full = crps_score(life, wrong) - crps_score(life, dist)
+    assert gain == pytest.approx(full, abs=0.6 * full)
+    assert gain > 0.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.3])
+def test_true_forecasts_are_calibrated_and_others_not(
+    scale: float, rng: np.random.Generator
+) -> None:
+    x, life, limit, _ = _trial(rng, 4000, 1.0)
+    y = censored(np.minimum(life, limit), life <= limit)
+    y[::3] = np.column_stack([0.5 * np.floor(2.0 * life), 0.5 * np.ceil(2.0 * life)])[
+        ::3
+    ]
+    dist = _lives(scale * (1.0 + x))
+    p_values = [pit_test(y, dist)[1], d_calibration_test(y, dist)[1]]
+    covered = [interval_coverage(y, dist, coverage=c) for c in (0.5, 0.9)]
+    if scale == 1.0:
+        assert min(p_values) > 1e-3
+        assert_allclose(covered, [0.5, 0.9], atol=0.02)
+    else:
+        assert max(p_values) < 1e-6
+        assert covered[1] > 0.905
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_d_calibration_holds_its_level_with_atoms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    masses = rng.dirichlet(np.ones(6), 3000)
+    dist = of_values(np.arange(6.0), masses)
+    y = dist.rvs(1, random_state=rng)[0]
+    limit = rng.integers(0, 6, 3000).astype(float)
+    ends = censored(np.minimum(y, limit), y < limit)
+    assert d_calibration_test(ends, dist)[1] > 0.01
+    assert d_calibration_test(ends, dist[::-1])[1] < 1e-9
+
+
+def test_log_score_of_intervals() -> None:
+    dist = normal(np.zeros(4), 1.0)
+    y = np.array([[0.5, 0.5], [1.0, INF], [-INF, -1.0], [-1.0, 1.0]])
+    law = stats.norm
+    want = [
+        law.logpdf(0.5),
+        law.logsf(1.0),
+        law.logcdf(-1.0),
+        np.log(law.cdf(1.0) - law.cdf(-1.0)),
+    ]
+    assert log_score(y, dist) == pytest.approx(-np.mean(want), rel=1e-5)
+    sold_out = of_values([0.0, 1.0, 2.0], np.array([[0.5, 0.3, 0.2]]))
+    assert log_score([[1.0, INF]], sold_out) == pytest.approx(-np.log(0.5))
+
+
+def test_known_ends_score_as_values(rng: np.random.Generator) -> None:
+    masses = rng.dirichlet(np.ones(3), 50)
+    for dist in (normal(rng.normal(size=50), 1.0), of_values([0.0, 1, 2], masses)):
+        y = dist.rvs(random_state=rng)[0]
+        ends, weight = np.column_stack([y, y]), rng.uniform(size=50)
+        for score in (crps_score, log_score):
+            assert score(ends, dist, sample_weight=weight) == score(
+                y, dist, sample_weight=weight
+            )
+        assert pit_test(ends, dist) == pit_test(y, dist)
+        assert interval_coverage(ends, dist) == pytest.approx(
+            interval_coverage(y, dist), rel=1e-12
+        )
+
+
+class _Lives(RegressorMixin, BaseEstimator):
+    def fit(self, _: Any, y: Any) -> "_Lives":
+        self.scale_ = float(np.mean(np.asarray(y)[:, 0]))
+        return self
+
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        return _lives(np.full(len(X), self.scale_))
+
+
+def test_scorers_take_two_ends() -> None:
+    X, y = SCALE[:, None], censored(TIME, EVENT)
+    for loss in (crps_score, log_score):
+        found = cross_val_score(_Lives(), X, y, scoring=DistributionScorer(loss), cv=2)
+        model = _Lives().fit(X[20:], y[20:])
+        assert found[0] == pytest.approx(-loss(y[:20], model.predict_dist(X[:20])))
+
+
+def test_concordance_by_pairs(rng: np.random.Generator) -> None:
+    time, life = rng.integers(0, 6, 30).astype(float), rng.integers(0, 4, 30)
+    event = rng.random(30) < 0.6
+    right, pairs = 0.0, 0
+    for i in range(30):
+        for j in range(30):
+            tie = time[i] == time[j] and not event[j]
+            if event[i] and (time[i] < time[j] or tie):
+                pairs += 1
+                right += (life[i] < life[j]) + 0.5 * (life[i] == life[j])
+    assert concordance_index(censored(time, event), life) == right / pairs
+
+
+def test_refusals() -> None:
+    dist = _lives(np.ones(2))
+    y = censored([1.0, 2.0], [True, False])
+    with pytest.raises(ValueError, match="`y_true` must be known or right-censored"):
+        crps_score([[1.0, 2.0], [1.0, 1.0]], dist)
+    with pytest.raises(ValueError, match="`y_true` must be as long as dist, got 3"):
+        log_score(censored([1, 2, 3], [1, 1, 1]), dist)
+    with pytest.raises(ValueError, match="`censoring` must be as long as dist"):
+        crps_score(y, dist, censoring=_lives(np.ones(3)))
+    with pytest.raises(ValueError, match=r"`censoring` must leave rows .* none at 1.8"):
+        survival_brier_score(y, dist, [1.0, 1.8], censoring=censored([1, 1.5], [1, 0]))
+    with pytest.raises(ValueError, match="`times` must hold at least two"):
+        integrated_brier_score(y, dist, [1.0])
+    with pytest.raises(ValueError, match="`y_true` must hold a pair"):
+        concordance_index(censored([1, 2], [0, 0]), [1, 2])
+    with pytest.raises(ValueError, match="`n_bins` must be"):
+        d_calibration_test(y, dist, n_bins=1)
+    with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution"):
+        crps_score(y, [1.0, 2.0])
