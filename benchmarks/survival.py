@@ -56,6 +56,8 @@ def load(name: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
         called = "veterans_lung_cancer" if name == "veterans" else name
         frame, y = getattr(of_sksurv, f"load_{called}")()
         event, time_ = (y[field] for field in y.dtype.names)
+    # The chapter of the death certificate tells who has died.
+    frame = frame.drop(columns="chapter", errors="ignore")
     held = np.asarray(time_) > 0
     frame = frame[held].reset_index(drop=True)
     return frame, np.asarray(time_, float)[held], np.asarray(event, bool)[held]

@@ -51,7 +51,7 @@ def test_peers_are_those_of_the_benchmark() -> None:
 
 def test_examples_are_counted() -> None:
     number = len(list((README.parent / "examples").glob("*.py")))
-    assert number == 15
-    assert "[fifteen examples](examples)" in README.read_text(encoding="utf-8")
+    assert number == 16
+    assert "[sixteen examples](examples)" in README.read_text(encoding="utf-8")
     head = README.parent.joinpath("examples", "GALLERY_HEADER.rst")
-    assert "Fifteen short scripts" in head.read_text(encoding="utf-8")
+    assert "Sixteen short scripts" in head.read_text(encoding="utf-8")

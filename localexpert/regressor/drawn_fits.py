@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,41 +32,36 @@ class DrawnFits:
     model : LocalExpertRegressor
         Unfitted.
     given : array or data frame of shape (n, p)
-    settings : Settings
+    outcomes : Outcomes
+        Of the n rows.
     groups : ndarray of shape (n,), optional
-        Groups of the user.
-    kept : ndarray of shape (n,)
-        Rows that are dealt to one fold if rows come several times.
-    folds : list of (train, test), optional
-        The user's own folds of the n rows.
+    settings : Settings
     """
 
     model: Any
     given: Any
-    settings: Settings
+    outcomes: Outcomes
     groups: NDArray[Any] | None
-    kept: NDArray[Any]
-    folds: list[Fold] | None
+    settings: Settings
 
-    @classmethod
-    def deal(
-        cls,
-        model: Any,
-        given: Any,
-        outcomes: Outcomes,
-        groups: NDArray[Any] | None,
-        settings: Settings,
-    ) -> Self:
-        """Return fits whose folds are the same in every round."""
-        n, weight, seed = len(outcomes), outcomes.weight, settings.seed
-        folds, kept = None, groups
-        if not isinstance(model.cv, str | Integral):
-            near = nearest_ends(outcomes.lower, outcomes.upper)
-            folds = make_folds(n, model.cv, near, groups, seed, weight)
-        elif groups is None:
-            kept = find_copies(given, weight, model.cv, seed)
-        kept = np.arange(n) if kept is None else kept
-        return cls(model, given, settings, groups, kept, folds)
+    @cached_property
+    def folds(self) -> list[Fold] | None:
+        """The user's own folds of the n rows, if there are any."""
+        if isinstance(self.model.cv, str | Integral):
+            return None
+        known = self.outcomes
+        near = nearest_ends(known.lower, known.upper)
+        held = near, self.groups, self.settings.seed, known.weight
+        return make_folds(len(known), self.model.cv, *held)
+
+    @cached_property
+    def kept(self) -> NDArray[Any]:
+        """Groups of rows that are dealt to one fold where rows come several times."""
+        found, known = self.groups, self.outcomes
+        if found is None:
+            held = known.weight, self.model.cv, self.settings.seed
+            found = find_copies(self.given, *held)
+        return np.arange(len(known)) if found is None else found
 
     def fit(self, draws: Draws, **changes: Any) -> Any:
         """Return a copy of the regressor with changed parameters, fitted on draws."""

@@ -153,7 +153,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         What the fit chose, and what the alternatives scored.
     fitted_rows_ : ndarray of int
         Rows that the `oof_` attributes describe, without those that a recalibration
-        held out.
+        held out. A row whose target is known in part comes once for each draw of it.
     untested_rows_ : ndarray of int
         Rows that were used to learn but have no forecast out of fold, see Notes.
     bounds_ : (float, float)
@@ -161,6 +161,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     check_ : FitCheck
         How good the out-of-fold forecasts are: coverage, PIT test, CRPS compared with
         that of the targets' own distribution, and means. `fit` warns if they are bad.
+        Targets that are known in part are draws from the forecasts of the last rounds.
     table_summary_ : TableSummary or None
         Counts of the features' values, for reports. None if they cannot be read.
     training_sketch_ : TrainingSketch or None
@@ -308,7 +309,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             rule = "set no rows aside where `y` is known in part"
             refuse("recalibrate", rule, repr(self.recalibrate))
         outcomes = outcomes.within(settings.limits.bounds)
-        fits = DrawnFits.deal(self, given, outcomes, groups, settings)
+        fits = DrawnFits(self, given, outcomes, groups, settings)
         draws, told = draw_in_rounds(outcomes, fits.forecast, settings.seed)
         model = fits.fit(draws, effort=settings.effort, random_state=settings.seed)
         for name, value in vars(model).items():

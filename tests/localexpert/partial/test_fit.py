@@ -153,19 +153,20 @@ def test_censored_rows_are_worth_more_than_nothing() -> None:
     full = quick().fit(features, y).predict_dist(new).crps(came).mean()
     part = quick().fit(features, ends).predict_dist(new)
     left = quick().fit(features[known], y[known]).predict_dist(new).crps(came).mean()
-    assert part.crps(came).mean() < 1.05 * full < 1.1 * full < left
+    assert part.crps(came).mean() < 1.03 * full
+    assert left > 1.04 * full
     assert 0.86 < part.covered(came, 0.9).mean() < 0.94
     assert abs(part.mean().mean() / came.mean() - 1.0) < 0.06
 
 
 @pytest.mark.slow
 def test_truncated_rows_tell_of_those_not_seen() -> None:
-    features, y = draw(4000, 5)
+    features, y = draw(1500, 5)
     entry = np.random.default_rng(6).uniform(0.0, 6.0, len(y))
     seen = y > entry
-    new, came = draw(2000, 7)
+    new, came = draw(1500, 7)
     late = quick().fit(features[seen], y[seen], entry=entry[seen]).predict_dist(new)
     naive = quick().fit(features[seen], y[seen]).predict_dist(new)
-    assert abs(late.mean().mean() / came.mean() - 1.0) < 0.03
-    assert naive.mean().mean() > 1.08 * came.mean()
-    assert late.crps(came).mean() < 0.97 * naive.crps(came).mean()
+    assert abs(late.mean().mean() / came.mean() - 1.0) < 0.04
+    assert naive.mean().mean() > 1.05 * came.mean()
+    assert late.crps(came).mean() < naive.crps(came).mean()
