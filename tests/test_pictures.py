@@ -110,6 +110,10 @@ PICTURES = {
     },
     "plot_explanation": lambda: {"explanation": explanation(), "target_name": NAMES[3]},
     "plot_expert_report": lambda: {"report": ExpertReport.of(record())},
+    "plot_survival": lambda: {
+        "y": localexpert.censored(data()["outcomes"], data()["y"]),
+        "dist": data()["smooth"],
+    },
     "plot_threshold_reliability": lambda: {"model": record()},
 }
 # Those of forecasts, of each kind of them.

@@ -12,13 +12,26 @@ from calibration.typing import BoolArray, Float64Array, Int64Array, UInt64Array
 _MANY_UNITS = 1000.0
 
 
-@njit
 def count_classes(
     sorted0: Float64Array, sorted1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Merge the two classes' sorted scores into cells that count their rows."""
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    n = len(sorted0) + len(sorted1)
+    scores, weights = np.empty(n), np.zeros((2, n))
+    k = _count_classes(sorted0, sorted1, scores, weights)
+    return scores[:k].copy(), weights[0, :k].copy(), weights[1, :k].copy()
+
+
+@njit
+def _count_classes(
+    sorted0: Float64Array,
+    sorted1: Float64Array,
+    scores: Float64Array,
+    weights: Float64Array,
+) -> int:
+    """Fill in the cells and return their number."""
     n0, n1 = len(sorted0), len(sorted1)
-    scores, weights = np.empty(n0 + n1), np.zeros((2, n0 + n1))
     i, j, k = 0, 0, 0
     while i < n0 or j < n1:
         # The lesser of the two heads. Ties of both classes are in one cell.
@@ -34,7 +47,7 @@ def count_classes(
             weights[1, k] += 1.0
             j += 1
         k += 1
-    return scores[:k].copy(), weights[0, :k].copy(), weights[1, :k].copy()
+    return k
 
 
 def _merge(
@@ -215,17 +228,22 @@ def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> flo
     return count
 
 
-@njit
 def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
     """First cell of each of at most `n_groups` groups of about equal weight.
 
     A cell goes to group floor(n_groups * mid / total), mid being the cumulative
     weight up to the middle of the cell, so that ties are never split.
     """
+    starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
+    return starts[: _group_starts(weight, n_groups, starts)].copy()
+
+
+@njit
+def _group_starts(weight: Float64Array, n_groups: int, starts: Int64Array) -> int:
+    """Fill in the groups' first cells and return the number of groups."""
     total = 0.0
     for mass in weight:
         total += mass
-    starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
     before, count, last = 0.0, 0, -1
     for i in range(len(weight)):
         # The centre decides: a heavy cell goes to the group that holds its middle.
@@ -236,7 +254,7 @@ def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
             count += 1
             last = group
         before += weight[i]
-    return starts[:count].copy()
+    return count
 
 
 @njit

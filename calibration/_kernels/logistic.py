@@ -143,8 +143,8 @@ def _fit(
     most, scale, decrement = np.inf, 1.0, 0.0
     n_steps = n_halvings = 0
     # The value is compared after a step that is not sure, and is where it began. Fits
-    # that start near their end never ask for it.
-    valued = False
+    # that start near their end never ask for it. An expression: a literal is a second signature.
+    valued = most < 0.0
     while n_steps < _MAX_STEPS and n_halvings < _MAX_HALVINGS:
         total = _evaluate(
             design, weight0, weight1, penalty, prior, trial, gradient, hessian, valued
@@ -173,7 +173,7 @@ def _fit(
         if not decrement < np.inf:
             return False
         if decrement >= _SURE_DECREMENT and not valued:
-            valued, most = True, np.inf
+            valued, most = decrement >= 0.0, np.inf
             continue
         n_steps, n_halvings, scale = n_steps + 1, 0, 1.0
         valued, most = decrement >= _SURE_DECREMENT, total - 1e-4 * decrement

@@ -23,6 +23,9 @@ _FEWEST = 50
 _LEAST_SHARE, _LEAST_DISTINCT = 0.5, 0.9
 # Rows are copies if chance explains fewer than this share of the equal pairs.
 _MOST_BY_CHANCE = 0.1
+# If more rows have an equal row, out of bag is not out of sample, see `many_are_equal`.
+# (With a tenth, records of wines lost 4 %: there equal rows have equal targets.)
+_MOST_EQUAL = 0.5
 # A feature gives the target away if it leaves less than the first share of the spread,
 # and the other features leave more than the second.
 _MOST_LEFT, _LEAST_LEFT_BY_OTHERS = 0.02, 0.2
@@ -50,13 +53,9 @@ def find_copies(
     -------
     ndarray of int, shape (n,), or None
     """
-    if not isinstance(cv, str | Integral):
+    held, codes = np.flatnonzero(weight), _read_codes(X)
+    if not isinstance(cv, str | Integral) or codes is None:
         return None
-    try:
-        codes = Table.of(X).codes
-    except (TypeError, ValueError):  # columns that only a user's learner can read
-        return None
-    held = np.flatnonzero(weight)
     found = groups_of_copies(codes[held], np.random.default_rng(seed))
     most = cv if isinstance(cv, Integral) else 0
     if found is None or found.max() + 1 < most:
@@ -64,6 +63,40 @@ def find_copies(
     groups = np.arange(len(weight)) + len(weight)
     groups[held] = found
     return groups
+
+
+def many_are_equal(X: Any, weight: Float64Array) -> bool:
+    """Return whether most rows have an equal row, by chance or by design.
+
+    Trees cannot tell equal rows apart. So the answer of a forest for a row out of bag
+    is the mean of the targets of its equals, without its own: the higher the answer,
+    the lower its target. A later stage that reads these answers would learn this, and
+    be wrong on new rows. A fold leaves many rows out, and its answers tell none apart.
+
+    Parameters
+    ----------
+    X : Table, array or data frame of shape (n, p)
+    weight : ndarray of shape (n,)
+        Rows of weight zero do not count.
+
+    Returns
+    -------
+    bool
+    """
+    codes = _read_codes(X)
+    if codes is None:
+        return False
+    rows = _hash_cells(codes[np.flatnonzero(weight)]).sum(axis=1)
+    counts = np.unique(rows, return_counts=True)[1]
+    return bool(counts[counts > 1].sum() > _MOST_EQUAL * len(rows))
+
+
+def _read_codes(X: Any) -> Float64Array | None:
+    """Return a table's codes, or None if only a user's learner can read it."""
+    try:
+        return Table.of(X).codes
+    except (TypeError, ValueError):
+        return None
 
 
 def groups_of_copies(

@@ -36,7 +36,7 @@ def is_partial(y: Any) -> bool:
     if getattr(getattr(y, "dtype", None), "names", None) is not None:
         return True
     try:
-        shape = np.shape(y)
+        shape = np.asarray(y).shape
     except ValueError:
         # Rows of different lengths have no shape.
         return False

@@ -27,7 +27,11 @@ from localexpert.data.directions import (
     read_directions,
 )
 from localexpert.data.folds import Rows
-from localexpert.data.honest_rows import describe_leak, find_copies
+from localexpert.data.honest_rows import (
+    describe_leak,
+    find_copies,
+    many_are_equal,
+)
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, take_rows
 from localexpert.data.table_summary import TableSummary
@@ -338,9 +342,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         whole, copies = Table.of(given), None
         if groups is None:
             copies = find_copies(whole, weight, self.cv, settings.seed)
-        if copies is not None:
-            # A tree that did not draw a row may have drawn a copy of it.
-            groups, settings = copies, replace(settings, out_of_bag=False)
+        groups = groups if copies is None else copies
+        if copies is not None or many_are_equal(whole, weight):
+            # A tree that did not draw a row may have drawn an equal one.
+            settings = replace(settings, out_of_bag=False)
         constant = np.ptp(target[weight > 0.0]) == 0.0
         if constant:
             stacker = recalibration = None

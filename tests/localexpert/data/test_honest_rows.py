@@ -139,6 +139,20 @@ def table(rng):
     return X, np.exp(X[:, 0] + rng.normal(size=300))
 
 
+@pytest.mark.slow
+def test_forecasts_of_a_table_of_few_cells_are_as_good_as_they_say():
+    # Out of bag, the mean of a row's equals lacks its own target, and so gives it away.
+    def draw(n):
+        X = rng.integers(0, 4, size=(n, 3)).astype(float)
+        return X, np.clip(np.round(X.mean(axis=1) + rng.normal(0.0, 0.7, n)), 0.0, 4.0)
+
+    rng = np.random.default_rng(2)
+    (X, y), (new, later) = draw(600), draw(3000)
+    model = LocalExpertRegressor(roads=FrameRoad(strategy="joint"), random_state=0)
+    honest = model.fit(X, y).oof_distribution_.crps(y).mean()
+    assert honest == pytest.approx(model.predict_dist(new).crps(later).mean(), rel=0.1)
+
+
 @pytest.mark.parametrize("guise", GUISES.values(), ids=GUISES.keys())
 def test_the_target_is_found_in_any_guise(rng, guise):
     X, y = table(rng)
