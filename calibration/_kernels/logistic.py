@@ -143,7 +143,8 @@ def _fit(
     most, scale, decrement = np.inf, 1.0, 0.0
     n_steps = n_halvings = 0
     # The value is compared after a step that is not sure, and is where it began. Fits
-    # that start near their end never ask for it. An expression: a literal is a second signature.
+    # that start near their end never ask for it. This is an expression, because a
+    # literal would be a second signature.
     valued = most < 0.0
     while n_steps < _MAX_STEPS and n_halvings < _MAX_HALVINGS:
         total = _evaluate(
