@@ -11,10 +11,12 @@ import numpy as np
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.unseen import level_of_user
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import is_discrete
 from localexpert.law.from_others import law_of_quantiles
 from localexpert.law.law import Law
 from localexpert.partial.draws import Draws, Outcomes
+from localexpert.partial.scores import losses_between
 from localexpert.partial.turnbull import turnbull
 
 # At most so many rounds. They end if two in a row were not better than the best one
@@ -86,17 +88,10 @@ def log_loss(outcomes: Outcomes, law: Law) -> float:
     It is :math:`-\log p(y)` of a known target and :math:`-\log P(Y \in A)` of one in an
     interval A, given :math:`Y > e` if the row was only seen because of that.
     """
-    entry, lower, upper = (
-        end[:, None] for end in (outcomes.entry, outcomes.lower, outcomes.upper)
-    )
-    before, from_lower = law.levels(lower, left=True)
-    upto, beyond = law.levels(upper)
-    inside = np.where(before < 0.5, upto - before, from_lower - beyond)
-    at = np.where(outcomes.known[:, None], lower, 0.0)
+    losses = losses_between(outcomes.lower, outcomes.upper, PredictiveDistribution(law))
     with np.errstate(divide="ignore"):
-        loss = np.where(lower == upper, -law.logpdf(at), -np.log(inside))
-        loss += np.log(law.sf(entry))
-    some = np.clip(loss[:, 0], -_WORST, _WORST)
+        losses += np.log(law.sf(outcomes.entry[:, None])[:, 0])
+    some = np.clip(losses, -_WORST, _WORST)
     return float(np.average(some, weights=outcomes.weight))
 
 

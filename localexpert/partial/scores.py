@@ -72,7 +72,13 @@ def known_levels(
 
 def log_losses(y: Any, dist: PredictiveDistribution) -> Float64Array:
     """Return -log density of known targets, and -log probability of intervals, (n,)."""
-    lower, upper = _check_ends(y, dist)
+    return losses_between(*_check_ends(y, dist), dist)
+
+
+def losses_between(
+    lower: Float64Array, upper: Float64Array, dist: PredictiveDistribution
+) -> Float64Array:
+    """Return the same for targets of which these are the ends, shapes (n,)."""
     known = lower == upper
     with np.errstate(divide="ignore"):
         losses = -np.log(dist.prob_between(lower, upper))

@@ -29,6 +29,7 @@ from localexpert._validation import (
 )
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.data.folds import check_groups
+from localexpert.data.unseen import level_of_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.storage import Saved
@@ -208,7 +209,7 @@ def _warn_of_order(X: Any, **given: Any) -> None:
                 f"`{name}` has the labels of `X` in another order, but rows are taken "
                 f"by position: if the labels are right, pass {name}.loc[X.index]."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=4)
+            warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
 
 
 def _check_target(y: ArrayLike, owner: str) -> Float64Array:

@@ -343,9 +343,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         if groups is None:
             copies = find_copies(whole, weight, self.cv, settings.seed)
         groups = groups if copies is None else copies
-        if copies is not None or many_are_equal(whole, weight):
+        if settings.out_of_bag:
             # A tree that did not draw a row may have drawn an equal one.
-            settings = replace(settings, out_of_bag=False)
+            distinct = copies is None and not many_are_equal(whole, weight)
+            settings = replace(settings, out_of_bag=distinct)
         constant = np.ptp(target[weight > 0.0]) == 0.0
         if constant:
             stacker = recalibration = None
