@@ -126,12 +126,18 @@ def make_model(method: str, jobs: int) -> LocalExpertRegressor:
 
 
 def talk_means(p: np.ndarray, cuts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the means of the talk's curves through probabilities `p` at `cuts`."""
+    """Return the means of the talk's curves through probabilities `p` at `cuts`.
+
+    A curve without mass between the outermost thresholds has no mean. Its forecast is
+    the last threshold where the curve is below 1, else the first.
+    """
     places = np.linspace(cuts[0], cuts[-1], POINTS)
     curve = RawSpline("smoothing_spline", DEGREES).curve(p, cuts)(places)
     mass = np.maximum(np.diff(np.minimum(curve, 1.0), axis=1), 0.0)
-    total = mass @ (0.5 * (places[1:] + places[:-1]))
-    return {"talk": total / mass.sum(axis=1), "code": total}
+    total, held = mass @ (0.5 * (places[1:] + places[:-1])), mass.sum(axis=1)
+    end = np.where(curve[:, -1] < 1.0, cuts[-1], cuts[0])
+    mean = np.where(held > 0.0, total / np.maximum(held, 1e-300), end)
+    return {"talk": mean, "code": total}
 
 
 def meta_features(dist: PredictiveDistribution, thresholds: np.ndarray) -> pd.DataFrame:
