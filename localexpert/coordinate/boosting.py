@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
-from localexpert.data.threads import ask_each, thread_pool
+from localexpert.data.learners import ask_each, thread_pool
 from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.

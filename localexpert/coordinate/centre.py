@@ -12,7 +12,6 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import (
     BoostedTrees,
     Family,
@@ -22,13 +21,12 @@ from localexpert.coordinate.families import (
     View,
     is_skewed,
 )
-from localexpert.coordinate.kernel_machine import KernelMachines
+from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import blend_weights, robust_weights
-from localexpert.data.folds import Rows
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample
+from localexpert.data.learners import one_thread
 from localexpert.data.table import Table
-from localexpert.data.threads import one_thread
 from localexpert.progress import current_progress, run_jobs
 
 # If a category has fewer values, one or two splits tell all of them apart.

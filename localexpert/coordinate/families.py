@@ -24,15 +24,14 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.small_nets import unbias
-from localexpert.data.folds import Fold
-from localexpert.data.sample import Sample
-from localexpert.data.table import take_rows
-from localexpert.data.threads import ask_each
-from localexpert.data.user_learners import (
+from localexpert.data.folds import Fold, Sample
+from localexpert.data.learners import (
+    ask_each,
     fit_weighted,
     name_of_argument,
     suggest_pipeline,
 )
+from localexpert.data.table import take_rows
 from localexpert.progress import run_jobs
 
 View: TypeAlias = Literal["given", "codes", "narrow", "dense"]

@@ -15,8 +15,7 @@ from localexpert.coordinate.centre import (
     single_precision,
     spread_rows,
 )
-from localexpert.data.folds import Rows
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample
 from localexpert.data.table import Table
 from localexpert.progress import current_progress
 

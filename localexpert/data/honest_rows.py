@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_predict
 
 from calibration.typing import Float64Array
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.data.table import Table
 from localexpert.data.training_rows import mix_bits
 

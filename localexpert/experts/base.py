@@ -23,8 +23,7 @@ from localexpert._validation import (
     make_rng,
     show,
 )
-from localexpert.data.folds import Fold, Rows, check_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Fold, Rows, Sample, check_folds
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.thresholds import threshold_widths
 

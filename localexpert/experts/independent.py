@@ -21,9 +21,13 @@ from calibration.typing import Float64Array
 from localexpert._validation import are_probabilities, check_answers, show
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
+from localexpert.data.learners import (
+    ask_each,
+    name_of_argument,
+    one_thread,
+    suggest_pipeline,
+)
 from localexpert.data.table import Table, take_rows
-from localexpert.data.threads import ask_each, one_thread
-from localexpert.data.user_learners import name_of_argument, suggest_pipeline
 from localexpert.experts.base import Experts, Tasks
 from localexpert.progress import run_jobs
 

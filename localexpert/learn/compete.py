@@ -9,7 +9,7 @@ from numbers import Integral
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.experts.thresholds import (
     FEW_VALUES,

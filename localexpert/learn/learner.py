@@ -15,15 +15,13 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.coordinate.centre import marginal_crps
 from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
-from localexpert.data.folds import Rows, check_learns
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample, check_learns
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values
 from localexpert.experts import Experts, IndependentExperts, JointForest, SharedBoosting
 from localexpert.experts.base import Tasks
-from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
+from localexpert.experts.report import TaskRecord
 from localexpert.experts.thresholds import cuts_between, place_thresholds
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law

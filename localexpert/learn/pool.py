@@ -14,11 +14,10 @@ from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert._kernels.simplex import simplex_least_squares
-from localexpert.data.folds import Rows, number_folds
-from localexpert.data.sample import Sample
+from localexpert.data.blend import simplex_least_squares
+from localexpert.data.folds import Rows, Sample, number_folds
 from localexpert.data.table import Table
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.report import TaskRecord
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels

@@ -13,7 +13,7 @@ from localexpert.coordinate import CentreStack, Frame
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder, RawSpline
 from localexpert.data.blend import blend_weights
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.data.table import Table
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import show
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law

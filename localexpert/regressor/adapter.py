@@ -35,9 +35,9 @@ from localexpert.data.folds import (
     renumber_folds,
 )
 from localexpert.data.honest_rows import find_copies
+from localexpert.data.learners import name_of_argument
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_silently
-from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import (
     check_predicts,

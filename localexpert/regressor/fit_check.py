@@ -12,8 +12,7 @@ import numpy as np
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.law.law import Law
 from localexpert.metrics import pit_test

@@ -26,17 +26,15 @@ from localexpert.data.directions import (
     describe_directions,
     read_directions,
 )
-from localexpert.data.folds import Rows
+from localexpert.data.folds import Rows, Sample
 from localexpert.data.honest_rows import (
     describe_leak,
     find_copies,
     many_are_equal,
 )
-from localexpert.data.sample import Sample
 from localexpert.data.table import Table, take_rows
-from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
-from localexpert.data.training_rows import TrainingSketch
+from localexpert.data.training_rows import TableSummary, TrainingSketch
 from localexpert.data.unseen import level_of_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.spread import SpreadParts, spread_parts
@@ -57,7 +55,7 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.drawn_fits import DrawnFits
 from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
-from localexpert.stacking.stacker import (
+from localexpert.stacking import (
     MetaFeatures,
     MetaFeatureTransformer,
     Stacker,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from localexpert._kernels.adam import step_by_adam
+from localexpert._kernels.small_net import step_by_adam
 
 
 def test_steps_are_those_of_the_paper(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression, minimize
 
-from localexpert._kernels.monotone import increase_rows
+from localexpert._kernels.law_curve import increase_rows
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 25])

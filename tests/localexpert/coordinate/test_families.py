@@ -10,16 +10,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 
 from localexpert.coordinate import CentreStack, Frame
-from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.boosting import FoldBooster
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest, is_skewed
-from localexpert.coordinate.kernel_machine import KernelMachines
-from localexpert.coordinate.ramps import Ramps
-from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
-from localexpert.data.dense_inputs import DenseInputs
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
-from localexpert.data.table import Table
+from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
+from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
+from localexpert.data.folds import Sample, make_folds
+from localexpert.data.table import DenseInputs, Table
 
 
 def make_sample(X, y, w=None, cv=4):

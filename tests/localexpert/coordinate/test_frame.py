@@ -14,8 +14,7 @@ from calibration import CalibrationWarning
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.centre import marginal_crps
 from localexpert.data.blend import blend_weights, robust_weights
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from localexpert._kernels.adam import step_by_adam
+from localexpert._kernels.small_net import step_by_adam
 from localexpert.coordinate.small_nets import train_networks
 
 

@@ -7,8 +7,7 @@ from sklearn.preprocessing import TargetEncoder
 
 from localexpert.coordinate.boosting import TargetCodes
 from localexpert.coordinate.centre import CentreStack
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 
 

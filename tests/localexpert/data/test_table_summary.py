@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from localexpert.data.table import Table
-from localexpert.data.table_summary import ColumnSummary, TableSummary
+from localexpert.data.training_rows import ColumnSummary, TableSummary
 
 
 @pytest.mark.parametrize("n", [1, 2, 33, 34, 500])

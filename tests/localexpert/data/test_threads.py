@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_info
 
 from localexpert import LocalExpertRegressor
 from localexpert.data import threads
-from localexpert.data.threads import ask_each, one_thread
+from localexpert.data.learners import ask_each, one_thread
 
 MANY = 10_000
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from localexpert.data.user_learners import suggest_pipeline
+from localexpert.data.learners import suggest_pipeline
 
 NAMES = {
     "make_pipeline": make_pipeline,

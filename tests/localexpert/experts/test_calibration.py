@@ -6,13 +6,11 @@ from scipy.special import expit, logit
 
 from calibration import BetaCalibrator, PlattCalibrator
 from localexpert import JointForest, SharedBoosting
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 from localexpert.experts import calibrated_experts
-from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.task_record import round_odds
+from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
+from localexpert.experts.report import round_odds
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from sklearn.tree import ExtraTreeRegressor
 from localexpert.data.folds import make_folds
 from localexpert.experts import JointForest
 from localexpert.experts import joint_forest as joint_module
-from localexpert.experts.leaf_laws import LeafLaws
+from localexpert.experts.joint_forest import LeafLaws
 from localexpert.experts.thresholds import place_thresholds
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc_score
 
-from localexpert.experts.report import ExpertReport
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.report import ExpertReport, TaskRecord
 
 
 def report_of(thresholds, raw, calibrated, below, fold, weight):

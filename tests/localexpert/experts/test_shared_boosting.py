@@ -9,7 +9,7 @@ from scipy.special import expit, ndtr
 
 from localexpert.coordinate.boosting import FoldBooster, find_rounds
 from localexpert.data.folds import make_folds
-from localexpert.data.threads import thread_pool
+from localexpert.data.learners import thread_pool
 from localexpert.experts import SharedBoosting
 from localexpert.experts.base import Tasks
 from localexpert.experts.shared_boosting import (

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import norm
 
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 from localexpert.law.join import pool_laws
 from localexpert.law.level_map import LevelMap, map_levels

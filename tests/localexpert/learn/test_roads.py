@@ -23,7 +23,7 @@ from localexpert import (
 )
 from localexpert.coordinate import Frame
 from localexpert.experts import IndependentExperts, SharedBoosting
-from localexpert.experts.calibrated_experts import CalibratedExperts
+from localexpert.experts.calibration import CalibratedExperts
 from localexpert.law.transform import ExpLess, LogOf
 
 FOREST = JointForest(30, random_state=0)

@@ -19,11 +19,9 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_flag, is_auto
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
-from localexpert.data.dense_inputs import DenseInputs
-from localexpert.data.folds import Fold
-from localexpert.data.sample import Sample
-from localexpert.data.table import Table
-from localexpert.data.user_learners import fit_weighted
+from localexpert.data.folds import Fold, Sample
+from localexpert.data.learners import fit_weighted
+from localexpert.data.table import DenseInputs, Table
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import cuts_between, is_discrete, place_thresholds
 

@@ -1,4 +1,4 @@
-"""`KernelMachine`: kernel regression that learns along which directions y changes."""
+"""Ridge regression on curves of single columns, and on a kernel of all of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,98 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted, Trial
-from localexpert.data.folds import Fold
-from localexpert.data.sample import Sample
+from localexpert.coordinate.small_nets import Ramps
+from localexpert.data.folds import Fold, Sample
+
+_N_RAMPS = 10
+_RIDGE_PENALTIES = np.logspace(-6.0, 3.0, 28)
+# No more parameters than this share of the rows are spent.
+_MOST_FREEDOM = 0.5
+# Some rows of many say as much of so few curves.
+_MOST_ROWS = 50_000
+
+
+class AdditiveRidge(RegressorMixin, BaseEstimator):
+    """Ridge regression on broken lines, its penalty by generalised cross-validation.
+
+    A feature enters by its `Ramps`. With the columns standardised and
+    G = B'WB / sum w = V D V', the penalty l minimises
+
+        GCV(l) = RSS(l) / (1 - df(l) / n)^2,   df(l) = 1 + sum d / (d + l).
+
+    Of more than 50 000 rows some are taken, spread over all of them.
+
+    References
+    ----------
+    Golub, Heath & Wahba (1979), Generalized cross-validation.
+    """
+
+    def fit(
+        self,
+        X: Float64Array,
+        y: Float64Array,
+        sample_weight: Float64Array | None = None,
+    ) -> Self:
+        """Choose the penalty and solve."""
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
+        rows = slice(None, None, -(-len(y) // _MOST_ROWS))
+        X, y, w = X[rows], y[rows], w[rows]
+        self.ramps_ = Ramps.learn(X, _N_RAMPS)
+        total = w.sum()
+        mean_y = float(w @ y / total)
+        root = np.sqrt(w / total)
+        columns = self.ramps_.spread(X)
+        mean = w @ columns / total
+        columns = root[:, None] * (columns - mean)
+        unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
+        columns *= unit
+        if columns.shape[1] > len(columns):
+            # Fewer rows than columns: other directions than these have no variance.
+            _, roots, directions = np.linalg.svd(columns, full_matrices=False)
+            values, vectors = roots**2, directions.T
+        else:
+            values, vectors = np.linalg.eigh(columns.T @ columns)
+            values = np.maximum(values, 0.0)
+        along = vectors.T @ (columns.T @ (root * (y - mean_y)))
+        variance = float(w @ (y - mean_y) ** 2 / total)
+        penalty = _choose_penalty(values, along, variance, total**2 / (w @ w))
+        self.coefficients_ = unit * (vectors @ (along / (values + penalty)))
+        self.intercept_ = mean_y - float(mean @ self.coefficients_)
+        return self
+
+    def predict(self, X: Float64Array) -> Float64Array:
+        """Return the sums of the curves, shape (n,)."""
+        curves = np.empty(len(X))
+        for rows, columns in self.ramps_.spread_blocks(X):
+            curves[rows] = columns @ self.coefficients_
+        return self.intercept_ + curves
+
+
+def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:
+    """Return what makes columns of unit spread; 0 for constant ones."""
+    # What varies by rounding alone is constant.
+    used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
+    return np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
+
+
+def _choose_penalty(
+    values: Float64Array, along: Float64Array, variance: float, n: float
+) -> float:
+    """Return the penalty with the least generalised cross-validation score."""
+    penalties = _RIDGE_PENALTIES[:, None]
+    shrunk = values + penalties
+    # Directions without variance explain nothing.
+    fit = np.where(values > 0.0, along**2 / shrunk**2 * (values + 2.0 * penalties), 0.0)
+    error = np.maximum(variance - fit.sum(axis=1), 0.0)
+    freedom = 1.0 + (values / shrunk).sum(axis=1)
+    share = freedom / n
+    score = np.where(
+        share < _MOST_FREEDOM, error / (1.0 - np.minimum(share, 0.99)) ** 2, np.inf
+    )
+    if not np.isfinite(score).any():
+        return float(_RIDGE_PENALTIES[-1])
+    return float(_RIDGE_PENALTIES[np.argmin(score)])
+
 
 # Single precision: twice as fast, and far finer than the penalties.
 Float32Array: TypeAlias = NDArray[np.float32]
@@ -62,7 +152,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.coordinate.kernel_machine import KernelMachine
+    >>> from localexpert.coordinate.ridge import KernelMachine
     >>> X = np.random.default_rng(0).normal(size=(300, 5))
     >>> model = KernelMachine(penalty=0.01).fit(X, np.sin(2.0 * X[:, 0]))
     >>> int(np.argmax(np.diag(model.directions_ @ model.directions_.T)))

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from localexpert._kernels.simplex import simplex_least_squares
+from localexpert.data.blend import simplex_least_squares
 
 
 def on_supports(gram):
