@@ -34,6 +34,8 @@ from localexpert.progress import current_progress
 
 # The weight of a road, and its laws by the centre of each fold.
 Member: TypeAlias = tuple[float, list[Law]]
+# New rows, or the positions of judged rows.
+Asked: TypeAlias = Table | Rows | slice
 
 # A step checks the laws of these rows.
 _ROWS_LOOKED_AT = slice(0, 500)
@@ -100,24 +102,32 @@ class Learner(ABC):
             samples.append(step.inner(samples[-1]))
         self._finish(samples.pop())
         if any(type(s).check_laws is not Step.check_laws for s in self.steps):
-            law = self._oof_law(_ROWS_LOOKED_AT)
+            law = self._law(_ROWS_LOOKED_AT)
             for step, outer in zip(self.steps[::-1], samples[::-1], strict=True):
                 law = step.read(law)
                 step.check_laws(law, outer.y[outer.weight > 0.0])
         return self
 
-    def law(self, table: Table) -> Law:
-        """Return the laws of new rows.
+    def law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        """Return the laws of new rows, or laws of judged rows that are out of fold.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
+        asked : Table, ndarray of int or slice
+            New rows, or positions among the judged rows.
+        y : ndarray of shape (n,), optional
+            Targets of the judged rows. If they are given, laws have errors as small as
+            those of new rows. New rows get the mean of all folds' models. This mean has
+            smaller errors than the single model that has not seen a training row.
 
         Returns
         -------
         Law
         """
-        return self._read(self._law(table))
+        if y is not None:
+            for step in self.steps:
+                y = step.there_anew(y)
+        return self._read(self._law(asked, y))
 
     def members(self, table: Table) -> list[Member]:
         """Return the forecasts that are averaged, road by road and fold by fold.
@@ -137,10 +147,6 @@ class Learner(ABC):
             for weight, laws in self._members(table)
         ]
 
-    def oof_law(self, places: Rows | slice) -> Law:
-        """Return laws of some judged rows, from models that have not seen them."""
-        return self._read(self._oof_law(places))
-
     @cached_property
     def oof_law_(self) -> Law:
         """Out-of-fold laws of the judged rows.
@@ -148,27 +154,7 @@ class Learner(ABC):
         They are made on demand from parts that are stored anyway. In a file the laws
         themselves would take several times as much space.
         """
-        return self.oof_law(slice(None))
-
-    def law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws of some judged rows, with errors as small as those of new rows.
-
-        New rows get the mean of all folds' models. This mean has smaller errors than
-        the single model that has not seen a training row.
-
-        Parameters
-        ----------
-        places : ndarray of int of shape (k,)
-            Positions among the judged rows.
-        y : ndarray of shape (k,)
-
-        Returns
-        -------
-        Law
-        """
-        for step in self.steps:
-            y = step.there_anew(y)
-        return self._read(self._law_as_new(places, y))
+        return self.law(slice(None))
 
     def _read(self, law: Law) -> Law:
         for step in reversed(self.steps):
@@ -218,17 +204,10 @@ class Learner(ABC):
     def _finish(self, sample: Sample) -> None: ...
 
     @abstractmethod
-    def _law(self, table: Table) -> Law: ...
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law: ...
 
     @abstractmethod
     def _members(self, table: Table) -> list[Member]: ...
-
-    @abstractmethod
-    def _oof_law(self, places: Rows | slice) -> Law: ...
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        del y
-        return self._oof_law(places)
 
     @abstractmethod
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]: ...
@@ -336,7 +315,7 @@ class FittedRoad(Learner):
         self.laws.fit(
             part,
             thresholds=self.thresholds_,
-            answers=self._oof_answers(slice(None)),
+            answers=self._answers(slice(None)),
             y=sample.without_outliers().y[self.judged_],
             weight=sample.weight[self.judged_],
         )
@@ -367,39 +346,28 @@ class FittedRoad(Learner):
         """Out-of-fold answers of the experts."""
         return self.experts.tasks_
 
-    def _answers(self, table: Table) -> Answers:
-        """Return the centre, the scale and the experts' answers of new rows."""
-        center, scale = self.frame.locate(table)
-        located = self.frame.add_features(table, center, scale)
-        return center, scale, self.experts.predict(located)
-
-    def _oof_answers(self, places: Rows | slice) -> Answers:
-        """Return the same for some of the judged rows, out of fold."""
+    def _answers(self, asked: Asked) -> Answers:
+        """Return the centre, the scale and the experts' answers."""
         frame = self.frame
-        known = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
-        center, scale, p = (x[places] for x in known)
-        return center, scale, p
+        if isinstance(asked, Table):
+            center, scale = frame.locate(asked)
+            located = frame.add_features(asked, center, scale)
+            return center, scale, self.experts.predict(located)
+        p = self.tasks_.calibrated[asked]
+        return frame.oof_center_[asked], frame.oof_scale_[asked], p
 
-    def _law(self, table: Table) -> Law:
-        return self.laws.law(*self._answers(table))
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        center, scale, p = self._answers(asked)
+        if y is not None:
+            # The frame knows by which factor new rows are nearer to their centres.
+            nearer = self.frame.nearness_
+            center, scale = y + nearer * (center - y), nearer * scale
+        return self.laws.law(center, scale, p)
 
     def _members(self, table: Table) -> list[Member]:
         _, scale, p = self._answers(table)
         each = self.frame.locate_each(table)
         return [(1.0, [self.laws.law(center, scale, p) for center in each])]
-
-    def _oof_law(self, places: Rows | slice) -> Law:
-        return self.laws.law(*self._oof_answers(places))
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws with errors as small as those of new rows.
-
-        Their centres are nearer to y and their scales are smaller. The frame knows the
-        factor, which it expects from the mean of the folds' centres.
-        """
-        center, scale, p = self._oof_answers(places)
-        nearer = self.frame.nearness_
-        return self.laws.law(y + nearer * (center - y), nearer * scale, p)
 
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
@@ -566,8 +534,15 @@ class BesideAtoms(Learner):
         """Out-of-fold answers of the experts of the rest."""
         return self.rest.tasks_
 
-    def _law(self, table: Table) -> Law:
-        return self._beside(self.choice.law(table), self.rest.law(table))
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        if y is None:
+            return self._beside(self.choice.law(asked), self.rest.law(asked))
+        assert isinstance(asked, np.ndarray)
+        # An atom has no such errors, so rows at an atom keep their laws.
+        free = self._number(y) == 0.0
+        laws = self.rest.law(asked[free], y[free]), self.rest.law(asked[~free])
+        order = np.argsort(np.argsort(~free, kind="stable"))
+        return self._beside(self.choice.law(asked), append_laws(laws).take(order))
 
     def _members(self, table: Table) -> list[Member]:
         choice = self.choice.law(table)
@@ -575,20 +550,6 @@ class BesideAtoms(Learner):
             (weight, [self._beside(choice, law) for law in laws])
             for weight, laws in self.rest.members(table)
         ]
-
-    def _oof_law(self, places: Rows | slice) -> Law:
-        return self._beside(self.choice.oof_law(places), self.rest.oof_law(places))
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws whose smooth part has errors as small as those of new rows.
-
-        An atom has no such errors, so rows at an atom keep their laws.
-        """
-        free = self._number(y) == 0.0
-        as_new = self.rest.law_as_new(places[free], y[free])
-        smooth = append_laws([as_new, self.rest.oof_law(places[~free])])
-        order = np.argsort(np.argsort(~free, kind="stable"))
-        return self._beside(self.choice.oof_law(places), smooth.take(order))
 
     def _beside(self, choice: Law, smooth: Law) -> Law:
         """Join the chances of the atoms with the laws of the rest."""

@@ -22,7 +22,7 @@ from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import clip_scores, scores_of
-from localexpert.learn.learner import Learner, Member
+from localexpert.learn.learner import Asked, Learner, Member
 from localexpert.learn.settings import Effort
 from localexpert.learn.stages import WEIGHT_OF_CRPS
 from localexpert.learn.steps import Step
@@ -122,7 +122,7 @@ class Pool(Learner):
                 sample.weight[road.judged_], ROWS_TO_WEIGH, self.random_state
             )
             rows = road.judged_[places]
-            law = road.law_as_new(places, y[rows])
+            law = road.law(places, y[rows])
             laws.append(law)
             self.losses_[name] = mean_crps(law, y[rows], sample.weight[rows])
             first = first or time.perf_counter() - began
@@ -145,7 +145,7 @@ class Pool(Learner):
         if any(len(r.judged_) > len(self.judged_) for r in finished.values()):
             for road in finished.values():
                 road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
-            laws = [road.law_as_new(places, y) for road in finished.values()]
+            laws = [road.law(places, y) for road in finished.values()]
         if len(laws) == 1:
             self._take(finished, np.ones(1), np.ones((len(judged), 1)))
             return
@@ -209,9 +209,11 @@ class Pool(Learner):
         rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), own)
         return own, rows[1:]
 
-    def _law(self, table: Table) -> Law:
-        weights = np.array(list(self.weights_.values()))
-        return self._join([road.law(table) for road in self.fitted_.values()], weights)
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        laws = [road.law(asked, y) for road in self.fitted_.values()]
+        if isinstance(asked, Table):
+            return self._join(laws, np.array(list(self.weights_.values())))
+        return self._join(laws, self.oof_weights_[asked])
 
     def _members(self, table: Table) -> list[Member]:
         return [
@@ -219,15 +221,6 @@ class Pool(Learner):
             for name, weight in self.weights_.items()
             for within, laws in self.fitted_[name].members(table)
         ]
-
-    def _oof_law(self, places: Rows | slice) -> Law:
-        laws = [road.oof_law(places) for road in self.fitted_.values()]
-        return self._join(laws, self.oof_weights_[places])
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return the pool of the roads' laws."""
-        laws = [road.law_as_new(places, y) for road in self.fitted_.values()]
-        return self._join(laws, self.oof_weights_[places])
 
     def _join(self, laws: list[Law], weights: Float64Array) -> Law:
         """Return the pool as one law, with weights (M,) or (n, M)."""

@@ -451,7 +451,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.oof_probabilities_ = tasks.calibrated
         self.expert_report_ = ExpertReport.of(tasks)
         if self.bounds == "auto":
-            self.bounds_ = forecaster.oof_law(np.arange(1)).support
+            self.bounds_ = forecaster.law(np.arange(1)).support
         return forecaster.judged_
 
     def _fit_stacker(
@@ -488,7 +488,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         corrected = self.recalibration_ is not None or self._mover is not None
         if corrected or isinstance(forecaster, ConstantLaws):
             return self.oof_distribution_[places]
-        return PredictiveDistribution(forecaster.oof_law(places))
+        return PredictiveDistribution(forecaster.law(places))
 
     @property
     def _mover(self) -> Stacker | None:

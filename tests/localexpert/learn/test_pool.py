@@ -122,10 +122,10 @@ class Given(Learner):
     def _finish(self, sample):
         self.judged_ = np.arange(len(sample))
 
-    def _oof_law(self, places):
+    def _law(self, places, y=None):
         return self.law_.take(np.arange(len(self.law_))[places])
 
-    tasks_ = _law = _points = _keep_rows = _choices = None
+    tasks_ = _points = _keep_rows = _choices = None
 
 
 Given.__abstractmethods__ = frozenset()
