@@ -19,7 +19,6 @@ from localexpert.coordinate.families import (
     Forest,
     Trial,
     View,
-    is_skewed,
 )
 from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
@@ -27,6 +26,7 @@ from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
 from localexpert.data.learners import one_thread
 from localexpert.data.table import Table
+from localexpert.data.target_values import is_skewed
 from localexpert.progress import current_progress, run_jobs
 
 # If a category has fewer values, one or two splits tell all of them apart.
@@ -190,7 +190,7 @@ class CentreStack:
         """Return groups of families. The best of each group is a candidate."""
         seed, n_jobs = self.random_state, self.n_jobs
 
-        def each(models: dict[str, Any], view: View) -> dict[str, Family]:
+        def each(models: dict[str, Any], view: View = "dense") -> dict[str, Family]:
             return {n: Fitted(m, view=view, n_jobs=n_jobs) for n, m in models.items()}
 
         if not isinstance(self.regressors, str):
@@ -198,32 +198,24 @@ class CentreStack:
             given = given if isinstance(given, list | tuple) else [given]
             named = {f"{type(r).__name__}_{j}": r for j, r in enumerate(given)}
             return [each({name: model}, "given") for name, model in named.items()]
-        options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
-        trees = partial(BoostedTrees, **options)
+        trees = partial(BoostedTrees, random_state=seed, n_jobs=n_jobs)
         known = table.reader.category_codes
         n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
-        forest = Forest(**options)
+        forest = Forest(random_state=seed, n_jobs=n_jobs)
         plain = {"extra trees": forest.make(len(table))}
         nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
-        bent: dict[str, Any] = {"net of ramps": SmallNets(**ramps)}
-        kernels: dict[str, Family] = {}
-        if len(table) <= _MOST_ROWS_OF_KERNELS:
-            kernels = {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)}
-        log: dict[str, Family] = {}
-        bent_log: dict[str, Any] = {}
-        if is_skewed(y):
-            log = {"boosting of the logarithm": trees(logarithm=True)}
-            bent_log = {"net of the logarithm": NetsOfLogarithm(**ramps)}
+        skewed = float(y.min()) > 0.0 and is_skewed(y)
+        few = len(table) <= _MOST_ROWS_OF_KERNELS
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
-            log,
+            {"boosting of the logarithm": trees(logarithm=True)} if skewed else {},
             {"extra trees": forest} if self.out_of_bag else each(plain, Forest.view),
-            each(nets, "dense"),
-            each(bent, "dense"),
-            each(bent_log, "dense"),
-            each(_SUMS, "dense"),
-            kernels,
+            each(nets),
+            each({"net of ramps": SmallNets(**ramps)}),
+            each({"net of the logarithm": NetsOfLogarithm(**ramps)} if skewed else {}),
+            each(_SUMS),
+            {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)} if few else {},
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
         if self.regressors != "stack":

@@ -62,12 +62,6 @@ def predicts_numbers(learner: Any) -> bool:
     return not (hasattr(learner, "__sklearn_tags__") and is_classifier(learner))
 
 
-def is_skewed(y: Float64Array) -> bool:
-    """Say whether the logarithm of a target can help."""
-    deviation = y - y.mean()
-    return bool(y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3)
-
-
 class Trial(NamedTuple):
     """What the fit of one fold gave: a model, and the test part's predictions."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Number
 from typing import Any
@@ -76,10 +76,13 @@ def date_parts(days: Float64Array) -> dict[str, Float64Array]:
     return parts
 
 
-def varying_parts(days: Float64Array) -> tuple[str, ...]:
-    """Return the parts that vary among these dates."""
-    parts = date_parts(days[~np.isnan(days)])
-    return tuple(name for name, part in parts.items() if len(part) and np.ptp(part))
+def choose_features(column: Any) -> tuple[str, ...]:
+    """Return the features of dates, those that vary, or () for any other column."""
+    if not holds_dates(column):
+        return ()
+    days = read_days(column)
+    parts = date_parts(days[~np.isnan(days)]).items()
+    return ("days", *(name for name, part in parts if len(part) and np.ptp(part)))
 
 
 def holds_dates(column: Any) -> bool:
@@ -100,7 +103,9 @@ def read_days(column: Any) -> Float64Array:
     """Return days since 1970-01-01 UTC of a column of dates, NaN where missing."""
     if hasattr(column, "dt") and hasattr(column.dt, "epoch"):  # polars
         return np.asarray(column.dt.epoch("us").cast(float).to_numpy()) / _MICROSECONDS
-    if getattr(column.dtype, "kind", None) != "M" or "date" in _arrow_name(column):
+    # The type of a column of Arrow.
+    arrow = str(getattr(column.dtype, "pyarrow_dtype", ""))
+    if getattr(column.dtype, "kind", None) != "M" or "date" in arrow:
         column = np.array(
             [_as_utc(cell) for cell in column.to_list()], "datetime64[us]"
         )
@@ -114,11 +119,6 @@ def read_seconds(column: Any) -> Float64Array:
     if hasattr(column.dt, "total_microseconds"):  # polars
         return np.asarray(column.dt.total_microseconds().cast(float).to_numpy()) / 1e6
     return _count(column.to_numpy("timedelta64[us]")) / 1e6
-
-
-def _arrow_name(column: Any) -> str:
-    """Return the type of a column of Arrow, "" of any other."""
-    return str(getattr(column.dtype, "pyarrow_dtype", ""))
 
 
 def _as_utc(cell: Any) -> datetime.datetime | datetime.date | None:
@@ -211,11 +211,6 @@ class Columns:
             heads = tuple(name[0] for name in taken)
             return [(until_free(name, heads), *levels) for name in wanted]
         return [until_free(name, taken) for name in wanted]
-
-    def and_more(self, more: Sequence[Any]) -> Columns:
-        """Return the columns of the table, and some more with free names."""
-        names = None if self.names is None else (*self.names, *more)
-        return Columns(self.n_columns + len(more), names)
 
 
 def until_free(name: str, taken: tuple[Any, ...]) -> str:

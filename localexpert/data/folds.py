@@ -273,13 +273,13 @@ def check_learns(folds: list[Fold], weight: Float64Array) -> None:
         raise ValueError(msg)
 
 
-def check_trains(folds: list[Fold], weight: Float64Array) -> None:
+def check_trains(folds: list[Fold], weight: Float64Array, name: str = "cv") -> None:
     """Refuse a fold that has nothing to learn from."""
     for number, (train, _) in enumerate(folds):
         if not weight[train].any():
             msg = (
-                "`cv` must train on rows with a weight in every fold, got none of them "
-                f"in fold {number}."
+                f"`{name}` must train on rows with a weight in every fold, got none of "
+                f"them in fold {number}."
             )
             raise ValueError(msg)
 

@@ -187,15 +187,12 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
         # Some columns are neither numbers nor categories. The user must handle them.
         return ""
     gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
-    problems = [
-        f"{_list(columns)} {_has(columns, what)}"
-        for columns, what in (
-            (categories, "categories"),
-            (gaps, "missing values"),
-            (dates, "dates, of which `date_features` makes numbers"),
-        )
-        if columns
-    ]
+    found = {
+        "categories": categories,
+        "missing values": gaps,
+        "dates, of which `date_features` makes numbers": dates,
+    }
+    problems = [_say(columns, what) for what, columns in found.items() if columns]
     if not problems:
         return ""
     problem = f"; {' and '.join(problems)}"
@@ -209,18 +206,13 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
         # Many learners, and some columns of polars, do not work with a sparse result.
         encoder = "OneHotEncoder(handle_unknown='ignore', sparse_output=False)"
         first = f"make_column_transformer(({encoder}, {categories}), remainder={rest})"
-    return f"{problem}, so take make_pipeline({first}, {_name(learner)})"
+    name = repr(learner)
+    if len(name) > _LONGEST_REPR:
+        name = f"{type(learner).__name__}(...)"
+    return f"{problem}, so take make_pipeline({first}, {name})"
 
 
-def _list(columns: list[Any]) -> str:
-    word = "column" if len(columns) == 1 else "columns"
-    return f"{word} {', '.join(repr(name) for name in columns)}"
-
-
-def _has(columns: list[Any], what: str) -> str:
-    return f"{'has' if len(columns) == 1 else 'have'} {what}"
-
-
-def _name(learner: Any) -> str:
-    text = repr(learner)
-    return text if len(text) <= _LONGEST_REPR else f"{type(learner).__name__}(...)"
+def _say(columns: list[Any], what: str) -> str:
+    """Say what columns have."""
+    word, has = ("column", "has") if len(columns) == 1 else ("columns", "have")
+    return f"{word} {', '.join(map(repr, columns))} {has} {what}"

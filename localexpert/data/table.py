@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.data.columns import (
     Columns,
+    choose_features,
     has_columns,
-    holds_dates,
     list_categories,
     list_columns,
     read_array,
     read_categories,
     read_dates,
-    read_days,
     read_numbers,
     until_free,
-    varying_parts,
 )
 from localexpert.data.unseen import Unseen, warn_of_unseen
 
@@ -166,7 +164,7 @@ class TableReader:
         columns = Columns.of(X)
         listed = list_columns(X) if has_columns(X) else []
         if dates is None:
-            found = tuple(map(_choose_features, listed))
+            found = tuple(map(choose_features, listed))
             dates = found if any(found) else ()
         reader = cls(columns, {}, dates)
         for place, column in enumerate(listed):
@@ -355,18 +353,16 @@ class Table:
         old, values = self.reader, list(columns.values())
         names = old.columns.free_names(columns)
         dates = (*old.dates, *[()] * len(names)) if old.dates else ()
-        columns_now, n_added = old.columns.and_more(names), old.n_added + len(names)
+        had, more = old.columns, len(names)
+        wide = Columns(
+            had.n_columns + more, None if had.names is None else (*had.names, *names)
+        )
         return Table(
-            TableReader(columns_now, old.category_codes, dates, n_added),
+            TableReader(wide, old.category_codes, dates, old.n_added + more),
             len(self),
             lambda: _append(self.given, dict(zip(names, values, strict=True))),
             lambda: np.column_stack([self.codes, *values]),
         )
-
-
-def _choose_features(column: Any) -> tuple[str, ...]:
-    """Return the features of a column of dates, or () for any other column."""
-    return ("days", *varying_parts(read_days(column))) if holds_dates(column) else ()
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:

@@ -124,6 +124,14 @@ def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
     warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
 
 
+def is_skewed(y: Float64Array) -> bool:
+    """Say whether the skewness of a target is above 1, so its logarithm may be simpler.
+
+    The skewness of an exponential law is 2, that of a normal one is 0.
+    """
+    return bool(np.mean((y - y.mean()) ** 3) > np.std(y) ** 3)
+
+
 def count_values(
     y: Float64Array, weight: Float64Array
 ) -> tuple[Float64Array, Float64Array]:

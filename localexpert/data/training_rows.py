@@ -237,7 +237,7 @@ class TrainingSketch:
     >>> from localexpert.data.table import Table
     >>> from localexpert.data.training_rows import TrainingSketch
     >>> X = np.random.default_rng(0).normal(size=(150, 2))
-    >>> sketch = TrainingSketch.of(Table.of(X[:100]), X[:100, 0])
+    >>> sketch = TrainingSketch.of((Table.of(X[:100]), X[:100, 0]))
     >>> print(sketch.compare(Table.of(X), X[:, 0]))
     The model has learned from 100 of the 150 rows.
     """
@@ -247,10 +247,11 @@ class TrainingSketch:
     n_rows: int
 
     @classmethod
-    def of(cls, table: Table, y: Float64Array) -> Self:
-        """Sketch the rows to learn from, with their targets, shape (n,)."""
-        hashes, counts = np.unique(_hash_rows(table, y), return_counts=True)
-        return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(y))
+    def of(cls, *parts: tuple[Table, Float64Array]) -> Self:
+        """Sketch the rows to learn from: tables with their targets, shape (n,) each."""
+        rows = np.concatenate([_hash_rows(table, y) for table, y in parts])
+        hashes, counts = np.unique(rows, return_counts=True)
+        return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(rows))
 
     @classmethod
     def learn(
@@ -261,29 +262,12 @@ class TrainingSketch:
         Returns None if too many rows are equal, or if only a user's own learner can
         read the table, for example if it holds lists.
         """
-        made = []
-        for table, y, weight in parts:
-            held = np.flatnonzero(weight)
-            try:
-                made.append(cls.of(table.take(held), y[held]))
-            except (TypeError, ValueError):
-                return None
-        whole = cls.join(made)
+        held = ((table, y, np.flatnonzero(weight)) for table, y, weight in parts)
+        try:
+            whole = cls.of(*((table.take(rows), y[rows]) for table, y, rows in held))
+        except (TypeError, ValueError):
+            return None
         return whole if whole.tells else None
-
-    @classmethod
-    def join(cls, sketches: Sequence[TrainingSketch]) -> Self:
-        """Return one sketch of the rows of all sketches, for any split of the rows."""
-        held = np.concatenate([one.hashes for one in sketches])
-        hashes, place = np.unique(held, return_inverse=True)
-        counts = np.zeros(len(hashes), np.int64)
-        np.add.at(counts, place, np.concatenate([one.counts for one in sketches]))
-        # If a sketch is cut, it lacks rows beyond its last hash.
-        ends = [one.hashes[-1] for one in sketches if not one.is_whole]
-        n = np.searchsorted(hashes, min(ends), "right") if ends else len(hashes)
-        n = min(int(n), _MOST_HASHES)
-        n_rows = sum(one.n_rows for one in sketches)
-        return cls(hashes[:n], counts[:n], n_rows)
 
     @property
     def is_whole(self) -> bool:

@@ -388,16 +388,10 @@ class CalibratedExperts:
         )
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         self.pooled_ = self._join(answers)
+        self._asked = sample, thresholds, importance
 
-    def estimate_loss(
-        self, sample: Sample, thresholds: Float64Array, importance: Float64Array
-    ) -> float:
+    def estimate_loss(self) -> float:
         """Estimate how good the strategies can be, before they are calibrated.
-
-        Parameters
-        ----------
-        sample, thresholds, importance
-            The arguments of `ask`.
 
         Returns
         -------
@@ -405,6 +399,7 @@ class CalibratedExperts:
             The CRPS between the outermost thresholds, calibrated by one quadratic on
             the logit for all thresholds.
         """
+        sample, thresholds, importance = self._asked
         weight, below = _outcomes(sample, thresholds)
         # Take pairs from all over the rows, because rows may be sorted.
         places = slice(None, None, 1 + below.size // _PAIRS)
@@ -418,8 +413,9 @@ class CalibratedExperts:
         widths = threshold_widths(thresholds, sample.y, sample.weight)
         return float(weight @ ((p - below) ** 2 @ widths) / plain.sum())
 
-    def calibrate(self, sample: Sample, thresholds: Float64Array) -> CalibratedExperts:
-        """Fit the calibrators on the arguments of `ask`."""
+    def calibrate(self) -> None:
+        """Fit the calibrators on the answers."""
+        sample, thresholds, _ = self._asked
         raw, folds = self.pooled_, sample.judged_folds()
         weight, below = _outcomes(sample, thresholds)
         parts = number_folds(folds, len(raw)), known_folds(folds, len(raw))
@@ -428,11 +424,10 @@ class CalibratedExperts:
             self.calibration.fit(raw, below, number, weight, known)
         calibrated = self.calibration.calibrated_
         # The record keeps these, so drop the other copy.
-        del self.pooled_, self.calibration.calibrated_
+        del self.pooled_, self.calibration.calibrated_, self._asked
         kept = round_odds(raw)
         rounded = kept if calibrated is raw else round_odds(calibrated)
         self.tasks_ = TaskRecord(thresholds, kept, rounded, below, folds, weight)
-        return self
 
     def predict(self, table: Table) -> Float64Array:
         """Return calibrated probabilities of new rows, shape (n, N)."""

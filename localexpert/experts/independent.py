@@ -242,9 +242,11 @@ class IndependentExperts(Experts):
             warnings.warn(msg, CalibrationWarning, stacklevel=4)
         parallel = effective_n_jobs(self.n_jobs) > 1
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
-        attempt = _Attempt(tasks, self._view(tasks.table), name, options)
+        common = tasks, self._view(tasks.table), name, options
         jobs = [
-            delayed(attempt)(_prepare(classifier, seed, parallel=parallel), *place)
+            delayed(_attempt)(
+                _prepare(classifier, seed, parallel=parallel), *common, *place
+            )
             for place, seed in zip(
                 places, rng.integers(2**31, size=len(places)).tolist(), strict=True
             )
@@ -300,34 +302,32 @@ class IndependentExperts(Experts):
         return lgb.LGBMClassifier(n_estimators=self.n_rounds_, **parameters)
 
 
-@dataclass(frozen=True, eq=False)
-class _Attempt:
+def _attempt(
+    classifier: Any,
+    tasks: Tasks,
+    X: Any,
+    weight_name: str | None,
+    options: dict[str, Any],
+    number: int,
+    k: int,
+) -> tuple[Model, Float64Array] | Exception:
     """Fit an expert, and ask it about the test part of its fold.
 
-    `options` are more arguments of `fit`. `weight_name` is the name of its weights.
+    `options` are more arguments of `fit`. `weight_name` is the name of its weights. An
+    error is returned as a result, and the caller reports it with its task.
     """
-
-    tasks: Tasks
-    X: Any
-    weight_name: str | None
-    options: dict[str, Any]
-
-    def __call__(
-        self, classifier: Any, number: int, k: int
-    ) -> tuple[Model, Float64Array] | Exception:
-        """Return an error as a result. The caller reports it with its task."""
-        tasks, (train, test) = self.tasks, self.tasks.folds[number]
-        more = dict(self.options)
-        if tasks.weighted and self.weight_name is not None:
-            more[self.weight_name] = tasks.weight[train]
-        labels = tasks.y[train] <= tasks.thresholds[k]
-        rate = float(tasks.base_rates(train)[k])
-        try:
-            own = take_rows(self.X, train)
-            model = Model.fit(classifier, own, labels, rate, **more)
-            return model, model.predict(take_rows(self.X, test))
-        except Exception as error:
-            return error
+    train, test = tasks.folds[number]
+    more = dict(options)
+    if tasks.weighted and weight_name is not None:
+        more[weight_name] = tasks.weight[train]
+    labels = tasks.y[train] <= tasks.thresholds[k]
+    rate = float(tasks.base_rates(train)[k])
+    try:
+        own = take_rows(X, train)
+        model = Model.fit(classifier, own, labels, rate, **more)
+        return model, model.predict(take_rows(X, test))
+    except Exception as error:
+        return error
 
 
 def _prepare(classifier: Any, seed: int, *, parallel: bool) -> Any:

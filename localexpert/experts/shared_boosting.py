@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +30,10 @@ from localexpert.experts.base import Experts, Tasks
 # Bits of a node's `decision_type` in LightGBM's model format.
 _CATEGORY, _MISSING_LEFT = 1, 2
 _MISSING_SHIFT, _MISSING_ZERO, _MISSING_NAN = 2, 1, 2
+_FLOATS = ("cut", "leaf_value")
+_TYPES: dict[str, Any] = {
+    name: np.float64 if name in _FLOATS else np.int64 for name in TreeArrays._fields
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,7 @@ class ThresholdTrees:
         """Refuse trees that a file made up: kernels follow them without checks."""
         trees = cls(**state)
         # Kernels would be compiled anew for others.
-        if any(getattr(trees, name).dtype != kind for name, kind in _ARRAYS.items()):
+        if any(getattr(trees, name).dtype != kind for name, kind in _TYPES.items()):
             msg = "it holds trees of thresholds of other types than ours."
             raise StorageError(msg)
         n_nodes, n_leaves = len(trees.cut), len(trees.leaf_value)
@@ -101,15 +104,15 @@ class ThresholdTrees:
         columns += [trees.feature, trees.kind, trees.missing_left, np.arange(n_nodes)]
         left, right, first, run, feature, *_, place = np.stack(columns)
         children = np.stack([left, right])
-        if not (
-            ((children > place) | (children < 0)).all()
-            and _lie_within(children, -n_leaves, n_nodes)
-            and _lie_within(trees.roots, -n_leaves, n_nodes)
-            and _lie_within(feature, 0, trees.n_features + 1)
-            and _lie_within(run, 0, n_words + 1)
-            and _lie_within(first, 0, n_words + 1)
-            and (first <= n_words - run).all()
-        ):
+        ranges = [
+            (children, -n_leaves, n_nodes - 1),
+            (trees.roots, -n_leaves, n_nodes - 1),
+            (feature, 0, trees.n_features),
+            (run, 0, n_words),
+            (first, 0, n_words - run),
+        ]
+        sound = ((children > place) | (children < 0)).all()
+        if not sound or any(((v < a) | (v > b)).any() for v, a, b in ranges):
             msg = "it holds trees of thresholds whose nodes lead nowhere."
             raise StorageError(msg)
         return state
@@ -131,18 +134,15 @@ class ThresholdTrees:
         return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
 
 
-def _lie_within(values: Int64Array, low: int, high: int) -> bool:
-    return bool(((values >= low) & (values < high)).all())
-
-
 def _join_trees(trees: list[TextTable]) -> dict[str, Any]:
     """Return the arrays of all trees, one after the other, from their text."""
-    parts: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
-    roots = []
+    parts: dict[str, list[Any]] = {
+        name: [np.empty(0, kind)] for name, kind in _TYPES.items()
+    }
     n_nodes = n_leaves = n_words = 0
     for tree in trees:
         leaves = tree.numbers("leaf_value")
-        roots.append(n_nodes if len(leaves) > 1 else -n_leaves - 1)
+        parts["roots"].append([n_nodes if len(leaves) > 1 else -n_leaves - 1])
         parts["leaf_value"].append(leaves)
         if len(leaves) > 1:
             nodes = _read_nodes(tree)
@@ -156,8 +156,7 @@ def _join_trees(trees: list[TextTable]) -> dict[str, Any]:
             for name, values in nodes.items():
                 parts[name].append(values)
         n_leaves += len(leaves)
-    joined = {name: _concatenate(parts[name], _ARRAYS[name]) for name in parts}
-    return {"roots": np.array(roots, dtype=np.int64), **joined}
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
 
 def _read_nodes(tree: TextTable) -> dict[str, Any]:
@@ -189,24 +188,6 @@ def _read_nodes(tree: TextTable) -> dict[str, Any]:
         "n_words": n_words,
         "category_words": tree.words(),
     }
-
-
-_ARRAYS: dict[str, Callable[..., Any]] = {
-    "feature": np.int64,
-    "kind": np.int64,
-    "cut": np.float64,
-    "missing_left": np.int64,
-    "left": np.int64,
-    "right": np.int64,
-    "first_word": np.int64,
-    "n_words": np.int64,
-    "category_words": np.int64,
-    "leaf_value": np.float64,
-}
-
-
-def _concatenate(parts: list[Any], dtype: Any) -> Any:
-    return np.concatenate([np.empty(0, dtype=dtype), *parts])
 
 
 # A category needs at least this many rows to be used. Repetitions do not count.

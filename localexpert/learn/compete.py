@@ -10,7 +10,11 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Sample
-from localexpert.data.target_values import count_values, range_without_outliers
+from localexpert.data.target_values import (
+    count_values,
+    is_skewed,
+    range_without_outliers,
+)
 from localexpert.experts.thresholds import (
     FEW_VALUES,
     find_atoms,
@@ -38,9 +42,6 @@ from localexpert.learn.values import MANY_VALUES, Cells, Tails
 # The grid gives hundreds of answers per row. With more rows than this, they cost more
 # time and more space in a saved model than they are worth.
 _MOST_ROWS_FOR_GRID = 50_000
-# A target with a greater skewness than this may be simpler in its logarithm. The
-# skewness of an exponential law is 2, that of a normal one is 0.
-_SKEWED = 1.0
 # A smooth rest beside atoms has at least this many different values.
 _LEAST_REST = 10
 # A value at an end is inflated if it is this many times as frequent as the next three,
@@ -333,10 +334,7 @@ def _log_road(
 
     By default `shift` is 0. If some y are 0, it is half of the least y above 0.
     """
-    if y.min() < 0.0 or np.ptp(y) == 0.0:
-        return {}
-    deviation = y - y.mean()
-    if np.mean(deviation**3) <= _SKEWED * np.std(y) ** 3:
+    if y.min() < 0.0 or np.ptp(y) == 0.0 or not is_skewed(y):
         return {}
     if shift is None:
         shift = 0.0 if y.min() > 0.0 else 0.5 * float(y[y > 0.0].min())

@@ -301,15 +301,15 @@ class FittedRoad(Learner):
         if self._asks_of_values:
             return 0.0
         experts = self._trial or self.experts
-        asked = self._ask(experts, sample)
-        return experts.estimate_loss(asked, self.thresholds_, self.frame.oof_scale_)
+        self._ask(experts, sample)
+        return experts.estimate_loss()
 
     def _finish(self, sample: Sample) -> None:
         if not hasattr(self.experts, "fitted_"):
             self._ask(self.experts, sample)
         del self.stages, self._trial
         rows, part = self._locate(sample)
-        self.experts.calibrate(part, self.thresholds_)
+        self.experts.calibrate()
         self.judged_ = rows[part.judged]
         self.frame.keep(part.judged)
         self.laws.fit(
@@ -327,8 +327,8 @@ class FittedRoad(Learner):
         part = sample if len(rows) == len(sample) else sample.take(rows)
         return rows, replace(part, y=self.frame.oof_coordinate_)
 
-    def _ask(self, experts: CalibratedExperts, sample: Sample) -> Sample:
-        """Place thresholds, ask the experts there, and return the sample they got."""
+    def _ask(self, experts: CalibratedExperts, sample: Sample) -> None:
+        """Place thresholds, and ask the experts there."""
         _, part = self._locate(sample)
         check_learns(part.folds, part.weight)
         if self._asks_of_values:
@@ -339,7 +339,6 @@ class FittedRoad(Learner):
             )
         located = replace(part, table=self.frame.add_oof_features(part.table))
         experts.ask(located, self.thresholds_, self.frame.oof_scale_)
-        return located
 
     @property
     def tasks_(self) -> TaskRecord:

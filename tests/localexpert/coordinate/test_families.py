@@ -11,11 +11,12 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.boosting import FoldBooster
-from localexpert.coordinate.families import BoostedTrees, Fitted, Forest, is_skewed
+from localexpert.coordinate.families import BoostedTrees, Fitted, Forest
 from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import DenseInputs, Table
+from localexpert.data.target_values import is_skewed
 
 
 def make_sample(X, y, w=None, cv=4):

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from localexpert import LocalExpertRegressor
-from localexpert.data import threads
+from localexpert.data import learners
 from localexpert.data.learners import ask_each, one_thread
 
 MANY = 10_000
@@ -51,7 +51,7 @@ def test_a_row_is_forecast_without_looking_for_threads(monkeypatch):
         pytest.fail("it is paid for at every call")
 
     for name in ("Parallel", "ThreadpoolController", "threadpool_limits"):
-        monkeypatch.setattr(threads, name, refuse)
+        monkeypatch.setattr(learners, name, refuse)
     for k in range(3):
         one = model.predict_dist(X[[k]]).quantiles([0.1, 0.5, 0.9])
         np.testing.assert_allclose(one[0], batch[k], rtol=1e-6)

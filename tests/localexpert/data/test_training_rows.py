@@ -15,7 +15,7 @@ import numpy as np
 from localexpert.data.table import Table
 from localexpert.data.training_rows import TrainingSketch
 X = np.arange(12.0).reshape(6, 2)
-print(TrainingSketch.of(Table.of(X), X[:, 0]).hashes.tolist())
+print(TrainingSketch.of((Table.of(X), X[:, 0])).hashes.tolist())
 """
 
 
@@ -25,7 +25,7 @@ def smooth(rng, n, p=3):
 
 
 def sketch_of(X, y):
-    return TrainingSketch.of(Table.of(X), y)
+    return TrainingSketch.of((Table.of(X), y))
 
 
 def test_each_of_few_rows_is_known(rng):
@@ -85,7 +85,7 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
     frame.loc[:5, "a"] = np.nan
     y = rng.normal(size=60)
     reader = TableReader.learn(frame)
-    want = TrainingSketch.of(reader.read(frame), y)
+    want = TrainingSketch.of((reader.read(frame), y))
     doubled = frame.astype({"a": np.float64, "town": "category"})
     turned = frame[["town", "b", "a"]]
     other = TableReader.learn(turned)
@@ -94,10 +94,12 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
         other.read(turned),
         reader.read(polars.from_pandas(frame)),
     ):
-        np.testing.assert_array_equal(TrainingSketch.of(table, y).hashes, want.hashes)
+        np.testing.assert_array_equal(TrainingSketch.of((table, y)).hashes, want.hashes)
     swapped = frame.rename(columns={"a": "b", "b": "a"})
     assert (
-        not TrainingSketch.of(Table.of(swapped), y).compare(reader.read(frame), y).found
+        not TrainingSketch.of((Table.of(swapped), y))
+        .compare(reader.read(frame), y)
+        .found
     )
 
 
@@ -114,7 +116,7 @@ def test_it_does_not_depend_on_how_a_table_is_parted(rng):
     X[-500:], y[-500:] = X[:500], y[:500]
     whole = sketch_of(X, y)
     cuts = np.split(np.arange(25_000), [100, 12_000, 21_000])
-    joined = TrainingSketch.join([sketch_of(X[part], y[part]) for part in cuts])
+    joined = TrainingSketch.of(*((Table.of(X[part]), y[part]) for part in cuts))
     np.testing.assert_array_equal(joined.hashes, whole.hashes)
     np.testing.assert_array_equal(joined.counts, whole.counts)
     assert joined.n_rows == 25_000

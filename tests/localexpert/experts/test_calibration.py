@@ -8,7 +8,7 @@ from calibration import BetaCalibrator, PlattCalibrator
 from localexpert import JointForest, SharedBoosting
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
-from localexpert.experts import calibrated_experts
+from localexpert.experts import calibration
 from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
 from localexpert.experts.report import round_odds
 
@@ -138,17 +138,15 @@ def loss_of(p, sample, thresholds):
     return float(((p - below) ** 2 @ np.gradient(thresholds)).mean())
 
 
-def test_a_prospect_is_near_what_is_reached(units):
+def test_the_estimated_loss_is_near_what_is_reached(units):
     thresholds = np.quantile(units.y, np.linspace(0.02, 0.98, 49))
     forest = JointForest(60, max_features=0.8, min_samples_leaf=5, random_state=0)
     experts = CalibratedExperts({"joint": forest}, ExpertCalibration(random_state=0))
-    asked = units, thresholds, np.ones(500)
-    experts.ask(*asked)
-    estimate = experts.estimate_loss(*asked)
+    experts.ask(units, thresholds, np.ones(500))
+    estimate = experts.estimate_loss()
     raw = loss_of(experts.pooled_, units, thresholds)
-    reached = loss_of(
-        experts.calibrate(units, thresholds).tasks_.calibrated, units, thresholds
-    )
+    experts.calibrate()
+    reached = loss_of(experts.tasks_.calibrated, units, thresholds)
     assert reached < 0.95 * raw
     assert estimate < 0.98 * raw
     assert estimate == pytest.approx(reached, rel=0.1)
@@ -161,7 +159,7 @@ def test_a_forest_is_weighed_without_the_noise_that_new_rows_are_spared(
     members = {"joint": JointForest(random_state=0), "shared": SharedBoosting()}
     weights = []
     for charge in (3.0, 0.0):
-        monkeypatch.setattr(calibrated_experts, "_SPARED", charge)
+        monkeypatch.setattr(calibration, "_SPARED", charge)
         experts = CalibratedExperts(members, ExpertCalibration(random_state=0))
         experts.ask(units, thresholds, np.ones(500))
         weights.append(experts.weights_["joint"])

@@ -122,7 +122,7 @@ class Given(Learner):
     def _finish(self, sample):
         self.judged_ = np.arange(len(sample))
 
-    def _law(self, places, y=None):
+    def _law(self, places, _=None):
         return self.law_.take(np.arange(len(self.law_))[places])
 
     tasks_ = _points = _keep_rows = _choices = None
