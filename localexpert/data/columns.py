@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert._validation import as_numbers, find_no_number, is_gap
+from localexpert._validation import as_numbers, find_no_number, is_gap, refuse
 from localexpert.data.unseen import Unseen
 
 # Features of a date besides its days since 1970.
@@ -51,8 +51,7 @@ def date_features(dates: Any) -> dict[str, Float64Array]:
     shape = getattr(dates, "shape", ())
     if len(shape) != 1 or not holds_dates(dates):
         got = getattr(dates, "dtype", type(dates).__name__)
-        msg = f"`dates` must be a column of dates, got {got} of shape {shape}."
-        raise TypeError(msg)
+        refuse("dates", "be a column of dates", f"{got} of shape {shape}", TypeError)
     days = read_days(dates)
     return {"days": days, **date_parts(days)}
 
@@ -163,39 +162,28 @@ class Columns:
         shape = getattr(X, "shape", None)
         if shape is None or len(shape) != 2:
             got = type(X).__name__ if shape is None else f"shape {tuple(shape)}"
-            msg = f"`X` must be an array or data frame with two axes, got {got}."
-            raise ValueError(msg)
+            refuse("X", "be an array or data frame with two axes", got)
         names = getattr(X, "columns", None)
         if names is not None and not any(
             hasattr(X, name) for name in ("iloc", "with_columns")
         ):
-            msg = (
-                "`X` must be an array or a data frame of pandas or polars, "
-                f"got {type(X).__module__}.{type(X).__qualname__}."
-            )
-            raise TypeError(msg)
+            rule = "be an array or a data frame of pandas or polars"
+            refuse("X", rule, f"{type(X).__module__}.{type(X).__qualname__}", TypeError)
         return cls(int(shape[1]), None if names is None else tuple(names))
 
     def check(self, X: Any) -> None:
         """Refuse a table whose columns are not these in this order."""
         got = Columns.of(X)
         if got.n_columns != self.n_columns:
-            msg = (
-                f"`X` must have {self.n_columns} columns as in `fit`, "
-                f"got {got.n_columns}."
-            )
-            raise ValueError(msg)
+            refuse("X", f"have {self.n_columns} columns as in `fit`", got.n_columns)
         if None in (self.names, got.names) or got.names == self.names:
             return
         pairs = zip(self.names or (), got.names or (), strict=True)
         place, (want, name) = next(
             (i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1]
         )
-        msg = (
-            "`X` must have the columns of `fit` in the same order, "
-            f"got {name!r} in the place of {want!r} (column {place})."
-        )
-        raise ValueError(msg)
+        rule = "have the columns of `fit` in the same order"
+        refuse("X", rule, f"{name!r} in the place of {want!r} (column {place})")
 
     def free_names(self, wanted: Iterable[str]) -> list[Any]:
         """Return names for more columns that no column has yet.
@@ -306,12 +294,10 @@ def read_dates(column: Any, name: Any) -> dict[str, Float64Array]:
     if holds_dates(column):
         return date_features(column)
     cells = column.to_list()
-    if all(map(is_gap, cells)):
-        return date_features(np.full(len(cells), "NaT", "datetime64[us]"))
-    msg = (
-        f"`X` must hold dates as in `fit` in column {name!r}, got dtype {column.dtype}."
-    )
-    raise TypeError(msg)
+    if not all(map(is_gap, cells)):
+        rule = f"hold dates as in `fit` in column {name!r}"
+        refuse("X", rule, f"dtype {column.dtype}", TypeError)
+    return date_features(np.full(len(cells), "NaT", "datetime64[us]"))
 
 
 def read_numbers(column: Any, name: Any) -> Float64Array:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert._validation import refuse
 from localexpert.data.columns import (
     Columns,
     choose_features,
@@ -245,8 +246,7 @@ class TableReader:
         if np.isinf(encoded).any():
             row, column = np.argwhere(np.isinf(encoded))[0].tolist()
             name = (self.features.names or range(encoded.shape[1]))[column]
-            msg = f"`X` must not be infinite, got it in row {row}, column {name!r}."
-            raise ValueError(msg)
+            refuse("X", "not be infinite", f"it in row {row}, column {name!r}")
         warn_of_unseen(unseen)
         return encoded
 

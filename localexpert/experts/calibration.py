@@ -26,7 +26,7 @@ from calibration import (
     make_calibrator,
 )
 from calibration.typing import Float64Array
-from localexpert._validation import is_auto
+from localexpert._validation import is_auto, refuse
 from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Rows, Sample, join_parts, known_folds, number_folds
 from localexpert.data.table import Table
@@ -237,11 +237,8 @@ def check_calibrator(calibrator: Any) -> None:
         calibrator._check_parameters()
     elif calibrator is not None and not named:
         names = ", ".join(repr(name) for name in calibrator_names())
-        msg = (
-            f"`calibrator` must be None, one of {names} or a ScoreCalibrator, "
-            f"got {calibrator!r}."
-        )
-        raise ValueError(msg)
+        rule = f"be None, one of {names} or a ScoreCalibrator"
+        refuse("calibrator", rule, repr(calibrator))
 
 
 def fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrator:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import are_probabilities, check_answers, show
+from localexpert._validation import are_probabilities, check_answers, refuse, show
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.learners import (
@@ -134,11 +134,8 @@ def check_classifier(classifier: Any, name: str = "classifier") -> None:
         hasattr(classifier, one) for one in ("predict_proba", "decision_function")
     )
     if isinstance(classifier, type) or not (able and answers):
-        msg = (
-            f"`{name}` must be a classifier with `fit` and `predict_proba` or "
-            f"`decision_function`, got {classifier!r}."
-        )
-        raise TypeError(msg)
+        rule = "be a classifier with `fit` and `predict_proba` or `decision_function`"
+        refuse(name, rule, repr(classifier), TypeError)
 
 
 class IndependentExperts(Experts):
@@ -221,11 +218,8 @@ class IndependentExperts(Experts):
         if self.classifier is not None:
             check_classifier(self.classifier)
         if check_directions(self.monotone) is not None and self.classifier is not None:
-            msg = (
-                "`classifier` must be None with `monotone`, which other learners do "
-                f"not keep, got {self.classifier!r}."
-            )
-            raise ValueError(msg)
+            rule = "be None with `monotone`, which other learners do not keep"
+            refuse("classifier", rule, repr(self.classifier))
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)

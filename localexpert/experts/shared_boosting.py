@@ -19,7 +19,13 @@ from localexpert._kernels.threshold_trees import (
     TreeArrays,
     sum_trees,
 )
-from localexpert._validation import check_integer, check_number, is_auto, make_rng
+from localexpert._validation import (
+    check_integer,
+    check_number,
+    is_auto,
+    make_rng,
+    refuse,
+)
 from localexpert.coordinate.boosting import find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.folds import Fold, Rows
@@ -120,8 +126,7 @@ class ThresholdTrees:
     def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
         """Return raw scores, shape (n, len(places)), at increasing places."""
         if X.shape[1] != self.n_features:
-            msg = f"`X` must have {self.n_features} columns, got {X.shape[1]}."
-            raise ValueError(msg)
+            refuse("X", f"have {self.n_features} columns", X.shape[1])
         on_threshold = self.feature == self.n_features
         place_cut = np.where(
             on_threshold, np.searchsorted(places, self.cut, side="right"), -1
@@ -166,8 +171,7 @@ def _read_nodes(tree: TextTable) -> dict[str, Any]:
     is_category = (decision & _CATEGORY) > 0
     missing = decision >> _MISSING_SHIFT
     if (missing[~is_category] == _MISSING_ZERO).any():
-        msg = "`booster` must not take zeros as missing, got a tree that does."
-        raise ValueError(msg)
+        refuse("booster", "not take zeros as missing", "a tree that does")
     kind = np.where(missing == _MISSING_NAN, NUMBER_OR_NAN, NUMBER)
     kind[is_category] = CATEGORY
     bounds = tree.integers("cat_boundaries")

@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_number,
     check_vector,
     check_weights,
+    refuse,
     show,
 )
 from localexpert.data.target_values import count_values, range_without_outliers
@@ -95,11 +96,8 @@ def place_thresholds(
     """
     values = _summarise(r, sample_weight)
     if len(values.distinct) < 2:
-        msg = (
-            "`r` must hold at least two distinct values to be cut, "
-            f"got {values.distinct[0]:g} only."
-        )
-        raise ValueError(msg)
+        rule = "hold at least two distinct values to be cut"
+        refuse("r", rule, f"{values.distinct[0]:g} only")
     if not isinstance(method, str):
         return _check_numbers(check_vector(method, "method"), values)
     check_choice(method, "method", ("quantile", "uniform"))
@@ -315,11 +313,8 @@ def _check_numbers(numbers: Float64Array, values: _Values) -> Float64Array:
     low, high = values.distinct[[0, -1]]
     outside = numbers[(numbers < low) | (numbers >= high)]
     if len(outside):
-        msg = (
-            "`thresholds` must lie in the range of the targets, "
-            f"[{show(low)}, {show(high)}), got {', '.join(map(show, outside))}."
-        )
-        raise ValueError(msg)
+        rule = f"lie in the range of the targets, [{show(low)}, {show(high)})"
+        refuse("thresholds", rule, ", ".join(map(show, outside)))
     kept = _first_of_each_cut(numbers, values)
     if len(kept) < len(numbers):
         left_out = np.delete(numbers, kept)

@@ -9,6 +9,7 @@ from numbers import Integral
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert._validation import refuse
 from localexpert.data.folds import Sample
 from localexpert.data.target_values import (
     count_values,
@@ -134,11 +135,8 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     held, weight = sample.y[present], sample.weight[present]
     n = len(held)
     if np.ptp(held) == 0.0:
-        msg = (
-            "`y` must differ in the rows that no recalibration sets aside, "
-            f"got {held[0]:g} only."
-        )
-        raise ValueError(msg)
+        rule = "differ in the rows that no recalibration sets aside"
+        refuse("y", rule, f"{held[0]:g} only")
     placed = isinstance(settings.described.thresholds, str)
     atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
     free = held[~np.isin(held, atoms)]
@@ -184,11 +182,8 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
         roads = _named(settings.roads or (settings.described,))
         for name, road in roads.items():
             if road.to_values:
-                msg = (
-                    "`roads` must fit the target, got a road to few values "
-                    f"({name!r}) for a continuous one."
-                )
-                raise ValueError(msg)
+                got = f"a road to few values ({name!r}) for a continuous one"
+                refuse("roads", "fit the target", got)
             road.check_target(y)
         return roads
     found = _centred_road(settings)

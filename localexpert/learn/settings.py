@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_bounds, check_choice, check_n_jobs, show
+from localexpert._validation import (
+    check_bounds,
+    check_choice,
+    check_n_jobs,
+    refuse,
+    show,
+)
 from localexpert.coordinate.families import predicts_numbers
 from localexpert.curves.spline import RawSpline
 from localexpert.data.directions import Directions, check_directions
@@ -183,8 +189,7 @@ def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
     """Return the roads that the user named. "auto" gives none."""
     if isinstance(roads, str):
         if roads != "auto":
-            msg = f'`roads` must be "auto", a Road or a list of them, got {roads!r}.'
-            raise ValueError(msg)
+            refuse("roads", 'be "auto", a Road or a list of them', repr(roads))
         return ()
     if single:
         msg = (
@@ -194,8 +199,7 @@ def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
         raise ValueError(msg)
     given = tuple(roads) if isinstance(roads, list | tuple) else (roads,)
     if len(given) == 0:
-        msg = "`roads` must hold at least one road, got none."
-        raise ValueError(msg)
+        refuse("roads", "hold at least one road", "none")
     for road in given:
         if not isinstance(road, Road):
             msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
@@ -251,11 +255,8 @@ def _read_limits(bounds: Any, y: Float64Array) -> Limits:
     low, high = check_bounds(bounds)
     outside = y[(y < low) | (y > high)]
     if len(outside):
-        msg = (
-            f"`bounds` must hold every y, got ({show(low)}, {show(high)}) and "
-            f"y = {show(outside[0])}."
-        )
-        raise ValueError(msg)
+        got = f"({show(low)}, {show(high)}) and y = {show(outside[0])}"
+        refuse("bounds", "hold every y", got)
     return Limits((low, high))
 
 

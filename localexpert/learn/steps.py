@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import show
+from localexpert._validation import refuse, show
 from localexpert.data.folds import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.curve import read_curve
@@ -289,8 +289,7 @@ class Carry(Step):
         z = call_vectorised(self.func, "func", y)
         if not np.isfinite(z).all():
             i = int(np.argmin(np.isfinite(z)))
-            msg = f"`func` must be finite on y, got {show(z[i])} at {show(y[i])}."
-            raise ValueError(msg)
+            refuse("func", "be finite on y", f"{show(z[i])} at {show(y[i])}")
         if (np.diff(z) <= 0.0).any():
             i = int(np.argmax(np.diff(z) <= 0.0))
             msg = (

@@ -19,6 +19,7 @@ from localexpert._validation import (
     check_seed,
     check_vector,
     count_rows,
+    refuse,
     speaking_of,
 )
 from localexpert.data.table import TableReader, take_rows
@@ -204,10 +205,7 @@ class RecalibratedRegressor(DistributionRegressor):
             if X_new is not None:
                 weight, new = self._weigh(X, X_new, seed)
             elif self.weights is not None:
-                msg = (
-                    f"`weights` must be None without `X_new`, got {self.weights!r:.60}."
-                )
-                raise ValueError(msg)
+                refuse("weights", "be None without `X_new`", f"{self.weights!r:.60}")
             with speaking_of(groups="by", recalibrate="method"):
                 made = GroupedRecalibration(self.method, random_state=seed)
                 overlap = getattr(self.weights_, "overlap", 1.0)
@@ -422,8 +420,7 @@ def adapt(
         _frozen(model), method, by=by, weights=weights, random_state=random_state
     )
     if count_rows(X_new) < 0:
-        msg = f"`X_new` must be a data frame or an array, got {X_new!r:.60}."
-        raise TypeError(msg)
+        refuse("X_new", "be a data frame or an array", f"{X_new!r:.60}", TypeError)
     with speaking_of(X="X_cal", y="y_cal"):
         return made.fit(X_cal, y_cal, X_new)
 
@@ -439,15 +436,11 @@ def _weigh(weights: Weights, X: Any) -> Float64Array:
     if isinstance(weights, ShiftWeights):
         return weights.of(X)
     if not callable(weights):
-        msg = f"`weights` must be ShiftWeights or callable, got {weights!r:.60}."
-        raise TypeError(msg)
+        refuse("weights", "be ShiftWeights or callable", f"{weights!r:.60}", TypeError)
     rule = "`weights` must return a finite number for every row"
     found = check_answers(weights(X), count_rows(X), rule)
     if (found < 0.0).any():
-        msg = (
-            f"`weights` must return weights that are not negative, got {found.min():g}."
-        )
-        raise ValueError(msg)
+        refuse("weights", "return weights that are not negative", f"{found.min():g}")
     return found
 
 
@@ -456,8 +449,7 @@ def _check_alone(
 ) -> None:
     """Refuse weights that are all 0, or that depend on the other rows of the table."""
     if not found.any():
-        msg = "`weights` must not return 0 for every row of `X`, got only zeros."
-        raise ValueError(msg)
+        refuse("weights", "not return 0 for every row of `X`", "only zeros")
     table = X if hasattr(X, "shape") else np.asarray(X)
     places = np.linspace(0, len(found) - 1, min(len(found), _MOST_ASKED))
     # Weights that are clipped or ranked differ most at the least and greatest ones.
