@@ -19,6 +19,7 @@ from localexpert.coordinate.families import (
     Forest,
     Trial,
     View,
+    mass_of,
 )
 from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
@@ -165,8 +166,7 @@ class CentreStack:
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
-        centre: Float64Array = self.predict_each(table).mean(axis=0)
-        return centre
+        return np.asarray(self.predict_each(table).mean(axis=0))
 
     def predict_each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
@@ -242,21 +242,16 @@ class CentreStack:
         best = [min(group, key=self.report_.__getitem__) for group in groups]
         if len(fold[1]) >= _ROWS_TO_SCREEN:
             answers = {name: trials[name].answers for name in best}
-            best = _useful(answers, y[fold[1]], _mass(w[fold[1]]))
+            best = _useful(answers, y[fold[1]], mass_of(w[fold[1]]))
         return {name: (families[name], trials[name]) for name in best}
 
     def _note(
         self, name: str, answers: Float64Array, sample: Sample, rows: Rows
     ) -> None:
         """Note the error of a family's answers for some rows."""
-        mass = _mass(sample.weight[rows])
+        mass = mass_of(sample.weight[rows])
         rmse = np.sqrt(mass @ (answers - sample.y[rows]) ** 2 / mass.sum())
         self.report_[name] = self.unit_ * float(rmse)
-
-
-def _mass(w: Float64Array) -> Float64Array:
-    """Return weights to judge by. Rows without weight are better than no rows."""
-    return w if w.any() else np.ones(len(w))
 
 
 def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:

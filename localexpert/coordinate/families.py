@@ -291,6 +291,11 @@ def _slim(tree: Any) -> None:
     tree.value[:] = np.where(inner[:, None, None], 0.0, tree.value.astype(np.float32))
 
 
+def mass_of(w: Float64Array) -> Float64Array:
+    """Return weights to judge by. Rows without weight are better than no rows."""
+    return w if w.any() else np.ones(len(w))
+
+
 def ask(model: Any, X: Any) -> Float64Array:
     """Return a model's predictions. Refuse anything but one number per row."""
     rule = f"{type(model).__name__} must predict a number for every row"

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.families import Fitted, Trial
+from localexpert.coordinate.families import Fitted, Trial, mass_of
 from localexpert.coordinate.small_nets import Ramps
 from localexpert.data.folds import Fold, Sample
 
@@ -254,8 +254,7 @@ class KernelMachines(Fitted):
         held = train[sample.weight[train] > 0.0]
         some = held[:: -(-len(held) // _ROWS_TO_COMPARE)]
         model.begin(X[some], sample.y[some], sample.weight[some])
-        w = sample.weight[test]
-        mass = w if w.any() else np.ones(len(w))
+        mass = mass_of(sample.weight[test])
         least = np.inf
         for n_steps in _STEPS:
             within = np.inf

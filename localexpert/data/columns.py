@@ -278,8 +278,7 @@ def read_categories(
     if unseen is not None and strange:
         n_rows = int(np.isin(places, strange).sum())
         unseen.append(Unseen(name, n_rows, cells[strange[0]]))
-    coded: Float64Array = found[places]
-    return coded
+    return np.asarray(found[places])
 
 
 def _find_kind(cell: type) -> type:

@@ -379,10 +379,6 @@ class Sample:
         """Rows in a test part. Everything learned out of fold comes from them."""
         return judged_rows(self.folds)
 
-    def judged_folds(self) -> list[Fold]:
-        """Return the folds of the judged rows, with positions among these rows."""
-        return renumber_folds(self.folds, self.judged, len(self))
-
     @property
     def is_whole(self) -> bool:
         """Whether the test parts hold every row."""

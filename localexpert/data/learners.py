@@ -21,7 +21,7 @@ from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
 )
 
 from calibration.typing import Float64Array
-from localexpert.data.table import Table
+from localexpert.data.table import Table, read_codes
 
 # For fewer rows, starting threads and looking up libraries takes longer than answering.
 _FEW_ROWS = 100
@@ -181,12 +181,12 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     owner = reader.column_of
     categories = [names[owner[j]] for j in reader.categories]
     dates = [names[j] for j, parts in enumerate(reader.dates) if parts]
-    try:
-        missing = np.isnan(table.codes).any(axis=0)
-    except (TypeError, ValueError):
+    codes = read_codes(table)
+    if codes is None:
         # Some columns are neither numbers nor categories. The user must handle them.
         return ""
-    gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
+    missing = np.flatnonzero(np.isnan(codes).any(axis=0))
+    gaps = list(dict.fromkeys(names[owner[j]] for j in missing))
     found = {
         "categories": categories,
         "missing values": gaps,

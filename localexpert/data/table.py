@@ -365,6 +365,14 @@ class Table:
         )
 
 
+def read_codes(X: Any) -> Float64Array | None:
+    """Return a table's codes, or None if only a user's own learner can read it."""
+    try:
+        return Table.of(X).codes
+    except (TypeError, ValueError):  # lists in cells, for example
+        return None
+
+
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     """Return the given rows of an array, sparse array or data frame."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -14,7 +14,7 @@ from scipy.stats import betabinom
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert.data.table import Table
+from localexpert.data.table import Table, read_codes
 from localexpert.data.unseen import level_of_user
 
 # At most this many values of a column are kept: the ends and quantiles between them.
@@ -98,17 +98,14 @@ class TableSummary:
         Returns None if only a user's own learner can read the table, for example if it
         holds lists.
         """
-        try:
-            codes, known = table.codes[weight > 0.0], table.reader.category_codes
-        except (TypeError, ValueError):
+        codes, known = read_codes(table), table.reader.category_codes
+        if codes is None:
             return None
-        return cls(
-            len(codes),
-            [
-                ColumnSummary.of(values, len(known[j]) if j in known else None)
-                for j, values in enumerate(codes.T)
-            ],
-        )
+        columns = [
+            ColumnSummary.of(values, len(known[j]) if j in known else None)
+            for j, values in enumerate(codes[weight > 0.0].T)
+        ]
+        return cls(int(np.count_nonzero(weight > 0.0)), columns)
 
 
 def _place(values: Float64Array, edges: Float64Array) -> Float64Array:

@@ -114,8 +114,7 @@ class Tasks(Sample):
         """
         weight = self.weight[rows]
         below = np.bincount(self.below[rows], weight, minlength=self.n_thresholds + 1)
-        rates: Float64Array = (np.cumsum(below)[:-1] + 1.0) / (weight.sum() + 2.0)
-        return rates
+        return np.asarray((np.cumsum(below)[:-1] + 1.0) / (weight.sum() + 2.0))
 
     def describe(self, k: int, fold: int) -> str:
         """Name a task and a fold for a message."""

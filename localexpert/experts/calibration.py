@@ -28,7 +28,14 @@ from calibration import (
 from calibration.typing import Float64Array
 from localexpert._validation import is_auto, refuse
 from localexpert.data.blend import blend_weights
-from localexpert.data.folds import Rows, Sample, join_parts, known_folds, number_folds
+from localexpert.data.folds import (
+    Rows,
+    Sample,
+    join_parts,
+    known_folds,
+    number_folds,
+    renumber_folds,
+)
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.report import TaskRecord, round_odds
@@ -215,7 +222,8 @@ class ExpertCalibration(BaseEstimator):
             }
         named, name = isinstance(given, str), type(given).__name__
         kind = make_calibrator(given, random_state=seed) if named else given
-        if self.increasing and not _is_increasing(kind):
+        increases = type(kind) in _INCREASING and getattr(kind, "method", "ml") == "ml"
+        if self.increasing and not increases:
             names = ", ".join(one.__name__ for one in _INCREASING)
             msg = (
                 f'`calibrator` must be None, "auto" or one of {names} (of maximum '
@@ -223,11 +231,6 @@ class ExpertCalibration(BaseEstimator):
             )
             raise ValueError(msg)
         return {given if named else name: kind}
-
-
-def _is_increasing(kind: ScoreCalibrator) -> bool:
-    """Say whether a calibrator can only fit maps that never decrease."""
-    return type(kind) in _INCREASING and getattr(kind, "method", "ml") == "ml"
 
 
 def check_calibrator(calibrator: Any) -> None:
@@ -413,7 +416,8 @@ class CalibratedExperts:
     def calibrate(self) -> None:
         """Fit the calibrators on the answers."""
         sample, thresholds, _ = self._asked
-        raw, folds = self.pooled_, sample.judged_folds()
+        raw = self.pooled_
+        folds = renumber_folds(sample.folds, sample.judged, len(sample))
         weight, below = _outcomes(sample, thresholds)
         parts = number_folds(folds, len(raw)), known_folds(folds, len(raw))
         number, known = join_parts(*parts, _MOST_PARTS)
@@ -445,8 +449,7 @@ class CalibratedExperts:
     def _join(self, answers: Mapping[str, Float64Array]) -> Float64Array:
         parts = [w * answers[name] for name, w in self.weights_.items()]
         # Weights may sum to a little more than 1, and all members may answer 1.
-        joined: Float64Array = np.minimum(np.sum(parts, axis=0), 1.0)
-        return joined
+        return np.asarray(np.minimum(np.sum(parts, axis=0), 1.0))
 
 
 def _outcomes(

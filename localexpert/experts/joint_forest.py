@@ -436,8 +436,7 @@ def project_indicators(
     # The components' sums of squares add up to nearly that of all indicators. So the
     # purest split by a few components is nearly the purest by all thresholds, at a
     # fraction of the cost.
-    table: Float64Array = indicators @ directions[:, ::-1][:, :n_components]
-    return table
+    return np.asarray(indicators @ directions[:, ::-1][:, :n_components])
 
 
 def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array:

@@ -497,8 +497,7 @@ def _start_model(
 def grid_knots(thresholds: Float64Array) -> Float64Array:
     """Return the thresholds with one more, a spacing away, at either end."""
     if len(thresholds) == 1:
-        knots: Float64Array = thresholds[0] + np.array([-1.0, 0.0, 1.0])
-        return knots
+        return np.asarray(thresholds[0] + np.array([-1.0, 0.0, 1.0]))
     low = 2.0 * thresholds[0] - thresholds[1]
     high = 2.0 * thresholds[-1] - thresholds[-2]
     return np.concatenate([[low], thresholds, [high]])

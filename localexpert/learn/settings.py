@@ -246,26 +246,21 @@ def _check_center(center: Any) -> None:
 
 
 def _read_limits(bounds: Any, y: Float64Array) -> Limits:
-    """Return bounds that hold every y. "auto" gives ends that y suggests."""
+    """Return bounds that hold every y. "auto" gives ends that y suggests: 0, and 1."""
     if bounds is None:
         return Limits()
     if isinstance(bounds, str):
         check_choice(bounds, "bounds", ("auto",))
-        return Limits(UNBOUNDED, _suspect(y))
+        least, most = float(y.min()), float(y.max())
+        share = least >= 0.0 and most <= 1.0
+        upper = 1.0 if share else 0.0 if most <= 0.0 else np.inf
+        return Limits(UNBOUNDED, (0.0 if least >= 0.0 else -np.inf, upper))
     low, high = check_bounds(bounds)
     outside = y[(y < low) | (y > high)]
     if len(outside):
         got = f"({show(low)}, {show(high)}) and y = {show(outside[0])}"
         refuse("bounds", "hold every y", got)
     return Limits((low, high))
-
-
-def _suspect(y: Float64Array) -> Bounds:
-    """Return those of the ends 0 and 1 that no target passes."""
-    low, high = float(y.min()), float(y.max())
-    share = low >= 0.0 and high <= 1.0
-    upper = 1.0 if share else 0.0 if high <= 0.0 else np.inf
-    return (0.0 if low >= 0.0 else -np.inf), upper
 
 
 def _check_smoothing(smoothing: Any) -> None:

@@ -381,5 +381,4 @@ def _distinct_places(t: Float64Array) -> NDArray[np.intp]:
     scale the marginal is then nearly a jump, and does not separate these thresholds.
     """
     starts = np.flatnonzero(np.diff(t, prepend=-np.inf) > _LEAST_GAP)
-    places: NDArray[np.intp] = (starts + np.append(starts[1:], len(t)) - 1) // 2
-    return places
+    return np.asarray((starts + np.append(starts[1:], len(t)) - 1) // 2)

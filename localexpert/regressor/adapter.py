@@ -385,7 +385,10 @@ def cross_val_predict_dist(
     check_same_length(n, "`X`", count_rows(y), "y")
     target = column_or_1d(as_numbers(y, "y"), warn=True)
     labels = check_groups(groups, n)
-    folds = make_folds(n, _choose_splitter(cv, labels), target, labels)
+    if cv is None or isinstance(cv, Integral):
+        k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
+        cv = KFold(k) if labels is None else GroupKFold(k)
+    folds = make_folds(n, cv, target, labels)
     cure = "a DistributionAdapter around the model keeps forecasts of the others"
     check_tests_every_row(folds, n, cure)
     if sample_weight is not None:
@@ -407,14 +410,6 @@ def _laws_out_of_fold(
     laws = run_jobs([delayed(forecast)(*fold) for fold in folds], n_jobs=n_jobs)
     order = np.argsort(np.concatenate([test for _, test in folds]))
     return append_laws(laws).take(order)
-
-
-def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
-    """Return a splitter or folds. A number of folds keeps groups whole, if any."""
-    if cv is not None and not isinstance(cv, Integral):
-        return cv
-    k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
-    return KFold(k) if groups is None else GroupKFold(k)
 
 
 def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:

@@ -359,7 +359,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             self.reader_ = table.reader
             read_directions(settings.monotone, table.reader)
             apart = self.reader_.read(take_rows(given, aside))
-            self._remember([(table, rows), (apart, aside)], answers, weight)
+            self.table_summary_ = TableSummary.of(table, weight[rows])
+            held = (table, rows), (apart, aside)
+            self.training_sketch_ = TrainingSketch.learn(
+                (part, answers[places], weight[places]) for part, places in held
+            )
             sample = Sample(table, target[rows], weight[rows], []).deal(
                 self.cv, None if groups is None else groups[rows], settings.seed
             )
@@ -377,8 +381,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 law = self._law(apart)
                 self._use(recalibration.fit(law, target[aside], weight[aside]))
             elif recalibration is not None:
-                held = sample.y, sample.weight, sample.folds
-                self._use(recalibration.fit(self._oof_law(), *held))
+                known = sample.y, sample.weight, sample.folds
+                self._use(recalibration.fit(self._oof_law(), *known))
             self._judge(sample, copies, settings.seed)
 
     def _fit_constant(self, settings: Settings, sample: Sample) -> Rows:
@@ -390,15 +394,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
         self.forecaster_ = ConstantLaws(value, len(sample.judged))
         return sample.judged
-
-    def _remember(
-        self, parts: list[tuple[Table, Rows]], y: Float64Array, weight: Float64Array
-    ) -> None:
-        """Keep counts of the features' values, and hashes of all rows."""
-        table, rows = parts[0]
-        self.table_summary_ = TableSummary.of(table, weight[rows])
-        known = ((part, y[places], weight[places]) for part, places in parts)
-        self.training_sketch_ = TrainingSketch.learn(known)
 
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
