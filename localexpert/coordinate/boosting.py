@@ -126,8 +126,8 @@ class TargetCodes:
     >>> from localexpert.coordinate.boosting import TargetCodes
     >>> codes = np.repeat([[0.0], [1.0]], 50, axis=0)
     >>> y = np.repeat([2.0, 6.0], 50) + np.tile([-0.1, 0.1], 50)
-    >>> told = TargetCodes({0: 2}, 0).fit(codes, y, np.ones(100))
-    >>> told.transform(np.array([[0.0], [1.0], [np.nan]])).round(3)
+    >>> means = TargetCodes({0: 2}, 0).fit(codes, y, np.ones(100))
+    >>> means.transform(np.array([[0.0], [1.0], [np.nan]])).round(3)
     array([[2.],
            [6.],
            [4.]])

@@ -233,7 +233,7 @@ class Frame:
         )
         raise ValueError(msg)
 
-    def keep(self, places: Rows) -> None:
+    def keep_rows(self, places: Rows) -> None:
         """Keep the out-of-fold values of some of the rows only."""
         for name in ("oof_center_", "oof_scale_", "oof_coordinate_"):
             setattr(self, name, getattr(self, name)[places])

@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 
-# How far, in roundings, a column must promise to improve the blend before it enters.
+# A column only enters the blend if it improves it by more than this many roundings.
 _ROUNDINGS = 8.0 * np.finfo(np.float64).eps
 
 
 def simplex_least_squares(gram: Float64Array, least: float = 0.0) -> Float64Array:
     """Return the w >= 0 of sum 1 with the least w' gram w.
 
-    With the columns of E the errors of some forecasts and gram = E' E these are the
-    weights of the blend with the least squared error: where weights sum to 1 the
-    blend's error is the blend of the errors. Its kind of problem is as old as Wolfe
-    (1976), Finding the nearest point in a polytope, whose algorithm this is.
+    Let the columns of E be the errors of some forecasts, and gram = E' E. These are
+    the weights of the blend with the least squared error: if weights sum to 1, the
+    error of the blend is the blend of the errors. The algorithm is that of Wolfe
+    (1976), Finding the nearest point in a polytope.
 
     Parameters
     ----------
     gram : ndarray of shape (M, M)
         Symmetric, positive semidefinite.
     least : float
-        Columns of less weight are left out and the rest is solved for again; at most
-        1 / M, which the greatest weight has.
+        Columns with less weight are left out, and the rest is solved again. At most
+        1 / M: the greatest weight is at least that.
 
     Returns
     -------
     ndarray of shape (M,)
-        Of several best ones one that gives weight to few columns.
+        If several are the best, one that gives weight to few columns.
     """
     kept = np.arange(len(gram))
     while True:
@@ -52,8 +52,8 @@ def _nearest_point(gram: Float64Array) -> Float64Array:
     w[np.argmin(gram.diagonal())] = 1.0
     tolerance = _ROUNDINGS * len(gram) * np.abs(gram).max()
     seen: set[bytes] = set()
-    # Every set of columns is left for one with a lesser optimum, so that none comes
-    # again; by rounding one may, and then there is nothing left to gain.
+    # Each set of columns is followed by one with a lesser optimum, so none comes again.
+    # Only by rounding it may. Then there is nothing left to gain.
     while (held := w > 0.0).tobytes() not in seen:
         seen.add(held.tobytes())
         # Kuhn & Tucker: at the optimum no column has less slope than the blend.
@@ -70,13 +70,13 @@ def _nearest_point(gram: Float64Array) -> Float64Array:
 def _walk_inside(
     gram: Float64Array, w: Float64Array, held: NDArray[np.bool_]
 ) -> Float64Array:
-    """Return the best blend of held columns, or of those left where some fall to 0."""
+    """Return the best blend of held columns. Columns that fall to 0 are dropped."""
     while True:
         goal = _best_of_sum_one(gram, held)
         falling = held & (goal <= 0.0)
         if not falling.any():
             return goal
-        # As far towards the goal as no weight becomes negative.
+        # Go towards the goal until the first weight becomes 0.
         descent = np.maximum(w[falling] - goal[falling], np.finfo(np.float64).tiny)
         step = np.min(w[falling] / descent)
         w = w + step * (goal - w)
@@ -85,10 +85,10 @@ def _walk_inside(
 
 
 def _best_of_sum_one(gram: Float64Array, held: NDArray[np.bool_]) -> Float64Array:
-    """Minimise w' gram w over w of sum 1 of any sign, 0 where not held.
+    """Minimise w' gram w over w with sum 1 of any sign. Weights not held are 0.
 
-    The conditions of Lagrange, gram w + c 1 = 0 and 1' w = 1, as one linear system;
-    by least squares, which shares out weight between columns that are the same.
+    Lagrange's conditions, gram w + c 1 = 0 and 1' w = 1, are one linear system. It is
+    solved by least squares, so equal columns share their weight.
     """
     k = int(held.sum())
     system = np.ones((k + 1, k + 1))

@@ -197,10 +197,10 @@ class TableReader:
         """Numbers of the columns that hold categories."""
         return sorted(self.category_codes)
 
-    def read(self, X: Any, *, tells: bool = False) -> Table:
+    def read(self, X: Any, *, warns: bool = False) -> Table:
         """Return a table with these columns, whose views can be made.
 
-        With `tells` there is a warning if a category is new.
+        With `warns` there is a warning if a category is new.
         """
         given = X if hasattr(X, "shape") else np.asarray(X)
         self.columns.check(given)
@@ -218,10 +218,10 @@ class TableReader:
             self,
             given.shape[0],
             lambda: given,
-            (lambda: self.encode(given, tells=True)) if tells else None,
+            (lambda: self.encode(given, warns=True)) if warns else None,
         )
 
-    def encode(self, X: Any, *, tells: bool = False) -> Float64Array:
+    def encode(self, X: Any, *, warns: bool = False) -> Float64Array:
         """Return numbers and codes as float64, shape (n, p); NaN is missing."""
         unseen: list[Unseen] = []
         if has_columns(X):
@@ -236,7 +236,7 @@ class TableReader:
                     ]
                 elif j in self.category_codes:
                     encoded[:, j] = read_categories(
-                        column, self.category_codes[j], name, unseen if tells else None
+                        column, self.category_codes[j], name, unseen if warns else None
                     )
                 else:
                     encoded[:, j] = read_numbers(column, name)

@@ -264,7 +264,7 @@ class TrainingSketch:
             whole = cls.of(*((table.take(rows), y[rows]) for table, y, rows in held))
         except (TypeError, ValueError):
             return None
-        return whole if whole.tells else None
+        return whole if whole.recognises else None
 
     @property
     def is_whole(self) -> bool:
@@ -272,7 +272,7 @@ class TrainingSketch:
         return int(self.counts.sum()) == self.n_rows
 
     @property
-    def tells(self) -> bool:
+    def recognises(self) -> bool:
         """Whether training rows differ enough: a row equal to one is the same row."""
         return self.n_rows > 0 and self._n_equal <= _MOST_EQUAL * self.counts.sum()
 
@@ -286,7 +286,7 @@ class TrainingSketch:
         y : ndarray of shape (n,)
         """
         n = len(y)
-        if not self.tells:
+        if not self.recognises:
             return SeenRows.unknown(n)
         hashes = _hash_rows(table, y)
         checked = np.ones(n, bool) if self.is_whole else hashes <= self.hashes[-1]

@@ -435,7 +435,7 @@ class CalibratedExperts:
         answers = {name: one.predict(table) for name, one in self.fitted_.items()}
         return self.calibration.predict(self._join(answers))
 
-    def keep(self, places: Rows) -> None:
+    def keep_rows(self, places: Rows) -> None:
         """Keep only the answers for some of the judged rows."""
         self.tasks_ = self.tasks_.take(places)
 

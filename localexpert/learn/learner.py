@@ -311,7 +311,7 @@ class FittedRoad(Learner):
         rows, part = self._locate(sample)
         self.experts.calibrate()
         self.judged_ = rows[part.judged]
-        self.frame.keep(part.judged)
+        self.frame.keep_rows(part.judged)
         self.laws.fit(
             part,
             thresholds=self.thresholds_,
@@ -375,8 +375,8 @@ class FittedRoad(Learner):
 
     def _keep_rows(self, places: Rows) -> None:
         """Pass the rows on to the frame and the experts."""
-        self.frame.keep(places)
-        self.experts.keep(places)
+        self.frame.keep_rows(places)
+        self.experts.keep_rows(places)
 
     def _choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""

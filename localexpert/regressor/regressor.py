@@ -589,7 +589,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         return page + (self.report_._repr_html_() if hasattr(self, "report_") else "")
 
     def _read(self, X: Any) -> Table:
-        return self.reader_.read(self._check_table(X), tells=True)
+        return self.reader_.read(self._check_table(X), warns=True)
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
