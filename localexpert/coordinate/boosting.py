@@ -190,8 +190,8 @@ class FoldBooster:
     X, y : ndarrays of shape (n, p) and (n,)
     fold : (train, test)
     w : ndarray of shape (n,)
-    codes : TargetCodes, optional
-        Unfitted. They put means of the target, from the training part, into X.
+    n_values : mapping of int to int, optional
+        Columns that are encoded by means of the target, see `TargetCodes`.
     """
 
     def __init__(
@@ -201,13 +201,14 @@ class FoldBooster:
         y: Float64Array,
         fold: Fold,
         w: Float64Array,
-        codes: TargetCodes | None = None,
+        n_values: Mapping[int, int] | None = None,
     ):
         train, test = fold
-        self.codes, self.given = codes, X[test]
+        self.codes, self.given = None, X[test]
         known = X[train]
-        if codes is not None:
-            known = codes.fit_transform(known, y[train], w[train])
+        if n_values is not None:
+            self.codes = TargetCodes(n_values, parameters["seed"])
+            known = self.codes.fit_transform(known, y[train], w[train])
         parameters = {**_FIXED, **parameters}
         if len(train) < _LEAST_ROWS_TO_BAG:
             parameters["bagging_fraction"] = 1.0
@@ -283,10 +284,7 @@ class FoldBoosters:
         self, X: Float64Array, y: Float64Array, fold: Fold, w: Float64Array
     ) -> FoldBooster:
         """Return the booster of a fold before its first round."""
-        codes = None
-        if self.n_values is not None:
-            codes = TargetCodes(self.n_values, self.parameters["seed"])
-        return FoldBooster(self.parameters, X, y, fold, w, codes)
+        return FoldBooster(self.parameters, X, y, fold, w, self.n_values)
 
     def boost(self, models: Sequence[FoldBooster]) -> int:
         """Boost all while the loss of the first falls. Return the best rounds."""

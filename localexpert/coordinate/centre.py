@@ -23,7 +23,7 @@ from localexpert.coordinate.families import (
 )
 from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
-from localexpert.data.blend import blend_weights, robust_weights
+from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
 from localexpert.data.learners import one_thread
 from localexpert.data.table import Table
@@ -32,8 +32,6 @@ from localexpert.progress import current_progress, run_jobs
 
 # If a category has fewer values, one or two splits tell all of them apart.
 _FEWEST_VALUES = 3
-# A family whose weight is below this is not used.
-_LEAST_WEIGHT = 0.05
 # A family is fitted further if it lowers the error of a blend by this share of it...
 _LEAST_GAIN = 0.001
 # ...on a fold of this many rows. On tables with 200 to 480 rows in a fold this saved a
@@ -154,12 +152,9 @@ class CentreStack:
         judged = sample.judged
         answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
         y, w = sample.y[judged], sample.weight[judged]
-        found = [
-            rule(answers, y, w, least=_LEAST_WEIGHT)
-            for rule in (blend_weights, robust_weights)
-        ]
+        found = [rule(answers, y, w) for rule in (blend_weights, robust_weights)]
         means = {n: sum(each.get(n, 0.0) for each in found) / 2.0 for n in answers}
-        held = {n: weight for n, weight in means.items() if weight >= _LEAST_WEIGHT}
+        held = {n: weight for n, weight in means.items() if weight >= LEAST_WEIGHT}
         total = sum(held.values())
         self.weights_ = {name: weight / total for name, weight in held.items()}
         self.oof_ = self.origin_ + self.unit_ * _join(answers, self.weights_)
@@ -313,7 +308,7 @@ def _useful(
         some, least = {best: answers[best]}, errors[best]
         for name in others:
             more = {**some, name: answers[name]}
-            weights = rule(more, y, w, least=_LEAST_WEIGHT)
+            weights = rule(more, y, w)
             error = float(w @ abs(_join(more, weights) - y) ** power)
             if error < (1.0 - _LEAST_GAIN) * least:
                 some, least = more, error

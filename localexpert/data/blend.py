@@ -100,6 +100,8 @@ def _best_of_sum_one(gram: Float64Array, held: NDArray[np.bool_]) -> Float64Arra
     return out
 
 
+# Members with less weight cost more time than they are worth.
+LEAST_WEIGHT = 0.05
 # `robust_weights` takes at most this many steps, and stops if weights change less.
 _MOST_STEPS, _LITTLE = 20, 1e-3
 
@@ -109,7 +111,7 @@ def blend_weights(
     goal: NDArray[Any],
     cost: Float64Array,
     *,
-    least: float,
+    least: float = LEAST_WEIGHT,
     spared: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """Return the w >= 0 with sum 1 and the least sum of cost (sum w answer - goal)^2.
@@ -157,7 +159,7 @@ def robust_weights(
     y: Float64Array,
     w: Float64Array,
     *,
-    least: float,
+    least: float = LEAST_WEIGHT,
 ) -> dict[str, float]:
     """Return the weights with the least Huber loss, so few large errors matter little.
 

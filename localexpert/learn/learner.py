@@ -75,7 +75,7 @@ class Learner(ABC):
         self
         """
         self.start(sample)
-        return self.finish(sample)
+        return self.finish()
 
     def start(self, sample: Sample) -> float:
         """Fit a cheap part that tells how good the forecasts may become.
@@ -86,20 +86,20 @@ class Learner(ABC):
             A CRPS out of fold. The whole learner hardly gets below a certain share of
             it. 0 if only the whole learner can tell.
         """
-        known, outer = True, sample
+        self._samples = [sample]
         for step in self.steps:
-            step.fit(sample)
-            outer, sample = sample, step.inner(sample)
-            # A CRPS in other units cannot be compared.
-            known = known and not step.changes_target
-        trial = self._start(sample, outer)
-        return trial if known else 0.0
+            step.fit(self._samples[-1])
+            self._samples.append(step.inner(self._samples[-1]))
+        # Without a step, both samples are the same.
+        trial = self._start(self._samples[-1], self._samples[-2:][0])
+        # A CRPS in other units cannot be compared.
+        changed = any(step.changes_target for step in self.steps)
+        return 0.0 if changed else trial
 
-    def finish(self, sample: Sample) -> Self:
+    def finish(self) -> Self:
         """Fit the other stages, on the rows of `start`."""
-        samples = [sample]
-        for step in self.steps:
-            samples.append(step.inner(samples[-1]))
+        samples = self._samples
+        del self._samples
         self._finish(samples.pop())
         if any(type(s).check_laws is not Step.check_laws for s in self.steps):
             law = self._law(_ROWS_LOOKED_AT)

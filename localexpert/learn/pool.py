@@ -117,7 +117,7 @@ class Pool(Learner):
             with current_progress().stage(name):
                 if finished and not self._is_promising(name, road, sample):
                     continue
-                finished[name] = road.finish(sample)
+                finished[name] = road.finish()
             places = draw_rows(
                 sample.weight[road.judged_], ROWS_TO_WEIGH, self.random_state
             )

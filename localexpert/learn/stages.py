@@ -21,9 +21,6 @@ from localexpert.law.level_map import LevelMap
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
-# A linear centre with less weight is left out.
-_LEAST_SHARE = 0.05
-
 # The identity of a table, and the bytes of target and weights.
 _Key: TypeAlias = tuple[int, bytes, bytes]
 
@@ -158,7 +155,7 @@ class CarriedCentre(CentreStack):
         ).fit(sample)
         answers = {"carried": carried, "linear": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
-        weights = blend_weights(answers, *held, least=_LEAST_SHARE)
+        weights = blend_weights(answers, *held)
         self.share_ = weights.get("linear", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
