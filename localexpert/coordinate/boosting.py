@@ -27,8 +27,8 @@ _LEAST_PATIENCE = 16
 _LEAST_ROWS_TO_BAG = 10
 # Training rows are dealt into this many parts. Each part is encoded by the others.
 _N_PARTS = 5
-_FIXED: dict[str, Any] = {
-    "objective": "l2",
+# What all boosters share.
+ONE_THREAD: dict[str, Any] = {
     "deterministic": True,
     "force_row_wise": True,
     # LightGBM's own threads wait in a busy loop. If a core does something else, they
@@ -209,7 +209,7 @@ class FoldBooster:
         if n_values is not None:
             self.codes = TargetCodes(n_values, parameters["seed"])
             known = self.codes.fit_transform(known, y[train], w[train])
-        parameters = {**_FIXED, **parameters}
+        parameters = {"objective": "l2", **ONE_THREAD, **parameters}
         if len(train) < _LEAST_ROWS_TO_BAG:
             parameters["bagging_fraction"] = 1.0
         # LightGBM wants this apart from the others.

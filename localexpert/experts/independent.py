@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import are_probabilities, check_answers, refuse, show
-from localexpert.coordinate.boosting import FoldBoosters
+from localexpert.coordinate.boosting import ONE_THREAD, FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.learners import (
     ask_each,
@@ -42,10 +42,7 @@ _PARAMETERS: dict[str, Any] = {
     # With LightGBM's 100, most categories of a small table would never be split.
     "min_data_per_group": 10,
     "feature_pre_filter": False,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbosity": -1,
+    **ONE_THREAD,
 }
 _MOST_ROUNDS, _PATIENCE = 300, 30
 # This many thresholds serve to choose the number of rounds.

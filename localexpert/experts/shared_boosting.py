@@ -26,7 +26,7 @@ from localexpert._validation import (
     make_rng,
     refuse,
 )
-from localexpert.coordinate.boosting import find_rounds
+from localexpert.coordinate.boosting import ONE_THREAD, find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.folds import Fold, Rows
 from localexpert.data.learners import ask_each, thread_pool
@@ -212,10 +212,7 @@ _FIXED: dict[str, Any] = {
     "lambda_l2": 1.0,
     "max_bin": 127,
     "feature_pre_filter": False,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbosity": -1,
+    **ONE_THREAD,
 }
 
 
