@@ -9,7 +9,6 @@ folds' models, of shape (n_models, n). Their mean is the forecast for new rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -19,7 +18,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils.parallel import delayed
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.boosting import FoldBoosters
@@ -32,6 +30,7 @@ from localexpert.data.learners import (
     suggest_pipeline,
 )
 from localexpert.data.table import take_rows
+from localexpert.data.unseen import warn_user
 from localexpert.progress import run_jobs
 
 View: TypeAlias = Literal["given", "codes", "narrow", "dense"]
@@ -179,7 +178,7 @@ class Fitted:
                 f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
                 "`sample_weight` and is fitted without the weights."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=2)
+            warn_user(msg)
         done = [] if first is None else [first]
         rest = folds[len(done) :]
         jobs = [delayed(self._fit_fold)(X, sample, fold) for fold in rest]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import betabinom
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.table import Table, read_codes
-from localexpert.data.unseen import level_of_user
+from localexpert.data.unseen import warn_user
 
 # At most this many values of a column are kept: the ends and quantiles between them.
 _MOST_EDGES = 33
@@ -206,7 +204,7 @@ class SeenRows:
         """
         if self.found:
             msg = f"{self} {consequence}"
-            warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+            warn_user(msg)
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,12 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     more = len(found) - _MOST_NAMED
     listed += f" and {more} columns more" if more > 0 else ""
     msg = f"`X` holds categories not met in `fit`, taken as missing: {listed}."
-    warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+    warn_user(msg)
+
+
+def warn_user(message: str) -> None:
+    """Warn at the user's own line."""
+    warnings.warn(message, CalibrationWarning, stacklevel=level_of_user())
 
 
 def level_of_user() -> int:

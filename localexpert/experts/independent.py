@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,7 +15,6 @@ from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import are_probabilities, check_answers, refuse, show
 from localexpert.coordinate.boosting import ONE_THREAD, FoldBoosters
@@ -28,6 +26,7 @@ from localexpert.data.learners import (
     suggest_pipeline,
 )
 from localexpert.data.table import Table, take_rows
+from localexpert.data.unseen import warn_user
 from localexpert.experts.base import Experts, Tasks
 from localexpert.progress import run_jobs
 
@@ -230,7 +229,7 @@ class IndependentExperts(Experts):
                 f"{type(classifier).__name__}.fit takes no `sample_weight`: the "
                 "experts are fitted without the weights."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=4)
+            warn_user(msg)
         parallel = effective_n_jobs(self.n_jobs) > 1
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
         common = tasks, self._view(tasks.table), name, options

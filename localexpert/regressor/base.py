@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
@@ -30,7 +28,7 @@ from localexpert._validation import (
 )
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.data.folds import check_groups
-from localexpert.data.unseen import level_of_user
+from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.storage import Saved
@@ -203,7 +201,7 @@ def _warn_of_order(X: Any, **given: Any) -> None:
                 f"`{name}` has the labels of `X` in another order, but rows are taken "
                 f"by position: if the labels are right, pass {name}.loc[X.index]."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+            warn_user(msg)
 
 
 def _check_target(y: ArrayLike, owner: str) -> Float64Array:

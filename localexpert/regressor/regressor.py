@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_seed,
@@ -35,7 +33,7 @@ from localexpert.data.honest_rows import (
 from localexpert.data.table import Table, take_rows
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TableSummary, TrainingSketch
-from localexpert.data.unseen import level_of_user
+from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.spread import SpreadParts, spread_parts
 from localexpert.experts.report import ExpertReport
@@ -391,7 +389,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
         (value,) = self.meta_features_.thresholds.tolist()
         msg = f"`y` is {value:g} in every row; every forecast is that value."
-        warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+        warn_user(msg)
         self.forecaster_ = ConstantLaws(value, len(sample.judged))
         return sample.judged
 
