@@ -25,7 +25,7 @@ from regression import load, split_rows
 
 from localexpert import LocalExpertRegressor
 from localexpert.coordinate.centre import CentreStack
-from localexpert.experts import calibrated_experts
+from localexpert.experts import calibration
 from localexpert.learn import compete, pool
 
 # Families of the centre by the name of one of each group.
@@ -64,14 +64,14 @@ def without(part: str) -> Iterator[dict[str, Any]]:
         with patch.object(CentreStack, "_groups", groups):
             yield {}
     elif part in EXPERTS:
-        known = calibrated_experts.CalibratedExperts.ask
+        known = calibration.CalibratedExperts.ask
 
         def ask(self: Any, *arguments: Any) -> None:
             if len(self.members) > 1:
                 self.members = {n: m for n, m in self.members.items() if n != part}
             known(self, *arguments)
 
-        with patch.object(calibrated_experts.CalibratedExperts, "ask", ask):
+        with patch.object(calibration.CalibratedExperts, "ask", ask):
             yield {}
     elif part in ROADS:
         join = compete._compete

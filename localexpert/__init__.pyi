@@ -6,7 +6,7 @@ The package reads the same lines when a name is asked for (`calibration/_lazy.py
 from localexpert import risk as risk
 from localexpert.curves.spline import ProbitSpline as ProbitSpline
 from localexpert.curves.spline import RawSpline as RawSpline
-from localexpert.data.dates import date_features as date_features
+from localexpert.data.columns import date_features as date_features
 from localexpert.data.folds import make_folds as make_folds
 from localexpert.distribution.answers import ExpectedMean as ExpectedMean
 from localexpert.distribution.dependence import (
@@ -91,8 +91,8 @@ from localexpert.regressor.recalibrated import (
 )
 from localexpert.regressor.recalibrated import adapt as adapt
 from localexpert.regressor.recalibrated import recalibrate as recalibrate
+from localexpert.regressor.recalibrated import seen_rows as seen_rows
 from localexpert.regressor.regressor import LocalExpertRegressor as LocalExpertRegressor
-from localexpert.regressor.seen_rows import seen_rows as seen_rows
 from localexpert.reporting import BackTest as BackTest
 from localexpert.reporting import ReportFigures as ReportFigures
 from localexpert.reporting import report as report

@@ -12,7 +12,7 @@ import localexpert
 from calibration._validation import plain_label
 from localexpert import ExpertReport, Explanation
 from localexpert._validation import format_number
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.report import TaskRecord
 from tests.forecasts import beside, normal, of_values
 
 # Real column names: prices, texts that look like formulas, whole sentences.

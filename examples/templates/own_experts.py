@@ -18,9 +18,8 @@ from sklearn.neighbors import NearestNeighbors
 from calibration.typing import Float64Array
 from localexpert import LocalExpertRegressor, crps_score
 from localexpert._validation import check_integer
-from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Rows
-from localexpert.data.table import Table
+from localexpert.data.table import DenseInputs, Table
 from localexpert.experts import Experts
 from localexpert.experts.base import Tasks
 

@@ -41,7 +41,7 @@ from localexpert.distribution.predictive import PredictiveDistribution, concaten
 from localexpert.reading.files import STDIN, Frame, find_tables, name_input, name_tables
 from localexpert.reading.messages import count, load_pandas, refuse, refusing
 from localexpert.reading.reader import find_gaps, read_words
-from localexpert.regressor.seen_rows import seen_rows
+from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import report as write_report
 from localexpert.reporting.evidence import climatology_of
 from localexpert.reporting.groups import MISSING

@@ -31,7 +31,7 @@ from localexpert.reading.messages import count, list_names, refuse, refusing
 from localexpert.reading.reader import find_gaps, read_words
 from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
-from localexpert.regressor.seen_rows import seen_rows
+from localexpert.regressor.recalibrated import seen_rows
 
 Monitor: TypeAlias = ForecastMonitor | CalibrationMonitor
 

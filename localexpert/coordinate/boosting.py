@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
-from localexpert.data.threads import ask_each, thread_pool
+from localexpert.data.learners import ask_each, thread_pool
 from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.
@@ -27,8 +27,8 @@ _LEAST_PATIENCE = 16
 _LEAST_ROWS_TO_BAG = 10
 # Training rows are dealt into this many parts. Each part is encoded by the others.
 _N_PARTS = 5
-_FIXED: dict[str, Any] = {
-    "objective": "l2",
+# What all boosters share.
+ONE_THREAD: dict[str, Any] = {
     "deterministic": True,
     "force_row_wise": True,
     # LightGBM's own threads wait in a busy loop. If a core does something else, they
@@ -126,8 +126,8 @@ class TargetCodes:
     >>> from localexpert.coordinate.boosting import TargetCodes
     >>> codes = np.repeat([[0.0], [1.0]], 50, axis=0)
     >>> y = np.repeat([2.0, 6.0], 50) + np.tile([-0.1, 0.1], 50)
-    >>> told = TargetCodes({0: 2}, 0).fit(codes, y, np.ones(100))
-    >>> told.transform(np.array([[0.0], [1.0], [np.nan]])).round(3)
+    >>> means = TargetCodes({0: 2}, 0).fit(codes, y, np.ones(100))
+    >>> means.transform(np.array([[0.0], [1.0], [np.nan]])).round(3)
     array([[2.],
            [6.],
            [4.]])
@@ -190,8 +190,8 @@ class FoldBooster:
     X, y : ndarrays of shape (n, p) and (n,)
     fold : (train, test)
     w : ndarray of shape (n,)
-    codes : TargetCodes, optional
-        Unfitted. They put means of the target, from the training part, into X.
+    n_values : mapping of int to int, optional
+        Columns that are encoded by means of the target, see `TargetCodes`.
     """
 
     def __init__(
@@ -201,14 +201,15 @@ class FoldBooster:
         y: Float64Array,
         fold: Fold,
         w: Float64Array,
-        codes: TargetCodes | None = None,
+        n_values: Mapping[int, int] | None = None,
     ):
         train, test = fold
-        self.codes, self.given = codes, X[test]
+        self.codes, self.given = None, X[test]
         known = X[train]
-        if codes is not None:
-            known = codes.fit_transform(known, y[train], w[train])
-        parameters = {**_FIXED, **parameters}
+        if n_values is not None:
+            self.codes = TargetCodes(n_values, parameters["seed"])
+            known = self.codes.fit_transform(known, y[train], w[train])
+        parameters = {"objective": "l2", **ONE_THREAD, **parameters}
         if len(train) < _LEAST_ROWS_TO_BAG:
             parameters["bagging_fraction"] = 1.0
         # LightGBM wants this apart from the others.
@@ -283,10 +284,7 @@ class FoldBoosters:
         self, X: Float64Array, y: Float64Array, fold: Fold, w: Float64Array
     ) -> FoldBooster:
         """Return the booster of a fold before its first round."""
-        codes = None
-        if self.n_values is not None:
-            codes = TargetCodes(self.n_values, self.parameters["seed"])
-        return FoldBooster(self.parameters, X, y, fold, w, codes)
+        return FoldBooster(self.parameters, X, y, fold, w, self.n_values)
 
     def boost(self, models: Sequence[FoldBooster]) -> int:
         """Boost all while the loss of the first falls. Return the best rounds."""

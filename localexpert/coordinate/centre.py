@@ -12,7 +12,6 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import (
     BoostedTrees,
     Family,
@@ -20,21 +19,19 @@ from localexpert.coordinate.families import (
     Forest,
     Trial,
     View,
-    is_skewed,
+    mass_of,
 )
-from localexpert.coordinate.kernel_machine import KernelMachines
+from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
-from localexpert.data.blend import blend_weights, robust_weights
-from localexpert.data.folds import Rows
-from localexpert.data.sample import Sample
+from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
+from localexpert.data.folds import Rows, Sample
+from localexpert.data.learners import one_thread
 from localexpert.data.table import Table
-from localexpert.data.threads import one_thread
+from localexpert.data.target_values import is_skewed
 from localexpert.progress import current_progress, run_jobs
 
 # If a category has fewer values, one or two splits tell all of them apart.
 _FEWEST_VALUES = 3
-# A family whose weight is below this is not used.
-_LEAST_WEIGHT = 0.05
 # A family is fitted further if it lowers the error of a blend by this share of it...
 _LEAST_GAIN = 0.001
 # ...on a fold of this many rows. On tables with 200 to 480 rows in a fold this saved a
@@ -155,20 +152,16 @@ class CentreStack:
         judged = sample.judged
         answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
         y, w = sample.y[judged], sample.weight[judged]
-        found = [
-            rule(answers, y, w, least=_LEAST_WEIGHT)
-            for rule in (blend_weights, robust_weights)
-        ]
+        found = [rule(answers, y, w) for rule in (blend_weights, robust_weights)]
         means = {n: sum(each.get(n, 0.0) for each in found) / 2.0 for n in answers}
-        held = {n: weight for n, weight in means.items() if weight >= _LEAST_WEIGHT}
+        held = {n: weight for n, weight in means.items() if weight >= LEAST_WEIGHT}
         total = sum(held.values())
         self.weights_ = {name: weight / total for name, weight in held.items()}
         self.oof_ = self.origin_ + self.unit_ * _join(answers, self.weights_)
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
-        centre: Float64Array = self.predict_each(table).mean(axis=0)
-        return centre
+        return np.asarray(self.predict_each(table).mean(axis=0))
 
     def predict_each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
@@ -192,7 +185,7 @@ class CentreStack:
         """Return groups of families. The best of each group is a candidate."""
         seed, n_jobs = self.random_state, self.n_jobs
 
-        def each(models: dict[str, Any], view: View) -> dict[str, Family]:
+        def each(models: dict[str, Any], view: View = "dense") -> dict[str, Family]:
             return {n: Fitted(m, view=view, n_jobs=n_jobs) for n, m in models.items()}
 
         if not isinstance(self.regressors, str):
@@ -200,32 +193,24 @@ class CentreStack:
             given = given if isinstance(given, list | tuple) else [given]
             named = {f"{type(r).__name__}_{j}": r for j, r in enumerate(given)}
             return [each({name: model}, "given") for name, model in named.items()]
-        options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
-        trees = partial(BoostedTrees, **options)
+        trees = partial(BoostedTrees, random_state=seed, n_jobs=n_jobs)
         known = table.reader.category_codes
         n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
-        forest = Forest(**options)
+        forest = Forest(random_state=seed, n_jobs=n_jobs)
         plain = {"extra trees": forest.make(len(table))}
         nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
-        bent: dict[str, Any] = {"net of ramps": SmallNets(**ramps)}
-        kernels: dict[str, Family] = {}
-        if len(table) <= _MOST_ROWS_OF_KERNELS:
-            kernels = {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)}
-        log: dict[str, Family] = {}
-        bent_log: dict[str, Any] = {}
-        if is_skewed(y):
-            log = {"boosting of the logarithm": trees(logarithm=True)}
-            bent_log = {"net of the logarithm": NetsOfLogarithm(**ramps)}
+        skewed = float(y.min()) > 0.0 and is_skewed(y)
+        few = len(table) <= _MOST_ROWS_OF_KERNELS
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
-            log,
+            {"boosting of the logarithm": trees(logarithm=True)} if skewed else {},
             {"extra trees": forest} if self.out_of_bag else each(plain, Forest.view),
-            each(nets, "dense"),
-            each(bent, "dense"),
-            each(bent_log, "dense"),
-            each(_SUMS, "dense"),
-            kernels,
+            each(nets),
+            each({"net of ramps": SmallNets(**ramps)}),
+            each({"net of the logarithm": NetsOfLogarithm(**ramps)} if skewed else {}),
+            each(_SUMS),
+            {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)} if few else {},
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
         if self.regressors != "stack":
@@ -252,21 +237,16 @@ class CentreStack:
         best = [min(group, key=self.report_.__getitem__) for group in groups]
         if len(fold[1]) >= _ROWS_TO_SCREEN:
             answers = {name: trials[name].answers for name in best}
-            best = _useful(answers, y[fold[1]], _mass(w[fold[1]]))
+            best = _useful(answers, y[fold[1]], mass_of(w[fold[1]]))
         return {name: (families[name], trials[name]) for name in best}
 
     def _note(
         self, name: str, answers: Float64Array, sample: Sample, rows: Rows
     ) -> None:
         """Note the error of a family's answers for some rows."""
-        mass = _mass(sample.weight[rows])
+        mass = mass_of(sample.weight[rows])
         rmse = np.sqrt(mass @ (answers - sample.y[rows]) ** 2 / mass.sum())
         self.report_[name] = self.unit_ * float(rmse)
-
-
-def _mass(w: Float64Array) -> Float64Array:
-    """Return weights to judge by. Rows without weight are better than no rows."""
-    return w if w.any() else np.ones(len(w))
 
 
 def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:
@@ -328,7 +308,7 @@ def _useful(
         some, least = {best: answers[best]}, errors[best]
         for name in others:
             more = {**some, name: answers[name]}
-            weights = rule(more, y, w, least=_LEAST_WEIGHT)
+            weights = rule(more, y, w)
             error = float(w @ abs(_join(more, weights) - y) ** power)
             if error < (1.0 - _LEAST_GAIN) * least:
                 some, least = more, error

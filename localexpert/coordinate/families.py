@@ -1,15 +1,14 @@
 """Families of regressors that predict the centre, each out of fold.
 
-Each has a `view` of tables that it reads, and three methods. `attempt` fits one fold,
-to see whether the others are worth it. `fit` fits one model per fold, of which the
-first may be that of the trial: `oof_` (n,) are its predictions out of fold, NaN in rows
-that no fold tests. `predict_each` returns what the models of the folds say, of shape
-(n_models, n); their mean is the forecast for new rows.
+A family has a `view`, which tells how it reads tables, and three methods. `attempt`
+fits one fold, to see whether the other folds are worth the time. `fit` fits one model
+per fold. The first model may come from the trial. `oof_` (n,) are the predictions out
+of fold, NaN in rows that no fold tests. `predict_each` returns the predictions of all
+folds' models, of shape (n_models, n). Their mean is the forecast for new rows.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -19,20 +18,19 @@ from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils.parallel import delayed
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.small_nets import unbias
-from localexpert.data.folds import Fold
-from localexpert.data.sample import Sample
-from localexpert.data.table import take_rows
-from localexpert.data.threads import ask_each
-from localexpert.data.user_learners import (
+from localexpert.data.folds import Fold, Sample
+from localexpert.data.learners import (
+    ask_each,
     fit_weighted,
     name_of_argument,
     suggest_pipeline,
 )
+from localexpert.data.table import take_rows
+from localexpert.data.unseen import warn_user
 from localexpert.progress import run_jobs
 
 View: TypeAlias = Literal["given", "codes", "narrow", "dense"]
@@ -42,15 +40,15 @@ _ROUNDS_BY_ROWS = 12_000_000
 _LEAST_ROUNDS, _MOST_ROUNDS = 300, 1200
 # Above this number of rows fewer and longer steps are taken.
 _MANY_ROWS = 10_000
-# More columns than these, and than rows, take fewer steps by smaller trees: each node
-# looks at all columns, and errors on rows not seen were the same.
+# If there are more columns than this, and more than rows, there are fewer steps and
+# smaller trees. Each node looks at all columns, and errors on new rows were the same.
 _MANY_COLUMNS = 1_000
-# Trees times rows, within these bounds, and the most rows that a tree draws: with
-# fewer trees each draws so few rows that every row is out of some bag.
+# Trees times rows, within these bounds, and the most rows that a tree draws. With fewer
+# trees, each draws so few rows that every row is out of some bag.
 _TREES_BY_ROWS = 2_000_000
 _LEAST_TREES, _MOST_TREES = 20, 100
 _MOST_ROWS = 40_000
-# A trial needs only so many, of so many rows.
+# A trial only needs this many trees, of this many rows.
 _TREES_OF_A_TRIAL = 30
 _ROWS_OF_A_TRIAL = 20_000
 
@@ -61,12 +59,6 @@ def predicts_numbers(learner: Any) -> bool:
     if isinstance(learner, type) or not able:
         return False
     return not (hasattr(learner, "__sklearn_tags__") and is_classifier(learner))
-
-
-def is_skewed(y: Float64Array) -> bool:
-    """Say whether the logarithm of a target can help."""
-    deviation = y - y.mean()
-    return bool(y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3)
 
 
 class Trial(NamedTuple):
@@ -83,12 +75,12 @@ class BoostedTrees:
     Parameters
     ----------
     logarithm : bool
-        Boost the logarithm of a positive, skewed target. The mean of the exponential
-        is not the exponential of the mean: one factor for all rows corrects it.
+        Boost the logarithm of a positive, skewed target. The mean of the exponential is
+        not the exponential of the mean. One factor for all rows corrects this.
     n_values : mapping of int to int, optional
-        Columns of categories, and how many values they have: trees read means of the
-        target in their place. Codes are in an order that says nothing of y, and a
-        column of many values needs many splits.
+        Columns of categories, and how many values they have. Trees read means of the
+        target instead of codes. The order of codes tells nothing about y, and a column
+        of many values needs many splits.
     """
 
     logarithm: bool = False
@@ -98,7 +90,7 @@ class BoostedTrees:
     view: View = field(default="codes", init=False)
 
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
-        """Boost one fold until its loss falls no more."""
+        """Boost one fold until its loss stops falling."""
         boosters = self._boosters(*X.shape)
         model = boosters.start(X, self._target(sample), fold, sample.weight)
         answers = model.answer(boosters.boost([model]))
@@ -126,8 +118,8 @@ class BoostedTrees:
 
     def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
         wide = n_columns > max(n, _MANY_COLUMNS)
-        # Small steps and few rows in a leaf: the centre is judged by squared error, and
-        # the folds' common number of rounds keeps it from following the noise.
+        # Small steps, and few rows in a leaf. The centre is judged by squared error.
+        # The common number of rounds keeps it from following the noise.
         parameters = {
             "learning_rate": 0.12 if wide or n > _MANY_ROWS else 0.06,
             "num_leaves": 8 if wide else 31,
@@ -186,7 +178,7 @@ class Fitted:
                 f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
                 "`sample_weight` and is fitted without the weights."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=2)
+            warn_user(msg)
         done = [] if first is None else [first]
         rest = folds[len(done) :]
         jobs = [delayed(self._fit_fold)(X, sample, fold) for fold in rest]
@@ -207,10 +199,10 @@ class Fitted:
 
 @dataclass(eq=False)
 class Forest:
-    """Extremely random trees on bootstrap samples, their number and size bounded.
+    """Extremely random trees on bootstrap samples. Their number and size are bounded.
 
-    A random forest in their place scores .2 % worse, and the better of the two on one
-    fold no better.
+    A random forest instead scored .2 % worse. Taking the better of the two on one fold
+    was no better.
 
     Parameters
     ----------
@@ -240,7 +232,7 @@ class Forest:
         return Trial(model, model.predict(X[test]))
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
-        """Grow one forest on all rows of positive weight; folds play no part."""
+        """Grow one forest on all rows of positive weight. Folds play no part."""
         del first
         y, w = sample.y, sample.weight
         rows = np.flatnonzero(w > 0.0)
@@ -254,7 +246,7 @@ class Forest:
         absent = np.flatnonzero(w <= 0.0)
         if len(absent):
             self.oof_[absent] = self.predict_each(X[absent])[0]
-        # Trees that have not seen a row predict it out of bag. This is as honest as
+        # A row is predicted by the trees that have not drawn it. This is as honest as
         # folds, and needs one forest instead of five.
         self.oof_[rows] = self.model_.oob_prediction_
         return self
@@ -263,8 +255,8 @@ class Forest:
         """Return the forest's prediction as the one row."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
         total = np.zeros(len(rows))
-        # Tree by tree and always in one order; scikit-learn's own way around them
-        # takes ten times as long for a single row.
+        # Go tree by tree, always in the same order. For a single row scikit-learn's own
+        # loop takes ten times as long.
         for tree in self.model_.estimators_:
             total += tree.tree_.predict(rows)[:, 0]
         return total[None, :] / len(self.model_.estimators_)
@@ -274,7 +266,7 @@ class Forest:
         return ExtraTreesRegressor(
             bootstrap=True,
             n_estimators=int(np.clip(_TREES_BY_ROWS // n, _LEAST_TREES, _MOST_TREES)),
-            # Trees of more rows take longer and gain little where there are many trees.
+            # If there are many trees, more rows per tree take longer and gain little.
             max_samples=_MOST_ROWS if n > _MOST_ROWS else None,
             random_state=self.random_state,
         )
@@ -296,6 +288,11 @@ def _slim(tree: Any) -> None:
     cuts[:] = np.where(near > cuts, np.nextafter(near, np.float32(-np.inf)), near)
     inner = tree.children_left >= 0
     tree.value[:] = np.where(inner[:, None, None], 0.0, tree.value.astype(np.float32))
+
+
+def mass_of(w: Float64Array) -> Float64Array:
+    """Return weights to judge by. Rows without weight are better than no rows."""
+    return w if w.any() else np.ones(len(w))
 
 
 def ask(model: Any, X: Any) -> Float64Array:

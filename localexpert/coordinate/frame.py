@@ -15,8 +15,7 @@ from localexpert.coordinate.centre import (
     single_precision,
     spread_rows,
 )
-from localexpert.data.folds import Rows
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample
 from localexpert.data.table import Table
 from localexpert.progress import current_progress
 
@@ -152,10 +151,8 @@ class Frame:
         self.kind_, self.loss_ = self._admit_kind(part), 0.0
         self.losses_: dict[str, float] = {}
         if self.kind_ is None:
-            self.oof_center_, self.oof_scale_ = (
-                np.zeros(len(clipped)),
-                np.ones(len(clipped)),
-            )
+            n = len(clipped)
+            self.oof_center_, self.oof_scale_ = np.zeros(n), np.ones(n)
         else:
             self._fit_places(clipped, part)
         own = sample.y[self.located(sample)]
@@ -165,7 +162,17 @@ class Frame:
     def _fit_places(self, clipped: Sample, part: Sample) -> None:
         """Fit centre and scale, and take the wanted kind or the best one."""
         y, w = part.y, part.weight
-        self.centre_ = self._make_centre()
+        given = self.center
+        self.centre_ = (
+            given
+            if isinstance(given, CentreStack)
+            else CentreStack(
+                given,
+                out_of_bag=self.out_of_bag,
+                n_jobs=self.n_jobs,
+                random_state=self.random_state,
+            )
+        )
         with current_progress().stage("centre"):
             self.centre_.fit(clipped)
         centers, flat = self.centre_.oof_, np.ones(len(y))
@@ -188,16 +195,6 @@ class Frame:
             self.loss_ = losses[self.kind_]
             self.oof_center_ = centers
             self._credit(y, w)
-
-    def _make_centre(self) -> CentreStack:
-        if isinstance(self.center, CentreStack):
-            return self.center
-        return CentreStack(
-            self.center,
-            out_of_bag=self.out_of_bag,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
 
     def _credit(self, y: Float64Array, w: Float64Array) -> None:
         """Compute how much nearer new rows are to their centre than judged rows."""
@@ -236,7 +233,7 @@ class Frame:
         )
         raise ValueError(msg)
 
-    def keep(self, places: Rows) -> None:
+    def keep_rows(self, places: Rows) -> None:
         """Keep the out-of-fold values of some of the rows only."""
         for name in ("oof_center_", "oof_scale_", "oof_coordinate_"):
             setattr(self, name, getattr(self, name)[places])

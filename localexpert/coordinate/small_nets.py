@@ -1,8 +1,9 @@
-"""`SmallNets`: the mean of a few small neural networks."""
+"""`SmallNets`: the mean of a few small neural networks, and `Ramps`, their inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
@@ -11,9 +12,88 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibration.typing import Float64Array, Int64Array
-from localexpert._kernels.adam import step_by_adam
-from localexpert._kernels.small_net import run_rows
-from localexpert.coordinate.ramps import Ramps
+from localexpert._kernels.small_net import run_rows, step_by_adam
+
+# Most ramps of all columns together, because each ramp is an input of every net.
+_MOST_RAMPS = 600
+# Ramps are about ten times as wide as the columns. So only this many rows are spread
+# at a time.
+_ROWS_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class Ramps:
+    """Piecewise linear encoding of columns.
+
+    The knots k_0 < ... < k_m of a column are quantiles. A number x enters as itself and
+    as min(1, max(0, (x - k_j) / (k_j+1 - k_j))) for each j. A net of few steps can only
+    learn a bend within a narrow range of x if it is shown this range.
+
+    Parameters
+    ----------
+    n_columns : int
+    column : ndarray of int, shape (n_ramps,)
+        The column of each ramp. A column of two values has none, because it is a line
+        already.
+    low, size : ndarrays of shape (n_ramps,)
+        Where each ramp begins, and how far it goes.
+
+    References
+    ----------
+    Gorishniy, Rubachev & Babenko (2022), On embeddings for numerical features in
+    tabular deep learning, section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.coordinate.small_nets import Ramps
+    >>> x = np.array([[0.0], [1.0], [4.0]])
+    >>> Ramps.learn(x, 2).spread(np.array([[0.5], [2.5]]))
+    array([[0.5, 0.5, 0. ],
+           [2.5, 1. , 0.5]])
+    """
+
+    n_columns: int
+    column: NDArray[np.intp]
+    low: Float64Array
+    size: Float64Array
+
+    @classmethod
+    def learn(cls, X: Float64Array, n: int) -> Ramps:
+        """Place the knots of at most `n` ramps per column of X, shape (n_rows, p)."""
+        p = X.shape[1]
+        n = min(n, _MOST_RAMPS // max(p, 1))
+        levels = np.linspace(0.0, 1.0, n + 1)
+        knots = [_place_knots(column, levels) for column in X.T] if n else []
+        column = np.repeat(np.arange(p), [len(k) - 1 for k in knots] if n else 0)
+        low = np.concatenate([np.empty(0), *(k[:-1] for k in knots)])
+        size = np.concatenate([np.empty(0), *map(np.diff, knots)])
+        return cls(p, column, low, size)
+
+    @property
+    def width(self) -> int:
+        """Number of columns that `spread` returns."""
+        return self.n_columns + len(self.low)
+
+    def spread(self, X: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return all columns, and then the ramps of all columns."""
+        passed = (X[:, self.column] - self.low) / self.size
+        return np.hstack([X, np.clip(passed, 0.0, 1.0)])
+
+    def spread_blocks(
+        self, X: NDArray[np.floating]
+    ) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Yield some rows at a time: their slice, and the result of `spread`."""
+        for start in range(0, len(X), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            yield rows, self.spread(X[rows])
+
+
+def _place_knots(column: Float64Array, levels: Float64Array) -> Float64Array:
+    """Return the distinct quantiles of a column, but only one if it has two values."""
+    knots: Float64Array = np.unique(np.quantile(column, levels))
+    return knots if len(np.unique(column)) > 2 else knots[:1]
+
 
 # Number of rectifiers in a layer. With half of them, small tables had equal errors out
 # of fold. But errors on new rows, by the mean of all folds' nets, were 2 % greater.
@@ -29,16 +109,16 @@ _MANY_INPUTS = 300
 _LEAST_BATCH, _MOST_BATCH = 32, 256
 _RATE = 0.025
 _WARM_UP = 0.2
-# Nets of ramps bend where it pays from the start, and need this share of the passes.
+# Nets of ramps bend in the right places from the start. They need this share of passes.
 _PASSES_OF_RAMPS = 0.6
 
 
 class SmallNets(RegressorMixin, BaseEstimator):
-    """The mean of small nets, trained for a fixed time with a rising, falling step.
+    """The mean of small nets. Each is trained for a fixed number of steps.
 
-    Two hidden layers of 64 rectifiers, squared error on the standardised target,
-    Adam with decoupled decay. The step length rises for a fifth of the time and falls
-    as a cosine, so that no validation set is needed.
+    A net has two hidden layers of 64 rectifiers. It minimises the squared error of the
+    standardised target by Adam with decoupled decay. The step length rises for a fifth
+    of the time and then falls as a cosine. So no validation set is needed.
 
     Parameters
     ----------
@@ -47,7 +127,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
     n_nets : int
     random_state : int
     n_ramps : int
-        In how many parts each column enters besides, see `Ramps`.
+        Number of ramps of each column, see `Ramps`. They are inputs beside the columns.
 
     References
     ----------
@@ -75,7 +155,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
     ) -> Self:
         """Fit every net from its own seed."""
         w = np.ones(len(y)) if sample_weight is None else sample_weight
-        # Weights of mean 1 leave the step length what it is without weights.
+        # With weights of mean 1, the step length means the same as without weights.
         w = w / w.mean()
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
@@ -88,11 +168,11 @@ class SmallNets(RegressorMixin, BaseEstimator):
         if self.n_ramps:
             n_passes = round(_PASSES_OF_RAMPS * n_passes)
         rates = step_lengths(n_passes * max(1, len(y) // batch))
-        # Nets differ by start and order alone: all see all rows.
+        # Nets only differ in their start and in the order of rows.
         streams = [
             np.random.default_rng([self.random_state, j]) for j in range(self.n_nets)
         ]
-        # Single precision: twice as fast, and far finer than the noise of training.
+        # Single precision is twice as fast, and its errors are far below the noise.
         theta = np.array([draw_start(inputs.shape[1], rng) for rng in streams])
         orders = (
             np.array([rng.permutation(len(y)) for rng in streams])
@@ -118,7 +198,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
         return self.mean_ + self.spread_ * total / len(self.nets_)
 
     def _read(self, X: Float64Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Yield inputs of some rows at a time: ramps lie around 0, as columns do."""
+        """Yield inputs of some rows at a time. Ramps are shifted to lie around 0."""
         for rows, inputs in self.ramps_.spread_blocks(X):
             inputs[:, X.shape[1] :] -= 0.5
             yield rows, np.ascontiguousarray(inputs, dtype=np.float32)
@@ -165,7 +245,7 @@ def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
     if n > _MANY_ROWS:
         passes = max(_PASSES * np.sqrt(_MANY_ROWS / n), _LEAST_PASSES)
     passes = max(passes * min(1.0, _MANY_INPUTS / n_inputs), _LEAST_PASSES)
-    # At least some 100 steps a pass: fewer and larger ones learn less from each row.
+    # Make at least some 100 steps per pass. Fewer and larger steps learn less.
     batch = int(np.clip(n // 100, _LEAST_BATCH, _MOST_BATCH))
     return batch, round(passes)
 
@@ -178,10 +258,10 @@ def step_lengths(n_steps: int) -> Float64Array:
 
 
 def draw_start(p: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return random parameters of a net (He et al. 2015), its last layer small."""
+    """Return random parameters of a net (He et al. 2015). Its last layer is small."""
     h = _HIDDEN
-    # Variance 2 / inputs keeps that of rectified layers (their eq. 10); biases of some
-    # spread place the bends over the data, and a small last layer starts at the mean.
+    # Variance 2 / inputs keeps the variance of rectified layers (their eq. 10). Random
+    # biases spread the bends over the data. A small last layer starts at the mean.
     layers = [
         rng.normal(0.0, np.sqrt(2.0 / p), p * h),
         rng.normal(0.0, 0.5, h),
@@ -206,13 +286,13 @@ def train_networks(
 ) -> None:
     """Fit nets of two hidden layers of rectifiers to squared error, in place.
 
-    The nets know nothing of each other. Their products are taken together, because
-    those of one net are so small that calling them takes as long as they do.
+    The nets do not depend on each other. Their products are computed together, because
+    for products as small as those of one net the call takes as long as the work.
 
     Parameters
     ----------
     theta : ndarray of shape (n_nets, p h + h + h h + h + h + 1)
-        Weights and biases of the layers, one after the other, h = `n_hidden`; C order.
+        Weights and biases, layer by layer, in C order. h is `n_hidden`.
     X : ndarray of shape (n, p)
     y, w : ndarrays of shape (n,)
         Targets and weights.
@@ -228,7 +308,7 @@ def train_networks(
     # A row is the inputs, a 1 for the bias, the target and the weight.
     rows = np.ones((n, p + 3), np.float32)
     rows[:, :p], rows[:, p + 1], rows[:, p + 2] = X, y, w
-    # A step of Adam treats each parameter alone, so all nets take it together.
+    # Adam treats each parameter separately, so one step can serve all nets.
     vector = theta.reshape(-1)
     gradient, mean, square = (np.zeros_like(vector) for _ in range(3))
     nets = view_layers(theta, p, n_hidden)
@@ -246,10 +326,10 @@ def train_networks(
 def view_layers(
     vectors: NDArray[np.float32], p: int, h: int
 ) -> list[NDArray[np.float32]]:
-    """Return the layers of nets as views: writing to one writes to the vectors.
+    """Return the layers of nets as views. Writing to a layer writes to the vectors.
 
-    The last row of each layer is its bias: shapes (n_nets, p + 1, h), (n_nets, h + 1,
-    h) and (n_nets, h + 1, 1).
+    The last row of each layer is its bias. The shapes are (n_nets, p + 1, h),
+    (n_nets, h + 1, h) and (n_nets, h + 1, 1).
     """
     shapes = (p + 1, h), (h + 1, h), (h + 1, 1)
     ends = np.cumsum([rows * columns for rows, columns in shapes])
@@ -275,8 +355,8 @@ def _fill_gradient(
     h = in_first.shape[2]
     inputs, targets, weights = rows[:, :, :-2], rows[:, :, -2:-1], rows[:, :, -1:]
     # Forward: two layers of rectifiers, and a linear output. The last unit of a layer
-    # is the 1 that the next one's bias is multiplied by. In place where it can be:
-    # batches are small, and new arrays would take a third of the time.
+    # is 1. It multiplies the bias of the next layer. Operations are in place if
+    # possible: batches are small, and new arrays would take a third of the time.
     zeros = np.zeros((k, size, h + 1), np.float32)
     first, second = np.ones((2, k, size, h + 1), np.float32)
     np.matmul(inputs, in_first, out=first[:, :, :h])
@@ -288,8 +368,8 @@ def _fill_gradient(
     miss -= targets
     miss *= weights
     miss *= np.float32(1.0 / size)
-    # Backward: the chain rule, from the output to the inputs. A rectifier passes a
-    # derivative on where it is open.
+    # Backward: the chain rule, from the output to the inputs. A rectifier only passes a
+    # derivative on if it is open.
     np.matmul(second.mT, miss, out=d_last)
     back = miss * in_last.mT
     back *= second > zeros

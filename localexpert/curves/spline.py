@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from calibration.typing import Float64Array
-from localexpert._kernels.monotone import increase_rows
+from localexpert._kernels.law_curve import increase_rows
 from localexpert._validation import check_choice, check_number
 from localexpert.law.basis import harmonic_slopes
 from localexpert.law.level_map import LevelMap

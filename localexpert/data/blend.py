@@ -9,8 +9,99 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert._kernels.simplex import simplex_least_squares
 
+# A column only enters the blend if it improves it by more than this many roundings.
+_ROUNDINGS = 8.0 * np.finfo(np.float64).eps
+
+
+def simplex_least_squares(gram: Float64Array, least: float = 0.0) -> Float64Array:
+    """Return the w >= 0 of sum 1 with the least w' gram w.
+
+    Let the columns of E be the errors of some forecasts, and gram = E' E. These are
+    the weights of the blend with the least squared error: if weights sum to 1, the
+    error of the blend is the blend of the errors. The algorithm is that of Wolfe
+    (1976), Finding the nearest point in a polytope.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (M, M)
+        Symmetric, positive semidefinite.
+    least : float
+        Columns with less weight are left out, and the rest is solved again. At most
+        1 / M: the greatest weight is at least that.
+
+    Returns
+    -------
+    ndarray of shape (M,)
+        If several are the best, one that gives weight to few columns.
+    """
+    kept = np.arange(len(gram))
+    while True:
+        weights = _nearest_point(gram[np.ix_(kept, kept)])
+        stays = weights >= least
+        if stays.all():
+            out = np.zeros(len(gram))
+            out[kept] = weights
+            return out
+        kept = kept[stays]
+
+
+def _nearest_point(gram: Float64Array) -> Float64Array:
+    """Minimise w' gram w over the simplex by an active set that starts at a corner."""
+    w = np.zeros(len(gram))
+    w[np.argmin(gram.diagonal())] = 1.0
+    tolerance = _ROUNDINGS * len(gram) * np.abs(gram).max()
+    seen: set[bytes] = set()
+    # Each set of columns is followed by one with a lesser optimum, so none comes again.
+    # Only by rounding it may. Then there is nothing left to gain.
+    while (held := w > 0.0).tobytes() not in seen:
+        seen.add(held.tobytes())
+        # Kuhn & Tucker: at the optimum no column has less slope than the blend.
+        slopes = gram @ w
+        slopes -= w @ slopes
+        entering = np.argmin(slopes)
+        if slopes[entering] >= -tolerance:
+            break
+        held[entering] = True
+        w = _walk_inside(gram, w, held)
+    return w
+
+
+def _walk_inside(
+    gram: Float64Array, w: Float64Array, held: NDArray[np.bool_]
+) -> Float64Array:
+    """Return the best blend of held columns. Columns that fall to 0 are dropped."""
+    while True:
+        goal = _best_of_sum_one(gram, held)
+        falling = held & (goal <= 0.0)
+        if not falling.any():
+            return goal
+        # Go towards the goal until the first weight becomes 0.
+        descent = np.maximum(w[falling] - goal[falling], np.finfo(np.float64).tiny)
+        step = np.min(w[falling] / descent)
+        w = w + step * (goal - w)
+        held = held & ~(falling & (w <= _ROUNDINGS))
+        w = np.where(held, np.maximum(w, 0.0), 0.0)
+
+
+def _best_of_sum_one(gram: Float64Array, held: NDArray[np.bool_]) -> Float64Array:
+    """Minimise w' gram w over w with sum 1 of any sign. Weights not held are 0.
+
+    Lagrange's conditions, gram w + c 1 = 0 and 1' w = 1, are one linear system. It is
+    solved by least squares, so equal columns share their weight.
+    """
+    k = int(held.sum())
+    system = np.ones((k + 1, k + 1))
+    inner = gram[np.ix_(held, held)]
+    system[:k, :k] = inner / (np.abs(inner).max() or 1.0)
+    system[k, k] = 0.0
+    out = np.zeros(len(gram))
+    out[held] = np.linalg.lstsq(system, np.eye(k + 1)[k], rcond=None)[0][:k]
+    return out
+
+
+# Members with less weight cost more time than they are worth.
+LEAST_WEIGHT = 0.05
 # `robust_weights` takes at most this many steps, and stops if weights change less.
 _MOST_STEPS, _LITTLE = 20, 1e-3
 
@@ -20,7 +111,7 @@ def blend_weights(
     goal: NDArray[Any],
     cost: Float64Array,
     *,
-    least: float,
+    least: float = LEAST_WEIGHT,
     spared: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """Return the w >= 0 with sum 1 and the least sum of cost (sum w answer - goal)^2.
@@ -68,7 +159,7 @@ def robust_weights(
     y: Float64Array,
     w: Float64Array,
     *,
-    least: float,
+    least: float = LEAST_WEIGHT,
 ) -> dict[str, float]:
     """Return the weights with the least Huber loss, so few large errors matter little.
 

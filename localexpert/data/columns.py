@@ -1,10 +1,11 @@
-"""Columns: their names, which of them hold categories, and their values as numbers."""
+"""Columns: their names, which of them hold categories or dates, and their numbers."""
 
 from __future__ import annotations
 
+import datetime
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Number
 from typing import Any
@@ -12,9 +13,126 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert._validation import as_numbers, find_no_number, is_gap
-from localexpert.data.dates import date_features, holds_dates, read_seconds
+from localexpert._validation import as_numbers, find_no_number, is_gap, refuse
 from localexpert.data.unseen import Unseen
+
+# Features of a date besides its days since 1970.
+PARTS = ("year", "month", "weekday", "hour")
+_MICROSECONDS = 8.64e10
+
+
+def date_features(dates: Any) -> dict[str, Float64Array]:
+    """Return the numbers that stand for a column of dates.
+
+    `LocalExpertRegressor` and the command ``localexpert`` use the same numbers, but
+    leave out the parts that do not vary in training.
+
+    Parameters
+    ----------
+    dates : column of shape (n,)
+        Dates or timestamps: a Series of pandas (NumPy's types, Arrow's, or Python
+        objects) or of polars, or an array of ``datetime64``. With a time zone they are
+        read as UTC.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n,)
+        "days" since 1970-01-01 with the time of day as a fraction, "year", "month"
+        (1 to 12), "weekday" (0 is Monday) and "hour" (0 to 24). NaN where missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import date_features
+    >>> parts = date_features(np.array(["2024-02-29T06:00", "NaT"], "datetime64[m]"))
+    >>> {name: float(values[0]) for name, values in parts.items()}
+    {'days': 19782.25, 'year': 2024.0, 'month': 2.0, 'weekday': 3.0, 'hour': 6.0}
+    """
+    shape = getattr(dates, "shape", ())
+    if len(shape) != 1 or not holds_dates(dates):
+        got = getattr(dates, "dtype", type(dates).__name__)
+        refuse("dates", "be a column of dates", f"{got} of shape {shape}", TypeError)
+    days = read_days(dates)
+    return {"days": days, **date_parts(days)}
+
+
+def date_parts(days: Float64Array) -> dict[str, Float64Array]:
+    """Return year, month, weekday and hour of days since 1970, NaN where missing."""
+    known = ~np.isnan(days)
+    whole = np.floor(days[known])
+    dates = whole.astype("datetime64[D]")
+    months = dates.astype("datetime64[M]").astype(np.int64)
+    # 1970-01-01 was a Thursday.
+    found = (
+        1970 + months // 12,
+        1 + months % 12,
+        (whole + 3) % 7,
+        np.round(24.0 * (days[known] - whole), 6),
+    )
+    parts = {name: np.full(len(days), np.nan) for name in PARTS}
+    for values, part in zip(parts.values(), found, strict=True):
+        values[known] = part
+    return parts
+
+
+def choose_features(column: Any) -> tuple[str, ...]:
+    """Return the features of dates, those that vary, or () for any other column."""
+    if not holds_dates(column):
+        return ()
+    days = read_days(column)
+    parts = date_parts(days[~np.isnan(days)]).items()
+    return ("days", *(name for name, part in parts if len(part) and np.ptp(part)))
+
+
+def holds_dates(column: Any) -> bool:
+    """Say whether a column holds dates, by its type or by all of its objects."""
+    kind = getattr(column, "dtype", None)
+    name = str(kind).lower()
+    if name.startswith(("date", "timestamp")):
+        return True
+    if getattr(kind, "kind", None) != "O" and name != "object":
+        return False
+    cells = column.to_list() if hasattr(column, "to_list") else list(column)
+    samples = dict(zip(map(type, cells), cells, strict=True)).values()
+    held = [cell for cell in samples if not is_gap(cell)]
+    return bool(held) and all(isinstance(cell, datetime.date) for cell in held)
+
+
+def read_days(column: Any) -> Float64Array:
+    """Return days since 1970-01-01 UTC of a column of dates, NaN where missing."""
+    if hasattr(column, "dt") and hasattr(column.dt, "epoch"):  # polars
+        return np.asarray(column.dt.epoch("us").cast(float).to_numpy()) / _MICROSECONDS
+    # The type of a column of Arrow.
+    arrow = str(getattr(column.dtype, "pyarrow_dtype", ""))
+    if getattr(column.dtype, "kind", None) != "M" or "date" in arrow:
+        column = np.array(
+            [_as_utc(cell) for cell in column.to_list()], "datetime64[us]"
+        )
+    elif hasattr(column, "to_numpy"):
+        column = column.to_numpy("datetime64[us]")
+    return _count(column.astype("datetime64[us]")) / _MICROSECONDS
+
+
+def read_seconds(column: Any) -> Float64Array:
+    """Return the seconds of a column of durations, NaN where missing."""
+    if hasattr(column.dt, "total_microseconds"):  # polars
+        return np.asarray(column.dt.total_microseconds().cast(float).to_numpy()) / 1e6
+    return _count(column.to_numpy("timedelta64[us]")) / 1e6
+
+
+def _as_utc(cell: Any) -> datetime.datetime | datetime.date | None:
+    """Return a date as NumPy reads it, because NumPy has no time zones."""
+    if is_gap(cell):
+        return None
+    if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
+        return cell.astimezone(datetime.UTC).replace(tzinfo=None)
+    return cell if isinstance(cell, datetime.date) else None
+
+
+def _count(moments: Any) -> Float64Array:
+    """Return dates or durations as numbers of their unit, NaN where missing."""
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64))
+
 
 _TEXTS = ("str", "string", "large_string", "categorical")
 _DURATIONS = ("timedelta64", "duration")
@@ -44,39 +162,28 @@ class Columns:
         shape = getattr(X, "shape", None)
         if shape is None or len(shape) != 2:
             got = type(X).__name__ if shape is None else f"shape {tuple(shape)}"
-            msg = f"`X` must be an array or data frame with two axes, got {got}."
-            raise ValueError(msg)
+            refuse("X", "be an array or data frame with two axes", got)
         names = getattr(X, "columns", None)
         if names is not None and not any(
             hasattr(X, name) for name in ("iloc", "with_columns")
         ):
-            msg = (
-                "`X` must be an array or a data frame of pandas or polars, "
-                f"got {type(X).__module__}.{type(X).__qualname__}."
-            )
-            raise TypeError(msg)
+            rule = "be an array or a data frame of pandas or polars"
+            refuse("X", rule, f"{type(X).__module__}.{type(X).__qualname__}", TypeError)
         return cls(int(shape[1]), None if names is None else tuple(names))
 
     def check(self, X: Any) -> None:
         """Refuse a table whose columns are not these in this order."""
         got = Columns.of(X)
         if got.n_columns != self.n_columns:
-            msg = (
-                f"`X` must have {self.n_columns} columns as in `fit`, "
-                f"got {got.n_columns}."
-            )
-            raise ValueError(msg)
+            refuse("X", f"have {self.n_columns} columns as in `fit`", got.n_columns)
         if None in (self.names, got.names) or got.names == self.names:
             return
         pairs = zip(self.names or (), got.names or (), strict=True)
         place, (want, name) = next(
             (i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1]
         )
-        msg = (
-            "`X` must have the columns of `fit` in the same order, "
-            f"got {name!r} in the place of {want!r} (column {place})."
-        )
-        raise ValueError(msg)
+        rule = "have the columns of `fit` in the same order"
+        refuse("X", rule, f"{name!r} in the place of {want!r} (column {place})")
 
     def free_names(self, wanted: Iterable[str]) -> list[Any]:
         """Return names for more columns that no column has yet.
@@ -92,11 +199,6 @@ class Columns:
             heads = tuple(name[0] for name in taken)
             return [(until_free(name, heads), *levels) for name in wanted]
         return [until_free(name, taken) for name in wanted]
-
-    def and_more(self, more: Sequence[Any]) -> Columns:
-        """Return the columns of the table, and some more with free names."""
-        names = None if self.names is None else (*self.names, *more)
-        return Columns(self.n_columns + len(more), names)
 
 
 def until_free(name: str, taken: tuple[Any, ...]) -> str:
@@ -176,8 +278,7 @@ def read_categories(
     if unseen is not None and strange:
         n_rows = int(np.isin(places, strange).sum())
         unseen.append(Unseen(name, n_rows, cells[strange[0]]))
-    coded: Float64Array = found[places]
-    return coded
+    return np.asarray(found[places])
 
 
 def _find_kind(cell: type) -> type:
@@ -192,12 +293,10 @@ def read_dates(column: Any, name: Any) -> dict[str, Float64Array]:
     if holds_dates(column):
         return date_features(column)
     cells = column.to_list()
-    if all(map(is_gap, cells)):
-        return date_features(np.full(len(cells), "NaT", "datetime64[us]"))
-    msg = (
-        f"`X` must hold dates as in `fit` in column {name!r}, got dtype {column.dtype}."
-    )
-    raise TypeError(msg)
+    if not all(map(is_gap, cells)):
+        rule = f"hold dates as in `fit` in column {name!r}"
+        refuse("X", rule, f"dtype {column.dtype}", TypeError)
+    return date_features(np.full(len(cells), "NaT", "datetime64[us]"))
 
 
 def read_numbers(column: Any, name: Any) -> Float64Array:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from localexpert._validation import check_mapping
+from localexpert._validation import check_mapping, refuse
 from localexpert.data.table import TableReader
 
 # Columns with +1 or -1, by name, or by position in an array. Or a number for every
@@ -40,8 +40,7 @@ def check_directions(monotone: Any) -> Directions | None:
     for column, sign in signs.items():
         number = isinstance(sign, Real) and not isinstance(sign, bool)
         if not number or sign not in allowed:
-            msg = f"`monotone` must be {rule}, got {sign!r} of column {column!r}."
-            raise ValueError(msg)
+            refuse("monotone", f"be {rule}", f"{sign!r} of column {column!r}")
     if not any(signs.values()):
         return None
     if listed:
@@ -75,19 +74,13 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
         owner = reader.column_of
         found = {owner.index(j): sign for j, sign in enumerate(monotone) if sign}
     else:
-        msg = (
-            "`monotone` must have a number for each column of `X` where it is a list, "
-            f"got {len(monotone)} for {n} columns."
-        )
-        raise ValueError(msg)
+        rule = "have a number for each column of `X` where it is a list"
+        refuse("monotone", rule, f"{len(monotone)} for {n} columns")
     for place, sign in found.items():
         if place in reader.category_codes:
             name = (reader.features.names or ())[place]
-            msg = (
-                "`monotone` must name columns of numbers, for categories have no "
-                f"order, got {name!r}."
-            )
-            raise ValueError(msg)
+            rule = "name columns of numbers, for categories have no order"
+            refuse("monotone", rule, repr(name))
         signs[place] = sign
     return signs
 
@@ -116,18 +109,13 @@ def _find(column: Any, reader: TableReader) -> int:
         position = isinstance(column, Integral) and not isinstance(column, bool)
         if position and 0 <= column < n:
             return int(column)
-        msg = (
-            "`monotone` must name columns of an array by their positions, "
-            f"0 to {n - 1}, got {column!r}."
-        )
-        raise ValueError(msg)
+        rule = f"name columns of an array by their positions, 0 to {n - 1}"
+        refuse("monotone", rule, repr(column))
     places = [place for place, name in enumerate(names) if name == column]
-    if len(places) == 1:
-        return places[0]
-    if places:
-        msg = f"`monotone` must name one column each, got {column!r} of {len(places)}."
-        raise ValueError(msg)
-    listed = ", ".join(repr(name) for name in names[:_MOST_NAMED])
-    more = ", ..." if len(names) > _MOST_NAMED else ""
-    msg = f"`monotone` must name columns of `X` ({listed}{more}), got {column!r}."
-    raise ValueError(msg)
+    if not places:
+        listed = ", ".join(repr(name) for name in names[:_MOST_NAMED])
+        more = ", ..." if len(names) > _MOST_NAMED else ""
+        refuse("monotone", f"name columns of `X` ({listed}{more})", repr(column))
+    if len(places) > 1:
+        refuse("monotone", "name one column each", f"{column!r} of {len(places)}")
+    return places[0]

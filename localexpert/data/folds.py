@@ -1,9 +1,11 @@
-"""Folds: parts of the rows. Models that never saw a part predict it."""
+"""`Sample`: rows with targets, weights and folds. No model predicts a row it saw."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +17,10 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
     make_rng,
+    refuse,
 )
+from localexpert.data.table import Table
+from localexpert.data.target_values import range_without_outliers
 
 Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
@@ -81,8 +86,7 @@ def make_folds(
     n = check_integer(n, "n", 2)
     groups = check_groups(groups, n)
     if isinstance(cv, str) and cv != "auto":
-        msg = f'`cv` must be "auto", an integer, a splitter or folds, got {cv!r}.'
-        raise ValueError(msg)
+        refuse("cv", 'be "auto", an integer, a splitter or folds', repr(cv))
     if isinstance(cv, (str, numbers.Integral)):
         weight = check_weights(sample_weight, n)
         return _deal_rows(weight, cv, groups, make_rng(random_state))
@@ -97,8 +101,7 @@ def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
         return None
     labels = np.asarray(groups)
     if labels.ndim != 1:
-        msg = f"`groups` must have shape (n,), got shape {labels.shape}."
-        raise ValueError(msg)
+        refuse("groups", "have shape (n,)", f"shape {labels.shape}")
     check_same_length(n, "the data", len(labels), "groups")
     if labels.dtype.kind == "O":
         try:
@@ -108,8 +111,7 @@ def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
             raise TypeError(msg) from error
     gaps = labels[labels != labels]  # noqa: PLR0124 - NaN and NaT are told by this
     if len(gaps):
-        msg = f"`groups` must have no gaps, got {gaps[0]}."
-        raise ValueError(msg)
+        refuse("groups", "have no gaps", gaps[0])
     return labels
 
 
@@ -127,11 +129,8 @@ def _deal_rows(
     else:
         n_folds = check_integer(cv, "cv", 2)
     if n_parts < n_folds:
-        msg = (
-            f"`cv` must not be greater than the number of {unit}, "
-            f"got {n_folds} folds for {n_parts} {unit}."
-        )
-        raise ValueError(msg)
+        rule = f"not be greater than the number of {unit}"
+        refuse("cv", rule, f"{n_folds} folds for {n_parts} {unit}")
     if groups is None:
         dealt = np.empty(len(weight), dtype=np.intp)
         dealt[held] = _shuffle(weight[held], n_folds, rng)
@@ -202,8 +201,7 @@ def _read_folds(
     elif isinstance(cv, Iterable):
         pairs = cv
     else:
-        msg = f'`cv` must be "auto", an integer, a splitter or folds, got {cv!r}.'
-        raise TypeError(msg)
+        refuse("cv", 'be "auto", an integer, a splitter or folds', repr(cv), TypeError)
     every = np.arange(n)
     folds = []
     for pair in pairs:
@@ -224,60 +222,43 @@ def _read_folds(
 def check_folds(folds: list[Fold], n: int, name: str) -> None:
     """Refuse folds that test a row twice, or train on a row that they test."""
     if len(folds) == 0:
-        msg = f"`{name}` must yield at least one fold, got none."
-        raise ValueError(msg)
+        refuse(name, "yield at least one fold", "none")
     for number, (train, test) in enumerate(folds):
         if len(train) == 0 or len(test) == 0:
             empty = "test" if len(train) else "train"
-            msg = f"`{name}` must leave no {empty} part empty, got fold {number}."
-            raise ValueError(msg)
+            refuse(name, f"leave no {empty} part empty", f"fold {number}")
         shared = np.intersect1d(train, test)
         if len(shared):
-            msg = (
-                f"`{name}` must keep test rows out of the training part, "
-                f"got row {shared[0]} in both parts of fold {number}."
-            )
-            raise ValueError(msg)
+            rule = "keep test rows out of the training part"
+            refuse(name, rule, f"row {shared[0]} in both parts of fold {number}")
     counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
     twice = counts > 1
     if twice.any():
         row = int(np.argmax(twice))
-        msg = (
-            f"`{name}` must put no row in more than one test part, "
-            f"got row {row} in {counts[row]} of them ({twice.sum()} such rows)."
-        )
-        raise ValueError(msg)
+        got = f"row {row} in {counts[row]} of them ({twice.sum()} such rows)"
+        refuse(name, "put no row in more than one test part", got)
 
 
 def check_tests_every_row(folds: list[Fold], n: int, cure: str) -> None:
     """Refuse folds that leave rows untested, if an answer needs all rows."""
     missing = n - len(judged_rows(folds))
     if missing:
-        msg = (
-            "`cv` must put every row in a test part here, "
-            f"got {missing} of {n} rows in none: {cure}."
-        )
-        raise ValueError(msg)
+        rule = "put every row in a test part here"
+        refuse("cv", rule, f"{missing} of {n} rows in none: {cure}")
 
 
 def check_learns(folds: list[Fold], weight: Float64Array) -> None:
     """Refuse folds from which nothing can be learned out of fold."""
     if not weight[judged_rows(folds)].any():
-        msg = (
-            "`cv` must put rows with a weight in a test part, got none of them in one."
-        )
-        raise ValueError(msg)
+        refuse("cv", "put rows with a weight in a test part", "none of them in one")
 
 
-def check_trains(folds: list[Fold], weight: Float64Array) -> None:
+def check_trains(folds: list[Fold], weight: Float64Array, name: str = "cv") -> None:
     """Refuse a fold that has nothing to learn from."""
     for number, (train, _) in enumerate(folds):
         if not weight[train].any():
-            msg = (
-                "`cv` must train on rows with a weight in every fold, got none of them "
-                f"in fold {number}."
-            )
-            raise ValueError(msg)
+            rule = "train on rows with a weight in every fold"
+            refuse(name, rule, f"none of them in fold {number}")
 
 
 def judged_rows(folds: list[Fold]) -> Rows:
@@ -340,3 +321,93 @@ def join_parts(
         return number, known
     joined = number * most // n
     return joined, [[j for j in range(most) if j != k] for k in range(most)]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows, targets, weights and folds, which one stage passes to the next.
+
+    `dataclasses.replace` changes the target or the table. For example, in a frame the
+    experts learn the coordinate r from a table with centre and scale.
+
+    Parameters
+    ----------
+    table : Table of shape (n, p)
+    y : ndarray of shape (n,)
+    weight : ndarray of shape (n,)
+    folds : list of (train, test)
+        No row is in two test parts. Rows in no test part only train.
+    groups : ndarray of shape (n,), optional
+        Rows of one group were dealt to one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.folds import Sample
+    >>> from localexpert.data.table import Table
+    >>> first, last = np.array([0, 1]), np.array([2, 3])
+    >>> table = Table.of(np.arange(4.0)[:, None])
+    >>> folds = [(first, last), (last, first)]
+    >>> sample = Sample(table, np.arange(4.0), np.ones(4), folds)
+    >>> part = sample.take(np.array([0, 3]))
+    >>> part.y, part.folds[0]
+    (array([0., 3.]), (array([0]), array([1])))
+    """
+
+    table: Table
+    y: Float64Array
+    weight: Float64Array
+    folds: list[Fold]
+    groups: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def deal(self, cv: Any, groups: NDArray[Any] | None, seed: int) -> Sample:
+        """Return the rows with the folds that a parameter `cv` asks for."""
+        folds = make_folds(len(self), cv, self.y, groups, seed, self.weight)
+        check_learns(folds, self.weight)
+        check_trains(folds, self.weight)
+        if len(judged_rows(folds)) < len(self):
+            # All folds follow what was tried on the first one, and where it stopped. So
+            # if windows grow, the one that knows most comes first.
+            folds.sort(key=lambda fold: -len(fold[0]))
+        return replace(self, folds=folds, groups=groups)
+
+    @cached_property
+    def judged(self) -> Rows:
+        """Rows in a test part. Everything learned out of fold comes from them."""
+        return judged_rows(self.folds)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the test parts hold every row."""
+        return len(self.judged) == len(self)
+
+    def without_outliers(self) -> Sample:
+        """Return rows with far targets clipped, for models that learn by squares."""
+        low, high = range_without_outliers(self.y, self.weight)
+        if not self.weight.all():
+            # A target without weight may be infinite, and zero times that is NaN.
+            held = self.y[self.weight > 0.0]
+            low, high = max(low, held.min()), min(high, held.max())
+        return replace(self, y=np.clip(self.y, low, high))
+
+    def take(self, rows: Rows) -> Sample:
+        """Return some rows, renumbered. Drop folds that cannot learn or test."""
+        weight = self.weight[rows]
+        folds = renumber_folds(self.folds, rows, len(self))
+        kept = [fold for fold in folds if weight[fold[0]].any() and len(fold[1])]
+        groups = None if self.groups is None else self.groups[rows]
+        return Sample(self.table.take(rows), self.y[rows], weight, kept, groups)
+
+    def take_judged(self, rows: Rows) -> Sample:
+        """Return some judged rows, for a correction of their forecasts.
+
+        All folds stay, because they tell which rows go together. This includes folds
+        whose training rows are in no test part.
+        """
+        if len(rows) == len(self):
+            return self
+        folds = renumber_folds(self.folds, rows, len(self))
+        return Sample(self.table.take(rows), self.y[rows], self.weight[rows], folds)

@@ -11,8 +11,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_predict
 
 from calibration.typing import Float64Array
-from localexpert.data.sample import Sample
-from localexpert.data.table import Table
+from localexpert.data.folds import Sample
+from localexpert.data.table import read_codes
 from localexpert.data.training_rows import mix_bits
 
 # With fewer different rows, equal rows may be part of the design.
@@ -53,7 +53,7 @@ def find_copies(
     -------
     ndarray of int, shape (n,), or None
     """
-    held, codes = np.flatnonzero(weight), _read_codes(X)
+    held, codes = np.flatnonzero(weight), read_codes(X)
     if not isinstance(cv, str | Integral) or codes is None:
         return None
     found = groups_of_copies(codes[held], np.random.default_rng(seed))
@@ -83,20 +83,12 @@ def many_are_equal(X: Any, weight: Float64Array) -> bool:
     -------
     bool
     """
-    codes = _read_codes(X)
+    codes = read_codes(X)
     if codes is None:
         return False
     rows = _hash_cells(codes[np.flatnonzero(weight)]).sum(axis=1)
     counts = np.unique(rows, return_counts=True)[1]
     return bool(counts[counts > 1].sum() > _MOST_EQUAL * len(rows))
-
-
-def _read_codes(X: Any) -> Float64Array | None:
-    """Return a table's codes, or None if only a user's learner can read it."""
-    try:
-        return Table.of(X).codes
-    except (TypeError, ValueError):
-        return None
 
 
 def groups_of_copies(
@@ -201,12 +193,9 @@ def describe_leak(sample: Sample, seed: int) -> dict[str, Any] | None:
     dict or None
         Ready for JSON.
     """
-    held = sample.weight > 0.0
-    try:
-        codes = sample.table.codes[held]
-    except (TypeError, ValueError):  # columns that only a user's learner can read
-        return None
-    found = find_leak(codes, sample.y[held], np.random.default_rng(seed))
+    held, codes, found = sample.weight > 0.0, read_codes(sample.table), None
+    if codes is not None:
+        found = find_leak(codes[held], sample.y[held], np.random.default_rng(seed))
     if found is None:
         return None
     place, own, others = found

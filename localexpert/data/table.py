@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert._validation import refuse
 from localexpert.data.columns import (
     Columns,
+    choose_features,
     has_columns,
     list_categories,
     list_columns,
@@ -22,9 +24,103 @@ from localexpert.data.columns import (
     read_numbers,
     until_free,
 )
-from localexpert.data.dates import holds_dates, read_days, varying_parts
-from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.unseen import Unseen, warn_of_unseen
+
+# If a category has more values than this, only the most frequent ones get indicators.
+# The logarithm of the frequency enters too.
+_MOST_INDICATORS = 32
+# Scaled values are bent towards this bound, so that no outlier ruins a net.
+_BOUND = 3.0
+# Single precision has seven digits. It separates values that are not this far from
+# zero, in units of their spread. Outside the next two bounds it holds no numbers.
+_FAR = 1e3
+_LEAST, _MOST = 1e-30, 1e30
+_GREATEST = 3e38
+
+
+@dataclass(frozen=True)
+class DenseInputs:
+    """Numbers that are centred, scaled and bent, and indicators of categories and gaps.
+
+    Let z = (x - median) / (interquartile range). If that range is zero, half the full
+    range takes its place. A number enters as z / sqrt(1 + (z / 3)^2). A gap is at the
+    median. The target plays no part.
+
+    Parameters
+    ----------
+    median, scale : ndarrays of shape (p,)
+    with_gaps : ndarray of int
+        Positions of the columns that get an indicator of gaps.
+    indicators : dict of int to ndarray
+        For the position of each column of categories, the codes with an indicator.
+    frequencies : dict of int to ndarray
+        For the position of each column of many categories, the log frequency of every
+        code.
+
+    References
+    ----------
+    Holzmueller, Grinsztajn & Steinwart (2024), Better by default (RealMLP).
+    """
+
+    median: Float64Array
+    scale: Float64Array
+    with_gaps: NDArray[np.intp]
+    indicators: dict[int, Float64Array]
+    frequencies: dict[int, Float64Array]
+
+    @classmethod
+    def learn(cls, encoded: Float64Array, categories: list[int]) -> DenseInputs:
+        """Learn from encoded rows, shape (n, p), NaN where missing."""
+        gaps = np.isnan(encoded)
+        filled = np.where(gaps.all(axis=0), 0.0, encoded)
+        low, q1, median, q3, high = np.nanquantile(
+            filled, [0.0, 0.25, 0.5, 0.75, 1.0], axis=0
+        )
+        scale = np.where(q3 > q1, q3 - q1, 0.5 * (high - low))
+        # A column that varies only by rounding counts as constant.
+        flat = high - low <= 1e-12 * np.maximum(np.abs(high), np.abs(low))
+        scale = np.where(flat, np.inf, scale)
+        indicators, frequencies = {}, {}
+        for j in categories:
+            codes, counts = np.unique(
+                encoded[~gaps[:, j], j].astype(np.intp), return_counts=True
+            )
+            frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST_INDICATORS])
+            indicators[j] = codes[frequent].astype(np.float64)
+            if len(codes) > _MOST_INDICATORS:
+                logs = np.zeros(codes.max() + 1)
+                logs[codes] = np.log(counts * len(codes) / counts.sum())
+                frequencies[j] = logs
+        return cls(median, scale, np.flatnonzero(gaps.any(0)), indicators, frequencies)
+
+    def transform(self, encoded: Float64Array) -> Float64Array:
+        """Return the inputs of encoded rows, shape (n, q)."""
+        gaps = np.isnan(encoded)
+        # Outliers of any size do not move the median and the quartiles.
+        z = np.where(gaps, 0.0, (encoded - self.median) / self.scale)
+        numbers = np.delete(z, list(self.indicators), axis=1)
+        numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)
+        parts = [numbers, gaps[:, self.with_gaps]]
+        parts += [encoded[:, [j]] == codes for j, codes in self.indicators.items()]
+        for j, logs in self.frequencies.items():
+            codes = np.where(gaps[:, j], 0.0, encoded[:, j]).astype(np.intp)
+            parts.append(np.where(gaps[:, j], 0.0, logs[codes])[:, None])
+        return np.hstack(parts)
+
+    def narrow(self, encoded: Float64Array) -> Float64Array:
+        """Return encoded rows for learners that read them in single precision.
+
+        Columns that would lose too much are moved and scaled. All others stay as they
+        are.
+        """
+        far = np.abs(self.median) > _FAR * self.scale
+        odd = (self.scale < _LEAST) | (np.isfinite(self.scale) & (self.scale > _MOST))
+        if not (far | odd).any() and not (np.abs(encoded) > _GREATEST).any():
+            return encoded
+        moved = encoded - np.where(far | odd, self.median, 0.0)
+        unit = np.where(far | odd, self.scale, 1.0)
+        return np.clip(moved / unit, -_GREATEST, _GREATEST)
+
 
 # A message names at most this many columns.
 _MOST_NAMED = 5
@@ -69,7 +165,7 @@ class TableReader:
         columns = Columns.of(X)
         listed = list_columns(X) if has_columns(X) else []
         if dates is None:
-            found = tuple(map(_choose_features, listed))
+            found = tuple(map(choose_features, listed))
             dates = found if any(found) else ()
         reader = cls(columns, {}, dates)
         for place, column in enumerate(listed):
@@ -101,10 +197,10 @@ class TableReader:
         """Numbers of the columns that hold categories."""
         return sorted(self.category_codes)
 
-    def read(self, X: Any, *, tells: bool = False) -> Table:
+    def read(self, X: Any, *, warns: bool = False) -> Table:
         """Return a table with these columns, whose views can be made.
 
-        With `tells` there is a warning if a category is new.
+        With `warns` there is a warning if a category is new.
         """
         given = X if hasattr(X, "shape") else np.asarray(X)
         self.columns.check(given)
@@ -122,10 +218,10 @@ class TableReader:
             self,
             given.shape[0],
             lambda: given,
-            (lambda: self.encode(given, tells=True)) if tells else None,
+            (lambda: self.encode(given, warns=True)) if warns else None,
         )
 
-    def encode(self, X: Any, *, tells: bool = False) -> Float64Array:
+    def encode(self, X: Any, *, warns: bool = False) -> Float64Array:
         """Return numbers and codes as float64, shape (n, p); NaN is missing."""
         unseen: list[Unseen] = []
         if has_columns(X):
@@ -140,7 +236,7 @@ class TableReader:
                     ]
                 elif j in self.category_codes:
                     encoded[:, j] = read_categories(
-                        column, self.category_codes[j], name, unseen if tells else None
+                        column, self.category_codes[j], name, unseen if warns else None
                     )
                 else:
                     encoded[:, j] = read_numbers(column, name)
@@ -150,8 +246,7 @@ class TableReader:
         if np.isinf(encoded).any():
             row, column = np.argwhere(np.isinf(encoded))[0].tolist()
             name = (self.features.names or range(encoded.shape[1]))[column]
-            msg = f"`X` must not be infinite, got it in row {row}, column {name!r}."
-            raise ValueError(msg)
+            refuse("X", "not be infinite", f"it in row {row}, column {name!r}")
         warn_of_unseen(unseen)
         return encoded
 
@@ -258,18 +353,24 @@ class Table:
         old, values = self.reader, list(columns.values())
         names = old.columns.free_names(columns)
         dates = (*old.dates, *[()] * len(names)) if old.dates else ()
-        columns_now, n_added = old.columns.and_more(names), old.n_added + len(names)
+        had, more = old.columns, len(names)
+        wide = Columns(
+            had.n_columns + more, None if had.names is None else (*had.names, *names)
+        )
         return Table(
-            TableReader(columns_now, old.category_codes, dates, n_added),
+            TableReader(wide, old.category_codes, dates, old.n_added + more),
             len(self),
             lambda: _append(self.given, dict(zip(names, values, strict=True))),
             lambda: np.column_stack([self.codes, *values]),
         )
 
 
-def _choose_features(column: Any) -> tuple[str, ...]:
-    """Return the features of a column of dates, or () for any other column."""
-    return ("days", *varying_parts(read_days(column))) if holds_dates(column) else ()
+def read_codes(X: Any) -> Float64Array | None:
+    """Return a table's codes, or None if only a user's own learner can read it."""
+    try:
+        return Table.of(X).codes
+    except (TypeError, ValueError):  # lists in cells, for example
+        return None
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert.data.unseen import level_of_user
+from localexpert.data.unseen import warn_user
 
 # Values are far out if the distance to the median jumps by at least this factor...
 _LEAST_JUMP = 50.0
@@ -121,7 +118,15 @@ def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
         f"{len(y)} rows, most often {values[np.argmax(counts)]:g} ({counts.max()}). "
         f"Leave these rows out if they stand for missing values; {rule}"
     )
-    warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+    warn_user(msg)
+
+
+def is_skewed(y: Float64Array) -> bool:
+    """Say whether the skewness of a target is above 1, so its logarithm may be simpler.
+
+    The skewness of an exponential law is 2, that of a normal one is 0.
+    """
+    return bool(np.mean((y - y.mean()) ** 3) > np.std(y) ** 3)
 
 
 def count_values(

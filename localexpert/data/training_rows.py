@@ -1,9 +1,8 @@
-"""`TrainingSketch`: hashes of training rows, which recognise the rows later."""
+"""What a model keeps of its training rows: counts of values, and hashes."""
 
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,10 +11,116 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import betabinom
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert.data.table import Table
-from localexpert.data.unseen import level_of_user
+from localexpert.data.table import Table, read_codes
+from localexpert.data.unseen import warn_user
+
+# At most this many values of a column are kept: the ends and quantiles between them.
+_MOST_EDGES = 33
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSummary:
+    """Counts of one column's values in training.
+
+    For numbers, the k edges are all values, or some of them if there are many, from the
+    least to the greatest. Each edge is a cell of its own. So is each interval before,
+    between and after the edges. This makes 2k + 1 cells. All counts are exact. A
+    category has a cell for each of its values, by code.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (k,) or None
+        Increasing. None for a category.
+    counts : ndarray of int, shape (2k + 1,) or (number of values,)
+        Rows in each cell.
+    n_missing : int
+    """
+
+    edges: Float64Array | None
+    counts: NDArray[np.int64]
+    n_missing: int
+
+    @classmethod
+    def of(cls, values: Float64Array, n_categories: int | None) -> Self:
+        """Count numbers, or codes if there are `n_categories`. NaN is missing."""
+        known = np.sort(values[~np.isnan(values)])
+        n_missing = len(values) - len(known)
+        if n_categories is not None:
+            counts = np.bincount(known.astype(np.intp), minlength=n_categories)
+            return cls(None, counts.astype(np.int64), n_missing)
+        edges = _choose_edges(known)
+        cells = _place(known, edges).astype(np.intp)
+        counts = np.bincount(cells, minlength=2 * len(edges) + 1)
+        return cls(edges, counts.astype(np.int64), n_missing)
+
+    def place(self, values: Float64Array) -> Float64Array:
+        """Return the cell of each value (n,). Cells are in the order of values."""
+        return values if self.edges is None else _place(values, self.edges)
+
+    def sample(self) -> Float64Array:
+        """Return the cells of all training rows, sorted, with NaN where missing."""
+        cells = np.repeat(np.arange(len(self.counts), dtype=np.float64), self.counts)
+        return np.concatenate([cells, np.full(self.n_missing, np.nan)])
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary:
+    """Counts of all columns' values in the rows that a model was fitted on.
+
+    Parameters
+    ----------
+    n_rows : int
+    columns : list of ColumnSummary
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.table import Table
+    >>> from localexpert.data.training_rows import TableSummary
+    >>> X = np.array([[1.0], [2.0], [2.0], [np.nan]])
+    >>> column = TableSummary.of(Table.of(X), np.ones(4)).columns[0]
+    >>> column.edges, column.counts, column.n_missing
+    (array([1., 2.]), array([0, 1, 0, 2, 0]), 1)
+    >>> column.place(np.array([0.5, 1.0, 1.5, 2.0, 3.0]))
+    array([0., 1., 2., 3., 4.])
+    """
+
+    n_rows: int
+    columns: list[ColumnSummary]
+
+    @classmethod
+    def of(cls, table: Table, weight: Float64Array) -> Self | None:
+        """Count the rows (n,) that have weight, each once.
+
+        Returns None if only a user's own learner can read the table, for example if it
+        holds lists.
+        """
+        codes, known = read_codes(table), table.reader.category_codes
+        if codes is None:
+            return None
+        columns = [
+            ColumnSummary.of(values, len(known[j]) if j in known else None)
+            for j, values in enumerate(codes[weight > 0.0].T)
+        ]
+        return cls(int(np.count_nonzero(weight > 0.0)), columns)
+
+
+def _place(values: Float64Array, edges: Float64Array) -> Float64Array:
+    """Return the numbers of the cells, NaN where missing."""
+    before = np.searchsorted(edges, values, side="left")
+    upto = np.searchsorted(edges, values, side="right")
+    return np.where(np.isnan(values), np.nan, (before + upto).astype(np.float64))
+
+
+def _choose_edges(known: Float64Array) -> Float64Array:
+    """Return all distinct values of a sorted column, or quantiles of many."""
+    distinct = np.unique(known)
+    if len(distinct) <= _MOST_EDGES:
+        return distinct
+    places = np.linspace(0, len(known) - 1, _MOST_EDGES).round().astype(np.intp)
+    return np.unique(known[places])
+
 
 Hashes = NDArray[np.uint64]
 
@@ -99,7 +204,7 @@ class SeenRows:
         """
         if self.found:
             msg = f"{self} {consequence}"
-            warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+            warn_user(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +232,7 @@ class TrainingSketch:
     >>> from localexpert.data.table import Table
     >>> from localexpert.data.training_rows import TrainingSketch
     >>> X = np.random.default_rng(0).normal(size=(150, 2))
-    >>> sketch = TrainingSketch.of(Table.of(X[:100]), X[:100, 0])
+    >>> sketch = TrainingSketch.of((Table.of(X[:100]), X[:100, 0]))
     >>> print(sketch.compare(Table.of(X), X[:, 0]))
     The model has learned from 100 of the 150 rows.
     """
@@ -137,10 +242,11 @@ class TrainingSketch:
     n_rows: int
 
     @classmethod
-    def of(cls, table: Table, y: Float64Array) -> Self:
-        """Sketch the rows to learn from, with their targets, shape (n,)."""
-        hashes, counts = np.unique(_hash_rows(table, y), return_counts=True)
-        return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(y))
+    def of(cls, *parts: tuple[Table, Float64Array]) -> Self:
+        """Sketch the rows to learn from: tables with their targets, shape (n,) each."""
+        rows = np.concatenate([_hash_rows(table, y) for table, y in parts])
+        hashes, counts = np.unique(rows, return_counts=True)
+        return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(rows))
 
     @classmethod
     def learn(
@@ -151,29 +257,12 @@ class TrainingSketch:
         Returns None if too many rows are equal, or if only a user's own learner can
         read the table, for example if it holds lists.
         """
-        made = []
-        for table, y, weight in parts:
-            held = np.flatnonzero(weight)
-            try:
-                made.append(cls.of(table.take(held), y[held]))
-            except (TypeError, ValueError):
-                return None
-        whole = cls.join(made)
-        return whole if whole.tells else None
-
-    @classmethod
-    def join(cls, sketches: Sequence[TrainingSketch]) -> Self:
-        """Return one sketch of the rows of all sketches, for any split of the rows."""
-        held = np.concatenate([one.hashes for one in sketches])
-        hashes, place = np.unique(held, return_inverse=True)
-        counts = np.zeros(len(hashes), np.int64)
-        np.add.at(counts, place, np.concatenate([one.counts for one in sketches]))
-        # If a sketch is cut, it lacks rows beyond its last hash.
-        ends = [one.hashes[-1] for one in sketches if not one.is_whole]
-        n = np.searchsorted(hashes, min(ends), "right") if ends else len(hashes)
-        n = min(int(n), _MOST_HASHES)
-        n_rows = sum(one.n_rows for one in sketches)
-        return cls(hashes[:n], counts[:n], n_rows)
+        held = ((table, y, np.flatnonzero(weight)) for table, y, weight in parts)
+        try:
+            whole = cls.of(*((table.take(rows), y[rows]) for table, y, rows in held))
+        except (TypeError, ValueError):
+            return None
+        return whole if whole.recognises else None
 
     @property
     def is_whole(self) -> bool:
@@ -181,7 +270,7 @@ class TrainingSketch:
         return int(self.counts.sum()) == self.n_rows
 
     @property
-    def tells(self) -> bool:
+    def recognises(self) -> bool:
         """Whether training rows differ enough: a row equal to one is the same row."""
         return self.n_rows > 0 and self._n_equal <= _MOST_EQUAL * self.counts.sum()
 
@@ -195,7 +284,7 @@ class TrainingSketch:
         y : ndarray of shape (n,)
         """
         n = len(y)
-        if not self.tells:
+        if not self.recognises:
             return SeenRows.unknown(n)
         hashes = _hash_rows(table, y)
         checked = np.ones(n, bool) if self.is_whole else hashes <= self.hashes[-1]

@@ -43,27 +43,27 @@ class Unseen:
 
 # Columns with a warning in the current call. None: there is no such call. False: some
 # other code warns.
-_TOLD: ContextVar[set[Any] | bool | None] = ContextVar("told", default=None)
+_WARNED: ContextVar[set[Any] | bool | None] = ContextVar("warned", default=None)
 
 
 @contextmanager
 def unseen_once() -> Iterator[None]:
     """Warn once for each column, even if tables are read several times inside."""
-    token = _TOLD.set(set() if _TOLD.get() is None else _TOLD.get())
+    token = _WARNED.set(set() if _WARNED.get() is None else _WARNED.get())
     try:
         yield
     finally:
-        _TOLD.reset(token)
+        _WARNED.reset(token)
 
 
 @contextmanager
 def unseen_silently() -> Iterator[None]:
     """Give no warning, because the caller warns or no warning is needed."""
-    token = _TOLD.set(False)
+    token = _WARNED.set(False)
     try:
         yield
     finally:
-        _TOLD.reset(token)
+        _WARNED.reset(token)
 
 
 def warn_of_unseen(found: Sequence[Unseen]) -> None:
@@ -73,7 +73,7 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     ----------
     found : sequence of Unseen
     """
-    warned = _TOLD.get()
+    warned = _WARNED.get()
     if isinstance(warned, set):
         found = [one for one in found if one.column not in warned]
         warned.update(one.column for one in found)
@@ -83,7 +83,12 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     more = len(found) - _MOST_NAMED
     listed += f" and {more} columns more" if more > 0 else ""
     msg = f"`X` holds categories not met in `fit`, taken as missing: {listed}."
-    warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+    warn_user(msg)
+
+
+def warn_user(message: str) -> None:
+    """Warn at the user's own line."""
+    warnings.warn(message, CalibrationWarning, stacklevel=level_of_user())
 
 
 def level_of_user() -> int:

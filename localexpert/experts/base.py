@@ -23,8 +23,7 @@ from localexpert._validation import (
     make_rng,
     show,
 )
-from localexpert.data.folds import Fold, Rows, check_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample, check_folds, check_trains
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.thresholds import threshold_widths
 
@@ -73,7 +72,13 @@ class Tasks(Sample):
                 f"got {show(cuts[0])} to {show(cuts[-1])}."
             )
             raise ValueError(msg)
-        checked = _check_folds(folds, weights)
+        pairs = [
+            (np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp))
+            for train, test in folds
+        ]
+        check_folds(pairs, len(weights), "folds")
+        check_trains(pairs, weights, "folds")
+        checked = [(train[weights[train] > 0.0], test) for train, test in pairs]
         return cls(table, targets, weights, checked, thresholds=cuts)
 
     @property
@@ -109,8 +114,7 @@ class Tasks(Sample):
         """
         weight = self.weight[rows]
         below = np.bincount(self.below[rows], weight, minlength=self.n_thresholds + 1)
-        rates: Float64Array = (np.cumsum(below)[:-1] + 1.0) / (weight.sum() + 2.0)
-        return rates
+        return np.asarray((np.cumsum(below)[:-1] + 1.0) / (weight.sum() + 2.0))
 
     def describe(self, k: int, fold: int) -> str:
         """Name a task and a fold for a message."""
@@ -234,23 +238,3 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _predict(self, table: Table) -> Float64Array:
         """Return probabilities, shape (n, N), of a table with the right columns."""
-
-
-def _check_folds(
-    folds: Sequence[tuple[ArrayLike, ArrayLike]], weights: Float64Array
-) -> list[Fold]:
-    """Return folds whose training parts hold only rows with a weight."""
-    pairs = [
-        (np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp))
-        for train, test in folds
-    ]
-    check_folds(pairs, len(weights), "folds")
-    checked = [(train[weights[train] > 0.0], test) for train, test in pairs]
-    for number, (train, _) in enumerate(checked):
-        if len(train) == 0:
-            msg = (
-                "`folds` must leave rows with a weight in every training part, "
-                f"got none in fold {number}."
-            )
-            raise ValueError(msg)
-    return checked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,14 +15,18 @@ from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import are_probabilities, check_answers, show
-from localexpert.coordinate.boosting import FoldBoosters
+from localexpert._validation import are_probabilities, check_answers, refuse, show
+from localexpert.coordinate.boosting import ONE_THREAD, FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
+from localexpert.data.learners import (
+    ask_each,
+    name_of_argument,
+    one_thread,
+    suggest_pipeline,
+)
 from localexpert.data.table import Table, take_rows
-from localexpert.data.threads import ask_each, one_thread
-from localexpert.data.user_learners import name_of_argument, suggest_pipeline
+from localexpert.data.unseen import warn_user
 from localexpert.experts.base import Experts, Tasks
 from localexpert.progress import run_jobs
 
@@ -38,10 +41,7 @@ _PARAMETERS: dict[str, Any] = {
     # With LightGBM's 100, most categories of a small table would never be split.
     "min_data_per_group": 10,
     "feature_pre_filter": False,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbosity": -1,
+    **ONE_THREAD,
 }
 _MOST_ROUNDS, _PATIENCE = 300, 30
 # This many thresholds serve to choose the number of rounds.
@@ -130,11 +130,8 @@ def check_classifier(classifier: Any, name: str = "classifier") -> None:
         hasattr(classifier, one) for one in ("predict_proba", "decision_function")
     )
     if isinstance(classifier, type) or not (able and answers):
-        msg = (
-            f"`{name}` must be a classifier with `fit` and `predict_proba` or "
-            f"`decision_function`, got {classifier!r}."
-        )
-        raise TypeError(msg)
+        rule = "be a classifier with `fit` and `predict_proba` or `decision_function`"
+        refuse(name, rule, repr(classifier), TypeError)
 
 
 class IndependentExperts(Experts):
@@ -217,11 +214,8 @@ class IndependentExperts(Experts):
         if self.classifier is not None:
             check_classifier(self.classifier)
         if check_directions(self.monotone) is not None and self.classifier is not None:
-            msg = (
-                "`classifier` must be None with `monotone`, which other learners do "
-                f"not keep, got {self.classifier!r}."
-            )
-            raise ValueError(msg)
+            rule = "be None with `monotone`, which other learners do not keep"
+            refuse("classifier", rule, repr(self.classifier))
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
@@ -235,12 +229,14 @@ class IndependentExperts(Experts):
                 f"{type(classifier).__name__}.fit takes no `sample_weight`: the "
                 "experts are fitted without the weights."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=4)
+            warn_user(msg)
         parallel = effective_n_jobs(self.n_jobs) > 1
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
-        attempt = _Attempt(tasks, self._view(tasks.table), name, options)
+        common = tasks, self._view(tasks.table), name, options
         jobs = [
-            delayed(attempt)(_prepare(classifier, seed, parallel=parallel), *place)
+            delayed(_attempt)(
+                _prepare(classifier, seed, parallel=parallel), *common, *place
+            )
             for place, seed in zip(
                 places, rng.integers(2**31, size=len(places)).tolist(), strict=True
             )
@@ -296,34 +292,32 @@ class IndependentExperts(Experts):
         return lgb.LGBMClassifier(n_estimators=self.n_rounds_, **parameters)
 
 
-@dataclass(frozen=True, eq=False)
-class _Attempt:
+def _attempt(
+    classifier: Any,
+    tasks: Tasks,
+    X: Any,
+    weight_name: str | None,
+    options: dict[str, Any],
+    number: int,
+    k: int,
+) -> tuple[Model, Float64Array] | Exception:
     """Fit an expert, and ask it about the test part of its fold.
 
-    `options` are more arguments of `fit`. `weight_name` is the name of its weights.
+    `options` are more arguments of `fit`. `weight_name` is the name of its weights. An
+    error is returned as a result, and the caller reports it with its task.
     """
-
-    tasks: Tasks
-    X: Any
-    weight_name: str | None
-    options: dict[str, Any]
-
-    def __call__(
-        self, classifier: Any, number: int, k: int
-    ) -> tuple[Model, Float64Array] | Exception:
-        """Return an error as a result. The caller reports it with its task."""
-        tasks, (train, test) = self.tasks, self.tasks.folds[number]
-        more = dict(self.options)
-        if tasks.weighted and self.weight_name is not None:
-            more[self.weight_name] = tasks.weight[train]
-        labels = tasks.y[train] <= tasks.thresholds[k]
-        rate = float(tasks.base_rates(train)[k])
-        try:
-            own = take_rows(self.X, train)
-            model = Model.fit(classifier, own, labels, rate, **more)
-            return model, model.predict(take_rows(self.X, test))
-        except Exception as error:
-            return error
+    train, test = tasks.folds[number]
+    more = dict(options)
+    if tasks.weighted and weight_name is not None:
+        more[weight_name] = tasks.weight[train]
+    labels = tasks.y[train] <= tasks.thresholds[k]
+    rate = float(tasks.base_rates(train)[k])
+    try:
+        own = take_rows(X, train)
+        model = Model.fit(classifier, own, labels, rate, **more)
+        return model, model.predict(take_rows(X, test))
+    except Exception as error:
+        return error
 
 
 def _prepare(classifier: Any, seed: int, *, parallel: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import lightgbm as lgb
@@ -9,15 +10,189 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.utils.parallel import delayed
 
-from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_number, is_auto, make_rng
-from localexpert.coordinate.boosting import find_rounds
+from calibration.storage import StorageError, TextTable, read_trees
+from calibration.typing import Float64Array, Int64Array
+from localexpert._kernels.threshold_trees import (
+    CATEGORY,
+    NUMBER,
+    NUMBER_OR_NAN,
+    TreeArrays,
+    sum_trees,
+)
+from localexpert._validation import (
+    check_integer,
+    check_number,
+    is_auto,
+    make_rng,
+    refuse,
+)
+from localexpert.coordinate.boosting import ONE_THREAD, find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.folds import Fold, Rows
+from localexpert.data.learners import ask_each, thread_pool
 from localexpert.data.table import Table
-from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts, Tasks
-from localexpert.experts.threshold_trees import ThresholdTrees
+
+# Bits of a node's `decision_type` in LightGBM's model format.
+_CATEGORY, _MISSING_LEFT = 1, 2
+_MISSING_SHIFT, _MISSING_ZERO, _MISSING_NAN = 2, 1, 2
+_FLOATS = ("cut", "leaf_value")
+_TYPES: dict[str, Any] = {
+    name: np.float64 if name in _FLOATS else np.int64 for name in TreeArrays._fields
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdTrees:
+    """Boosted trees whose last feature is the place of the threshold.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features before the threshold.
+    roots : ndarray of shape (n_trees,)
+    feature, kind, missing_left, left, right, first_word, n_words : ndarrays
+        Of every node of all trees; see `TreeArrays`.
+    cut : ndarray
+        Of every node: numbers up to it go left.
+    category_words : ndarray
+        Bits of the categories that go left.
+    leaf_value : ndarray
+        Of every leaf of all trees.
+    """
+
+    n_features: int
+    roots: Int64Array
+    feature: Int64Array
+    kind: Int64Array
+    cut: Float64Array
+    missing_left: Int64Array
+    left: Int64Array
+    right: Int64Array
+    first_word: Int64Array
+    n_words: Int64Array
+    category_words: Int64Array
+    leaf_value: Float64Array
+
+    @classmethod
+    def from_booster(
+        cls, booster: lgb.Booster, start: int = 0, stop: int | None = None
+    ) -> ThresholdTrees:
+        """Read the trees of some rounds out of a model of one class.
+
+        Parameters
+        ----------
+        booster : lightgbm.Booster
+            Its trees have numbers missing as NaN, and no linear leaves.
+        start, stop : int
+            Rounds; default all.
+
+        Returns
+        -------
+        ThresholdTrees
+        """
+        n_rounds = -1 if stop is None else stop - start
+        text = booster.model_to_string(start_iteration=start, num_iteration=n_rounds)
+        return cls(booster.num_feature() - 1, **_join_trees(read_trees(text)))
+
+    @classmethod
+    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Refuse trees that a file made up: kernels follow them without checks."""
+        trees = cls(**state)
+        # Kernels would be compiled anew for others.
+        if any(getattr(trees, name).dtype != kind for name, kind in _TYPES.items()):
+            msg = "it holds trees of thresholds of other types than ours."
+            raise StorageError(msg)
+        n_nodes, n_leaves = len(trees.cut), len(trees.leaf_value)
+        n_words = len(trees.category_words)
+        # Of one length, or this is an error.
+        columns = [trees.left, trees.right, trees.first_word, trees.n_words]
+        columns += [trees.feature, trees.kind, trees.missing_left, np.arange(n_nodes)]
+        left, right, first, run, feature, *_, place = np.stack(columns)
+        children = np.stack([left, right])
+        ranges = [
+            (children, -n_leaves, n_nodes - 1),
+            (trees.roots, -n_leaves, n_nodes - 1),
+            (feature, 0, trees.n_features),
+            (run, 0, n_words),
+            (first, 0, n_words - run),
+        ]
+        sound = ((children > place) | (children < 0)).all()
+        if not sound or any(((v < a) | (v > b)).any() for v, a, b in ranges):
+            msg = "it holds trees of thresholds whose nodes lead nowhere."
+            raise StorageError(msg)
+        return state
+
+    def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
+        """Return raw scores, shape (n, len(places)), at increasing places."""
+        if X.shape[1] != self.n_features:
+            refuse("X", f"have {self.n_features} columns", X.shape[1])
+        on_threshold = self.feature == self.n_features
+        place_cut = np.where(
+            on_threshold, np.searchsorted(places, self.cut, side="right"), -1
+        )
+        return sum_trees(X, len(places), self.arrays, place_cut)
+
+    @property
+    def arrays(self) -> TreeArrays:
+        """What kernels walk on."""
+        return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
+
+
+def _join_trees(trees: list[TextTable]) -> dict[str, Any]:
+    """Return the arrays of all trees, one after the other, from their text."""
+    parts: dict[str, list[Any]] = {
+        name: [np.empty(0, kind)] for name, kind in _TYPES.items()
+    }
+    n_nodes = n_leaves = n_words = 0
+    for tree in trees:
+        leaves = tree.numbers("leaf_value")
+        parts["roots"].append([n_nodes if len(leaves) > 1 else -n_leaves - 1])
+        parts["leaf_value"].append(leaves)
+        if len(leaves) > 1:
+            nodes = _read_nodes(tree)
+            for side in ("left", "right"):
+                child = nodes[side]
+                # Leaves are numbered -1, -2, ... within a tree.
+                nodes[side] = np.where(child >= 0, child + n_nodes, child - n_leaves)
+            nodes["first_word"] += n_words
+            n_nodes += len(nodes["feature"])
+            n_words += len(nodes["category_words"])
+            for name, values in nodes.items():
+                parts[name].append(values)
+        n_leaves += len(leaves)
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def _read_nodes(tree: TextTable) -> dict[str, Any]:
+    """Return the arrays of one tree's nodes from its lines."""
+    decision = tree.integers("decision_type")
+    cut = tree.numbers("threshold")
+    is_category = (decision & _CATEGORY) > 0
+    missing = decision >> _MISSING_SHIFT
+    if (missing[~is_category] == _MISSING_ZERO).any():
+        refuse("booster", "not take zeros as missing", "a tree that does")
+    kind = np.where(missing == _MISSING_NAN, NUMBER_OR_NAN, NUMBER)
+    kind[is_category] = CATEGORY
+    bounds = tree.integers("cat_boundaries")
+    first_word, n_words = np.zeros((2, len(cut)), dtype=np.int64)
+    # The "threshold" of a category is the number of its run of words.
+    run = cut[is_category].astype(np.int64)
+    if len(run):
+        first_word[is_category] = bounds[run]
+        n_words[is_category] = bounds[run + 1] - bounds[run]
+    return {
+        "feature": tree.integers("split_feature"),
+        "kind": kind,
+        "cut": cut,
+        "missing_left": ((decision & _MISSING_LEFT) > 0).astype(np.int64),
+        "left": tree.integers("left_child"),
+        "right": tree.integers("right_child"),
+        "first_word": first_word,
+        "n_words": n_words,
+        "category_words": tree.words(),
+    }
+
 
 # A category needs at least this many rows to be used. Repetitions do not count.
 _ROWS_PER_CATEGORY = 10
@@ -37,10 +212,7 @@ _FIXED: dict[str, Any] = {
     "lambda_l2": 1.0,
     "max_bin": 127,
     "feature_pre_filter": False,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbosity": -1,
+    **ONE_THREAD,
 }
 
 
@@ -322,8 +494,7 @@ def _start_model(
 def grid_knots(thresholds: Float64Array) -> Float64Array:
     """Return the thresholds with one more, a spacing away, at either end."""
     if len(thresholds) == 1:
-        knots: Float64Array = thresholds[0] + np.array([-1.0, 0.0, 1.0])
-        return knots
+        return np.asarray(thresholds[0] + np.array([-1.0, 0.0, 1.0]))
     low = 2.0 * thresholds[0] - thresholds[1]
     high = 2.0 * thresholds[-1] - thresholds[-2]
     return np.concatenate([[low], thresholds, [high]])

@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_number,
     check_vector,
     check_weights,
+    refuse,
     show,
 )
 from localexpert.data.target_values import count_values, range_without_outliers
@@ -95,11 +96,8 @@ def place_thresholds(
     """
     values = _summarise(r, sample_weight)
     if len(values.distinct) < 2:
-        msg = (
-            "`r` must hold at least two distinct values to be cut, "
-            f"got {values.distinct[0]:g} only."
-        )
-        raise ValueError(msg)
+        rule = "hold at least two distinct values to be cut"
+        refuse("r", rule, f"{values.distinct[0]:g} only")
     if not isinstance(method, str):
         return _check_numbers(check_vector(method, "method"), values)
     check_choice(method, "method", ("quantile", "uniform"))
@@ -111,8 +109,7 @@ def place_thresholds(
         low, high = values.distinct[np.minimum(place, len(values.distinct) - 1)]
         share = np.linspace(0.0, 1.0, n_thresholds) if n_thresholds > 1 else 0.5
         spaced = np.atleast_1d(low * (1.0 - share) + high * share)
-        kept: Float64Array = spaced[_first_of_each_cut(spaced, values)]
-        return kept
+        return np.asarray(spaced[_first_of_each_cut(spaced, values)])
     levels = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
     # Of the gaps between values, those with shares below nearest to the levels.
     shares = values.cumulative[:-1]
@@ -120,8 +117,7 @@ def place_thresholds(
     below = np.maximum(above - 1, 0)
     nearer_below = levels - shares[below] < shares[above] - levels
     gaps = np.unique(np.where(nearer_below, below, above))
-    cuts: Float64Array = cuts_between(values.distinct)[gaps]
-    return cuts
+    return np.asarray(cuts_between(values.distinct)[gaps])
 
 
 def is_discrete(
@@ -258,8 +254,7 @@ def cuts_between(values: Float64Array) -> Float64Array:
     # Add the halves, because the sum may overflow. If two values are neighbouring
     # floats, the cut is the lower one, and `y <= low` still separates them.
     middle = 0.5 * low + 0.5 * high
-    cuts: Float64Array = np.where((middle > low) & (middle < high), middle, low)
-    return cuts
+    return np.asarray(np.where((middle > low) & (middle < high), middle, low))
 
 
 def threshold_widths(
@@ -305,8 +300,7 @@ def _first_of_each_cut(thresholds: Float64Array, values: _Values) -> NDArray[np.
     """Return the positions of thresholds that cut off a part, each part once."""
     below = np.searchsorted(values.distinct, thresholds, side="right")
     parts, first = np.unique(below, return_index=True)
-    kept: NDArray[np.intp] = first[(parts > 0) & (parts < len(values.distinct))]
-    return kept
+    return np.asarray(first[(parts > 0) & (parts < len(values.distinct))])
 
 
 def _check_numbers(numbers: Float64Array, values: _Values) -> Float64Array:
@@ -315,11 +309,8 @@ def _check_numbers(numbers: Float64Array, values: _Values) -> Float64Array:
     low, high = values.distinct[[0, -1]]
     outside = numbers[(numbers < low) | (numbers >= high)]
     if len(outside):
-        msg = (
-            "`thresholds` must lie in the range of the targets, "
-            f"[{show(low)}, {show(high)}), got {', '.join(map(show, outside))}."
-        )
-        raise ValueError(msg)
+        rule = f"lie in the range of the targets, [{show(low)}, {show(high)})"
+        refuse("thresholds", rule, ", ".join(map(show, outside)))
     kept = _first_of_each_cut(numbers, values)
     if len(kept) < len(numbers):
         left_out = np.delete(numbers, kept)
@@ -328,5 +319,4 @@ def _check_numbers(numbers: Float64Array, values: _Values) -> Float64Array:
             f"{', '.join(f'{v:g}' for v in left_out)}."
         )
         warnings.warn(msg, UserWarning, stacklevel=3)
-    left: Float64Array = numbers[kept]
-    return left
+    return np.asarray(numbers[kept])

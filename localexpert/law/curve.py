@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
 from calibration.typing import Float64Array
-from localexpert._kernels.law_curve import follow_curves
-from localexpert._kernels.monotone import increase_rows
+from localexpert._kernels.law_curve import follow_curves, increase_rows
 from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 

@@ -9,8 +9,13 @@ from numbers import Integral
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.sample import Sample
-from localexpert.data.target_values import count_values, range_without_outliers
+from localexpert._validation import refuse
+from localexpert.data.folds import Sample
+from localexpert.data.target_values import (
+    count_values,
+    is_skewed,
+    range_without_outliers,
+)
 from localexpert.experts.thresholds import (
     FEW_VALUES,
     find_atoms,
@@ -38,9 +43,6 @@ from localexpert.learn.values import MANY_VALUES, Cells, Tails
 # The grid gives hundreds of answers per row. With more rows than this, they cost more
 # time and more space in a saved model than they are worth.
 _MOST_ROWS_FOR_GRID = 50_000
-# A target with a greater skewness than this may be simpler in its logarithm. The
-# skewness of an exponential law is 2, that of a normal one is 0.
-_SKEWED = 1.0
 # A smooth rest beside atoms has at least this many different values.
 _LEAST_REST = 10
 # A value at an end is inflated if it is this many times as frequent as the next three,
@@ -133,11 +135,8 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     held, weight = sample.y[present], sample.weight[present]
     n = len(held)
     if np.ptp(held) == 0.0:
-        msg = (
-            "`y` must differ in the rows that no recalibration sets aside, "
-            f"got {held[0]:g} only."
-        )
-        raise ValueError(msg)
+        rule = "differ in the rows that no recalibration sets aside"
+        refuse("y", rule, f"{held[0]:g} only")
     placed = isinstance(settings.described.thresholds, str)
     atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
     free = held[~np.isin(held, atoms)]
@@ -183,11 +182,8 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
         roads = _named(settings.roads or (settings.described,))
         for name, road in roads.items():
             if road.to_values:
-                msg = (
-                    "`roads` must fit the target, got a road to few values "
-                    f"({name!r}) for a continuous one."
-                )
-                raise ValueError(msg)
+                got = f"a road to few values ({name!r}) for a continuous one"
+                refuse("roads", "fit the target", got)
             road.check_target(y)
         return roads
     found = _centred_road(settings)
@@ -333,10 +329,7 @@ def _log_road(
 
     By default `shift` is 0. If some y are 0, it is half of the least y above 0.
     """
-    if y.min() < 0.0 or np.ptp(y) == 0.0:
-        return {}
-    deviation = y - y.mean()
-    if np.mean(deviation**3) <= _SKEWED * np.std(y) ** 3:
+    if y.min() < 0.0 or np.ptp(y) == 0.0 or not is_skewed(y):
         return {}
     if shift is None:
         shift = 0.0 if y.min() > 0.0 else 0.5 * float(y[y > 0.0].min())

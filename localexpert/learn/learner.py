@@ -15,15 +15,13 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.coordinate.centre import marginal_crps
 from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
-from localexpert.data.folds import Rows, check_learns
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample, check_learns
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values
 from localexpert.experts import Experts, IndependentExperts, JointForest, SharedBoosting
 from localexpert.experts.base import Tasks
-from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
+from localexpert.experts.report import TaskRecord
 from localexpert.experts.thresholds import cuts_between, place_thresholds
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
@@ -36,6 +34,8 @@ from localexpert.progress import current_progress
 
 # The weight of a road, and its laws by the centre of each fold.
 Member: TypeAlias = tuple[float, list[Law]]
+# New rows, or the positions of judged rows.
+Asked: TypeAlias = Table | Rows | slice
 
 # A step checks the laws of these rows.
 _ROWS_LOOKED_AT = slice(0, 500)
@@ -75,7 +75,7 @@ class Learner(ABC):
         self
         """
         self.start(sample)
-        return self.finish(sample)
+        return self.finish()
 
     def start(self, sample: Sample) -> float:
         """Fit a cheap part that tells how good the forecasts may become.
@@ -86,40 +86,48 @@ class Learner(ABC):
             A CRPS out of fold. The whole learner hardly gets below a certain share of
             it. 0 if only the whole learner can tell.
         """
-        known, outer = True, sample
+        self._samples = [sample]
         for step in self.steps:
-            step.fit(sample)
-            outer, sample = sample, step.inner(sample)
-            # A CRPS in other units cannot be compared.
-            known = known and not step.changes_target
-        trial = self._start(sample, outer)
-        return trial if known else 0.0
+            step.fit(self._samples[-1])
+            self._samples.append(step.inner(self._samples[-1]))
+        # Without a step, both samples are the same.
+        trial = self._start(self._samples[-1], self._samples[-2:][0])
+        # A CRPS in other units cannot be compared.
+        changed = any(step.changes_target for step in self.steps)
+        return 0.0 if changed else trial
 
-    def finish(self, sample: Sample) -> Self:
+    def finish(self) -> Self:
         """Fit the other stages, on the rows of `start`."""
-        samples = [sample]
-        for step in self.steps:
-            samples.append(step.inner(samples[-1]))
+        samples = self._samples
+        del self._samples
         self._finish(samples.pop())
         if any(type(s).check_laws is not Step.check_laws for s in self.steps):
-            law = self._oof_law(_ROWS_LOOKED_AT)
+            law = self._law(_ROWS_LOOKED_AT)
             for step, outer in zip(self.steps[::-1], samples[::-1], strict=True):
                 law = step.read(law)
                 step.check_laws(law, outer.y[outer.weight > 0.0])
         return self
 
-    def law(self, table: Table) -> Law:
-        """Return the laws of new rows.
+    def law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        """Return the laws of new rows, or laws of judged rows that are out of fold.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
+        asked : Table, ndarray of int or slice
+            New rows, or positions among the judged rows.
+        y : ndarray of shape (n,), optional
+            Targets of the judged rows. If they are given, laws have errors as small as
+            those of new rows. New rows get the mean of all folds' models. This mean has
+            smaller errors than the single model that has not seen a training row.
 
         Returns
         -------
         Law
         """
-        return self._read(self._law(table))
+        if y is not None:
+            for step in self.steps:
+                y = step.there_anew(y)
+        return self._read(self._law(asked, y))
 
     def members(self, table: Table) -> list[Member]:
         """Return the forecasts that are averaged, road by road and fold by fold.
@@ -139,10 +147,6 @@ class Learner(ABC):
             for weight, laws in self._members(table)
         ]
 
-    def oof_law(self, places: Rows | slice) -> Law:
-        """Return laws of some judged rows, from models that have not seen them."""
-        return self._read(self._oof_law(places))
-
     @cached_property
     def oof_law_(self) -> Law:
         """Out-of-fold laws of the judged rows.
@@ -150,27 +154,7 @@ class Learner(ABC):
         They are made on demand from parts that are stored anyway. In a file the laws
         themselves would take several times as much space.
         """
-        return self.oof_law(slice(None))
-
-    def law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws of some judged rows, with errors as small as those of new rows.
-
-        New rows get the mean of all folds' models. This mean has smaller errors than
-        the single model that has not seen a training row.
-
-        Parameters
-        ----------
-        places : ndarray of int of shape (k,)
-            Positions among the judged rows.
-        y : ndarray of shape (k,)
-
-        Returns
-        -------
-        Law
-        """
-        for step in self.steps:
-            y = step.there_anew(y)
-        return self._read(self._law_as_new(places, y))
+        return self.law(slice(None))
 
     def _read(self, law: Law) -> Law:
         for step in reversed(self.steps):
@@ -220,17 +204,10 @@ class Learner(ABC):
     def _finish(self, sample: Sample) -> None: ...
 
     @abstractmethod
-    def _law(self, table: Table) -> Law: ...
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law: ...
 
     @abstractmethod
     def _members(self, table: Table) -> list[Member]: ...
-
-    @abstractmethod
-    def _oof_law(self, places: Rows | slice) -> Law: ...
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        del y
-        return self._oof_law(places)
 
     @abstractmethod
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]: ...
@@ -324,21 +301,21 @@ class FittedRoad(Learner):
         if self._asks_of_values:
             return 0.0
         experts = self._trial or self.experts
-        asked = self._ask(experts, sample)
-        return experts.estimate_loss(asked, self.thresholds_, self.frame.oof_scale_)
+        self._ask(experts, sample)
+        return experts.estimate_loss()
 
     def _finish(self, sample: Sample) -> None:
         if not hasattr(self.experts, "fitted_"):
             self._ask(self.experts, sample)
         del self.stages, self._trial
         rows, part = self._locate(sample)
-        self.experts.calibrate(part, self.thresholds_)
+        self.experts.calibrate()
         self.judged_ = rows[part.judged]
-        self.frame.keep(part.judged)
+        self.frame.keep_rows(part.judged)
         self.laws.fit(
             part,
             thresholds=self.thresholds_,
-            answers=self._oof_answers(slice(None)),
+            answers=self._answers(slice(None)),
             y=sample.without_outliers().y[self.judged_],
             weight=sample.weight[self.judged_],
         )
@@ -350,8 +327,8 @@ class FittedRoad(Learner):
         part = sample if len(rows) == len(sample) else sample.take(rows)
         return rows, replace(part, y=self.frame.oof_coordinate_)
 
-    def _ask(self, experts: CalibratedExperts, sample: Sample) -> Sample:
-        """Place thresholds, ask the experts there, and return the sample they got."""
+    def _ask(self, experts: CalibratedExperts, sample: Sample) -> None:
+        """Place thresholds, and ask the experts there."""
         _, part = self._locate(sample)
         check_learns(part.folds, part.weight)
         if self._asks_of_values:
@@ -362,46 +339,34 @@ class FittedRoad(Learner):
             )
         located = replace(part, table=self.frame.add_oof_features(part.table))
         experts.ask(located, self.thresholds_, self.frame.oof_scale_)
-        return located
 
     @property
     def tasks_(self) -> TaskRecord:
         """Out-of-fold answers of the experts."""
         return self.experts.tasks_
 
-    def _answers(self, table: Table) -> Answers:
-        """Return the centre, the scale and the experts' answers of new rows."""
-        center, scale = self.frame.locate(table)
-        located = self.frame.add_features(table, center, scale)
-        return center, scale, self.experts.predict(located)
-
-    def _oof_answers(self, places: Rows | slice) -> Answers:
-        """Return the same for some of the judged rows, out of fold."""
+    def _answers(self, asked: Asked) -> Answers:
+        """Return the centre, the scale and the experts' answers."""
         frame = self.frame
-        known = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
-        center, scale, p = (x[places] for x in known)
-        return center, scale, p
+        if isinstance(asked, Table):
+            center, scale = frame.locate(asked)
+            located = frame.add_features(asked, center, scale)
+            return center, scale, self.experts.predict(located)
+        p = self.tasks_.calibrated[asked]
+        return frame.oof_center_[asked], frame.oof_scale_[asked], p
 
-    def _law(self, table: Table) -> Law:
-        return self.laws.law(*self._answers(table))
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        center, scale, p = self._answers(asked)
+        if y is not None:
+            # The frame knows by which factor new rows are nearer to their centres.
+            nearer = self.frame.nearness_
+            center, scale = y + nearer * (center - y), nearer * scale
+        return self.laws.law(center, scale, p)
 
     def _members(self, table: Table) -> list[Member]:
         _, scale, p = self._answers(table)
         each = self.frame.locate_each(table)
         return [(1.0, [self.laws.law(center, scale, p) for center in each])]
-
-    def _oof_law(self, places: Rows | slice) -> Law:
-        return self.laws.law(*self._oof_answers(places))
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws with errors as small as those of new rows.
-
-        Their centres are nearer to y and their scales are smaller. The frame knows the
-        factor, which it expects from the mean of the folds' centres.
-        """
-        center, scale, p = self._oof_answers(places)
-        nearer = self.frame.nearness_
-        return self.laws.law(y + nearer * (center - y), nearer * scale, p)
 
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
@@ -410,8 +375,8 @@ class FittedRoad(Learner):
 
     def _keep_rows(self, places: Rows) -> None:
         """Pass the rows on to the frame and the experts."""
-        self.frame.keep(places)
-        self.experts.keep(places)
+        self.frame.keep_rows(places)
+        self.experts.keep_rows(places)
 
     def _choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
@@ -568,8 +533,15 @@ class BesideAtoms(Learner):
         """Out-of-fold answers of the experts of the rest."""
         return self.rest.tasks_
 
-    def _law(self, table: Table) -> Law:
-        return self._beside(self.choice.law(table), self.rest.law(table))
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        if y is None:
+            return self._beside(self.choice.law(asked), self.rest.law(asked))
+        assert isinstance(asked, np.ndarray)
+        # An atom has no such errors, so rows at an atom keep their laws.
+        free = self._number(y) == 0.0
+        laws = self.rest.law(asked[free], y[free]), self.rest.law(asked[~free])
+        order = np.argsort(np.argsort(~free, kind="stable"))
+        return self._beside(self.choice.law(asked), append_laws(laws).take(order))
 
     def _members(self, table: Table) -> list[Member]:
         choice = self.choice.law(table)
@@ -577,20 +549,6 @@ class BesideAtoms(Learner):
             (weight, [self._beside(choice, law) for law in laws])
             for weight, laws in self.rest.members(table)
         ]
-
-    def _oof_law(self, places: Rows | slice) -> Law:
-        return self._beside(self.choice.oof_law(places), self.rest.oof_law(places))
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return laws whose smooth part has errors as small as those of new rows.
-
-        An atom has no such errors, so rows at an atom keep their laws.
-        """
-        free = self._number(y) == 0.0
-        as_new = self.rest.law_as_new(places[free], y[free])
-        smooth = append_laws([as_new, self.rest.oof_law(places[~free])])
-        order = np.argsort(np.argsort(~free, kind="stable"))
-        return self._beside(self.choice.oof_law(places), smooth.take(order))
 
     def _beside(self, choice: Law, smooth: Law) -> Law:
         """Join the chances of the atoms with the laws of the rest."""

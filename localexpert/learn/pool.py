@@ -14,16 +14,15 @@ from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert._kernels.simplex import simplex_least_squares
-from localexpert.data.folds import Rows, number_folds
-from localexpert.data.sample import Sample
+from localexpert.data.blend import simplex_least_squares
+from localexpert.data.folds import Rows, Sample, number_folds
 from localexpert.data.table import Table
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.report import TaskRecord
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import clip_scores, scores_of
-from localexpert.learn.learner import Learner, Member
+from localexpert.learn.learner import Asked, Learner, Member
 from localexpert.learn.settings import Effort
 from localexpert.learn.stages import WEIGHT_OF_CRPS
 from localexpert.learn.steps import Step
@@ -118,12 +117,12 @@ class Pool(Learner):
             with current_progress().stage(name):
                 if finished and not self._is_promising(name, road, sample):
                     continue
-                finished[name] = road.finish(sample)
+                finished[name] = road.finish()
             places = draw_rows(
                 sample.weight[road.judged_], ROWS_TO_WEIGH, self.random_state
             )
             rows = road.judged_[places]
-            law = road.law_as_new(places, y[rows])
+            law = road.law(places, y[rows])
             laws.append(law)
             self.losses_[name] = mean_crps(law, y[rows], sample.weight[rows])
             first = first or time.perf_counter() - began
@@ -146,7 +145,7 @@ class Pool(Learner):
         if any(len(r.judged_) > len(self.judged_) for r in finished.values()):
             for road in finished.values():
                 road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
-            laws = [road.law_as_new(places, y) for road in finished.values()]
+            laws = [road.law(places, y) for road in finished.values()]
         if len(laws) == 1:
             self._take(finished, np.ones(1), np.ones((len(judged), 1)))
             return
@@ -210,9 +209,11 @@ class Pool(Learner):
         rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), own)
         return own, rows[1:]
 
-    def _law(self, table: Table) -> Law:
-        weights = np.array(list(self.weights_.values()))
-        return self._join([road.law(table) for road in self.fitted_.values()], weights)
+    def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
+        laws = [road.law(asked, y) for road in self.fitted_.values()]
+        if isinstance(asked, Table):
+            return self._join(laws, np.array(list(self.weights_.values())))
+        return self._join(laws, self.oof_weights_[asked])
 
     def _members(self, table: Table) -> list[Member]:
         return [
@@ -220,15 +221,6 @@ class Pool(Learner):
             for name, weight in self.weights_.items()
             for within, laws in self.fitted_[name].members(table)
         ]
-
-    def _oof_law(self, places: Rows | slice) -> Law:
-        laws = [road.oof_law(places) for road in self.fitted_.values()]
-        return self._join(laws, self.oof_weights_[places])
-
-    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
-        """Return the pool of the roads' laws."""
-        laws = [road.law_as_new(places, y) for road in self.fitted_.values()]
-        return self._join(laws, self.oof_weights_[places])
 
     def _join(self, laws: list[Law], weights: Float64Array) -> Law:
         """Return the pool as one law, with weights (M,) or (n, M)."""

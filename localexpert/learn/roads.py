@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_increasing,
     check_integer,
     check_vector,
+    refuse,
 )
 from localexpert.data.directions import Directions, check_directions
 from localexpert.experts import Experts
@@ -94,8 +95,7 @@ class Road:
         for step in reversed(self.steps):
             if not isinstance(step, Step) or (step.asks_smooth and of_values):
                 wanted = "probabilities of values" if of_values else "smooth laws"
-                msg = f"`steps` must be steps that read {wanted}, got {step!r}."
-                raise TypeError(msg)
+                refuse("steps", f"be steps that read {wanted}", repr(step), TypeError)
             of_values |= step.makes_values
         _check_frame(self.frame, self.thresholds)
         check_integer(self.n_thresholds, "n_thresholds", 1)
@@ -381,8 +381,7 @@ def _check_road(road: Road | None) -> Road:
     if road is None:
         return FrameRoad()
     if not isinstance(road, Road) or road.to_values:
-        msg = f"`road` must be a road to smooth distributions, got {road!r}."
-        raise TypeError(msg)
+        refuse("road", "be a road to smooth distributions", repr(road), TypeError)
     return road
 
 
@@ -402,8 +401,7 @@ def check_thresholds(thresholds: Any) -> str | Float64Array:
         return thresholds
     numbers = check_vector(thresholds, "thresholds")
     if np.asarray(thresholds).dtype.kind == "b":
-        msg = f"`thresholds` must be numbers, got {thresholds!r}."
-        raise TypeError(msg)
+        refuse("thresholds", "be numbers", repr(thresholds), TypeError)
     check_increasing(numbers, "thresholds")
     return numbers
 
@@ -411,16 +409,12 @@ def check_thresholds(thresholds: Any) -> str | Float64Array:
 def _check_frame(kind: Any, thresholds: Any) -> str | None:
     """Return the kind of frame. Thresholds given as numbers are in units of y."""
     if kind is not None and not (isinstance(kind, str) and kind in _FRAMES):
-        msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
-        raise ValueError(msg)
+        refuse("frame", f"be None or one of {', '.join(_FRAMES)}", repr(kind))
     if isinstance(thresholds, str) and thresholds != "values":
         return kind
     if kind not in (None, "auto"):
-        msg = (
-            "`frame` must be None where `thresholds` are given in units of y, "
-            f"got {kind!r}."
-        )
-        raise ValueError(msg)
+        rule = "be None where `thresholds` are given in units of y"
+        refuse("frame", rule, repr(kind))
     return None
 
 
@@ -434,13 +428,10 @@ def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
     check_choice(strategy, "strategy", _STRATEGIES)
     if expert is None or strategy == "independent":
         return str(strategy)
-    if strategy == "auto":
-        return "independent"
-    msg = (
-        '`strategy` must be "independent" or "auto" with an `expert`, '
-        f"got {strategy!r}."
-    )
-    raise ValueError(msg)
+    if strategy != "auto":
+        rule = 'be "independent" or "auto" with an `expert`'
+        refuse("strategy", rule, repr(strategy))
+    return "independent"
 
 
 def _order_strategy(strategy: str | Experts, monotone: Directions) -> str | Experts:
@@ -472,7 +463,4 @@ def refuse_order(name: str, value: Any, rule: str) -> None:
     rule : str
         What the parameter must be.
     """
-    msg = (
-        f"`{name}` must be {rule}, to keep the order of `monotone`, got {value!r:.80}."
-    )
-    raise ValueError(msg)
+    refuse(name, f"be {rule}, to keep the order of `monotone`", f"{value!r:.80}")

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_bounds, check_choice, check_n_jobs, show
+from localexpert._validation import (
+    check_bounds,
+    check_choice,
+    check_n_jobs,
+    refuse,
+    show,
+)
 from localexpert.coordinate.families import predicts_numbers
 from localexpert.curves.spline import RawSpline
 from localexpert.data.directions import Directions, check_directions
@@ -183,8 +189,7 @@ def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
     """Return the roads that the user named. "auto" gives none."""
     if isinstance(roads, str):
         if roads != "auto":
-            msg = f'`roads` must be "auto", a Road or a list of them, got {roads!r}.'
-            raise ValueError(msg)
+            refuse("roads", 'be "auto", a Road or a list of them', repr(roads))
         return ()
     if single:
         msg = (
@@ -194,8 +199,7 @@ def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
         raise ValueError(msg)
     given = tuple(roads) if isinstance(roads, list | tuple) else (roads,)
     if len(given) == 0:
-        msg = "`roads` must hold at least one road, got none."
-        raise ValueError(msg)
+        refuse("roads", "hold at least one road", "none")
     for road in given:
         if not isinstance(road, Road):
             msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
@@ -242,29 +246,21 @@ def _check_center(center: Any) -> None:
 
 
 def _read_limits(bounds: Any, y: Float64Array) -> Limits:
-    """Return bounds that hold every y. "auto" gives ends that y suggests."""
+    """Return bounds that hold every y. "auto" gives ends that y suggests: 0, and 1."""
     if bounds is None:
         return Limits()
     if isinstance(bounds, str):
         check_choice(bounds, "bounds", ("auto",))
-        return Limits(UNBOUNDED, _suspect(y))
+        least, most = float(y.min()), float(y.max())
+        share = least >= 0.0 and most <= 1.0
+        upper = 1.0 if share else 0.0 if most <= 0.0 else np.inf
+        return Limits(UNBOUNDED, (0.0 if least >= 0.0 else -np.inf, upper))
     low, high = check_bounds(bounds)
     outside = y[(y < low) | (y > high)]
     if len(outside):
-        msg = (
-            f"`bounds` must hold every y, got ({show(low)}, {show(high)}) and "
-            f"y = {show(outside[0])}."
-        )
-        raise ValueError(msg)
+        got = f"({show(low)}, {show(high)}) and y = {show(outside[0])}"
+        refuse("bounds", "hold every y", got)
     return Limits((low, high))
-
-
-def _suspect(y: Float64Array) -> Bounds:
-    """Return those of the ends 0 and 1 that no target passes."""
-    low, high = float(y.min()), float(y.max())
-    share = low >= 0.0 and high <= 1.0
-    upper = 1.0 if share else 0.0 if high <= 0.0 else np.inf
-    return (0.0 if low >= 0.0 else -np.inf), upper
 
 
 def _check_smoothing(smoothing: Any) -> None:

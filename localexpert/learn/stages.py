@@ -13,16 +13,13 @@ from localexpert.coordinate import CentreStack, Frame
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder, RawSpline
 from localexpert.data.blend import blend_weights
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.data.table import Table
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
-
-# A linear centre with less weight is left out.
-_LEAST_SHARE = 0.05
 
 # The identity of a table, and the bytes of target and weights.
 _Key: TypeAlias = tuple[int, bytes, bytes]
@@ -158,7 +155,7 @@ class CarriedCentre(CentreStack):
         ).fit(sample)
         answers = {"carried": carried, "linear": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
-        weights = blend_weights(answers, *held, least=_LEAST_SHARE)
+        weights = blend_weights(answers, *held)
         self.share_ = weights.get("linear", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
@@ -381,5 +378,4 @@ def _distinct_places(t: Float64Array) -> NDArray[np.intp]:
     scale the marginal is then nearly a jump, and does not separate these thresholds.
     """
     starts = np.flatnonzero(np.diff(t, prepend=-np.inf) > _LEAST_GAP)
-    places: NDArray[np.intp] = (starts + np.append(starts[1:], len(t)) - 1) // 2
-    return places
+    return np.asarray((starts + np.append(starts[1:], len(t)) - 1) // 2)

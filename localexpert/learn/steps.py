@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -12,10 +11,10 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from scipy.special import ndtr
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import show
-from localexpert.data.sample import Sample
+from localexpert._validation import refuse, show
+from localexpert.data.folds import Sample
+from localexpert.data.unseen import warn_user
 from localexpert.law.bounds import clip, cut
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
@@ -289,8 +288,7 @@ class Carry(Step):
         z = call_vectorised(self.func, "func", y)
         if not np.isfinite(z).all():
             i = int(np.argmin(np.isfinite(z)))
-            msg = f"`func` must be finite on y, got {show(z[i])} at {show(y[i])}."
-            raise ValueError(msg)
+            refuse("func", "be finite on y", f"{show(z[i])} at {show(y[i])}")
         if (np.diff(z) <= 0.0).any():
             i = int(np.argmax(np.diff(z) <= 0.0))
             msg = (
@@ -342,7 +340,7 @@ class Carry(Step):
                 f"such as {means[far][0]:.3g}: what is nearly impossible there is huge "
                 "in y. Take a function that bends less."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=2)
+            warn_user(msg)
 
     def choices(self) -> dict[str, Any]:
         """Return the function. What the road chose is in units of func(y)."""

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.experts.thresholds import cuts_between, lattice_step

@@ -19,8 +19,7 @@ from localexpert._validation import (
     format_number,
 )
 from localexpert.distribution.predictors import innermost
-from localexpert.experts.report import ExpertReport
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.report import ExpertReport, TaskRecord
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def plot_expert_report(
     --------
     >>> import numpy as np
     >>> from localexpert.experts.report import ExpertReport
-    >>> from localexpert.experts.task_record import TaskRecord
+    >>> from localexpert.experts.report import TaskRecord
     >>> from localexpert.plots import plot_expert_report
     >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
     >>> below = np.array([[False], [True], [True], [True]])
@@ -158,7 +157,7 @@ def plot_threshold_reliability(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.experts.task_record import TaskRecord
+    >>> from localexpert.experts.report import TaskRecord
     >>> from localexpert.plots import plot_threshold_reliability
     >>> p = np.linspace(0.01, 0.99, 40)[:, None]
     >>> below = np.arange(40)[:, None] % 3 > 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.dates import holds_dates
+from localexpert.data.columns import holds_dates
 from localexpert.reading.formats import (
     GAPS,
     ORDERS,

@@ -21,9 +21,8 @@ from localexpert._validation import (
     count_rows,
     speaking_of,
 )
-from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.honest_rows import groups_of_copies
-from localexpert.data.table import TableReader
+from localexpert.data.table import DenseInputs, TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap

@@ -23,6 +23,7 @@ from localexpert._validation import (
     check_same_length,
     check_seed,
     count_rows,
+    refuse,
 )
 from localexpert.data.folds import (
     Fold,
@@ -35,9 +36,9 @@ from localexpert.data.folds import (
     renumber_folds,
 )
 from localexpert.data.honest_rows import find_copies
+from localexpert.data.learners import name_of_argument
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_silently
-from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import (
     check_predicts,
@@ -232,15 +233,13 @@ class DistributionAdapter(DistributionRegressor):
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before anything is fitted."""
         if not hasattr(self.estimator, "fit"):
-            msg = f"`estimator` must have a method `fit`, got {self.estimator!r}."
-            raise TypeError(msg)
+            refuse("estimator", "have a method `fit`", repr(self.estimator), TypeError)
         if self.forecast is None:
             self._check_own_forecast()
         elif not callable(self.forecast) or self.level_name is not None:
             rule = "be callable" if self.level_name is None else "be None"
             where = "" if self.level_name is None else " where `level_name` is given"
-            msg = f"`forecast` must {rule}{where}, got {self.forecast!r}."
-            raise TypeError(msg)
+            refuse("forecast", f"{rule}{where}", repr(self.forecast), TypeError)
         if self.bounds is not None and self.levels is None:
             msg = (
                 "`bounds` must be None where there are no `levels`: a distribution "
@@ -262,8 +261,7 @@ class DistributionAdapter(DistributionRegressor):
                 )
                 raise TypeError(msg)
         elif self.levels is None:
-            msg = f"`levels` must be given with `level_name`, got {self.levels!r}."
-            raise ValueError(msg)
+            refuse("levels", "be given with `level_name`", repr(self.levels))
         else:
             self._at_level(0.5)
 
@@ -282,11 +280,8 @@ class DistributionAdapter(DistributionRegressor):
         try:
             return clone(self.estimator).set_params(**{str(self.level_name): level})
         except ValueError as error:
-            msg = (
-                f"`level_name` must be a parameter of {type(self.estimator).__name__}, "
-                f"got {self.level_name!r}."
-            )
-            raise ValueError(msg) from error
+            rule = f"be a parameter of {type(self.estimator).__name__}"
+            refuse("level_name", rule, repr(self.level_name), cause=error)
 
     def _ask(self, fitted: Any, X: Any) -> Law:
         """Return the laws of rows, as they are before any recalibration."""
@@ -390,7 +385,10 @@ def cross_val_predict_dist(
     check_same_length(n, "`X`", count_rows(y), "y")
     target = column_or_1d(as_numbers(y, "y"), warn=True)
     labels = check_groups(groups, n)
-    folds = make_folds(n, _choose_splitter(cv, labels), target, labels)
+    if cv is None or isinstance(cv, Integral):
+        k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
+        cv = KFold(k) if labels is None else GroupKFold(k)
+    folds = make_folds(n, cv, target, labels)
     cure = "a DistributionAdapter around the model keeps forecasts of the others"
     check_tests_every_row(folds, n, cure)
     if sample_weight is not None:
@@ -414,14 +412,6 @@ def _laws_out_of_fold(
     return append_laws(laws).take(order)
 
 
-def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
-    """Return a splitter or folds. A number of folds keeps groups whole, if any."""
-    if cv is not None and not isinstance(cv, Integral):
-        return cv
-    k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
-    return KFold(k) if groups is None else GroupKFold(k)
-
-
 def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
     """Return the weights and groups under the names that the model's `fit` uses.
 
@@ -441,9 +431,6 @@ def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
         if name is not None:
             found[name] = values
         elif values is not None and key == "sample_weight":
-            msg = (
-                "`sample_weight` must be None for a model whose `fit` takes no "
-                f"weights, got some for {type(model).__name__}."
-            )
-            raise TypeError(msg)
+            rule = "be None for a model whose `fit` takes no weights"
+            refuse("sample_weight", rule, f"some for {type(model).__name__}", TypeError)
     return found

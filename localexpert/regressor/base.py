@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
@@ -26,10 +24,11 @@ from localexpert._validation import (
     check_target_size,
     check_vector,
     count_rows,
+    refuse,
 )
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.data.folds import check_groups
-from localexpert.data.unseen import level_of_user
+from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.storage import Saved
@@ -172,23 +171,16 @@ def check_has_rows(X: Any, least: int) -> None:
     """Refuse anything that is not a table, and a table of too few rows."""
     n = count_rows(X)
     if n < 0:
-        msg = (
-            "`X` must be a data frame or an array of shape (n, p), "
-            f"got {reprlib.repr(X)}."
-        )
-        raise TypeError(msg)
+        rule = "be a data frame or an array of shape (n, p)"
+        refuse("X", rule, reprlib.repr(X), TypeError)
     if hasattr(X, "to_frame") and not has_columns(X):
-        msg = (
-            "`X` must be a data frame or an array of shape (n, p), got a Series of "
-            f"{n} values: one row of a data frame is `frame.iloc[[i]]`."
-        )
-        raise TypeError(msg)
+        got = f"a Series of {n} values: one row of a data frame is `frame.iloc[[i]]`"
+        refuse("X", "be a data frame or an array of shape (n, p)", got, TypeError)
     if n < least:
         # scikit-learn's checks look for the first words of this message.
         rows = "1 sample" if n == 1 else f"{n} rows"
         wanted = "one row" if least == 1 else "two rows to learn from"
-        msg = f"`X` must have at least {wanted}, got {rows}."
-        raise ValueError(msg)
+        refuse("X", f"have at least {wanted}", rows)
 
 
 def _warn_of_order(X: Any, **given: Any) -> None:
@@ -209,7 +201,7 @@ def _warn_of_order(X: Any, **given: Any) -> None:
                 f"`{name}` has the labels of `X` in another order, but rows are taken "
                 f"by position: if the labels are right, pass {name}.loc[X.index]."
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+            warn_user(msg)
 
 
 def _check_target(y: ArrayLike, owner: str) -> Float64Array:
@@ -236,12 +228,10 @@ def _check_names(X: Any) -> None:
     """Refuse a data frame without columns, and one whose columns share a name."""
     columns = Columns.of(X)
     if columns.n_columns == 0:
-        msg = f"`X` must have at least one column, got shape {X.shape}."
-        raise ValueError(msg)
+        refuse("X", "have at least one column", f"shape {X.shape}")
     name, times = Counter(columns.names).most_common(1)[0]
     if times > 1:
-        msg = f"`X` must have columns of different names, got {name!r} {times} times."
-        raise ValueError(msg)
+        refuse("X", "have columns of different names", f"{name!r} {times} times")
 
 
 def _read_cells(X: Any) -> Any:

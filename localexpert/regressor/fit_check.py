@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -10,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Rows, Sample
+from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.law.law import Law
 from localexpert.metrics import pit_test
@@ -126,10 +124,10 @@ class FitCheck:
         return found
 
     def warn(self) -> None:
-        """Warn once of everything that is wrong. The user's code is three calls up."""
+        """Warn once of everything that is wrong."""
         if self.problems:
             msg = f"forecasts out of fold are not good: {'; '.join(self.problems)}."
-            warnings.warn(msg, CalibrationWarning, stacklevel=3)
+            warn_user(msg)
 
     def __str__(self) -> str:
         """Return a line for each figure."""

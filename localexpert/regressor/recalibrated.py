@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
@@ -18,16 +19,91 @@ from localexpert._validation import (
     check_seed,
     check_vector,
     count_rows,
+    refuse,
     speaking_of,
 )
 from localexpert.data.table import TableReader, take_rows
+from localexpert.data.training_rows import SeenRows, TrainingSketch
+from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import check_predicts, predict_dist
+from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
-from localexpert.regressor.seen_rows import seen_rows
+
+
+@unseen_silently()
+def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
+    """Tell which rows a fitted model has learned from, as far as the model knows.
+
+    Scores of such rows are too good. A correction learned from them makes forecasts too
+    sure. A `LocalExpertRegressor` keeps hashes of its training rows with their targets,
+    if nearly all rows differ. It knows every row if there are up to 8192, and a share
+    of them if there are more.
+
+    Parameters
+    ----------
+    model : fitted model that `predict_dist` understands
+    X : array or data frame of shape (n, p)
+        Rows in the columns that `model` expects.
+    y : array-like of shape (n,)
+
+    Returns
+    -------
+    SeenRows
+        `found`, the `share` of rows that the model has learned from, and which rows
+        they are (`learned`). The share is None if the model does not know. It prints as
+        a sentence.
+
+    Notes
+    -----
+    A row is recognised by all of its features and its target, in single precision. So a
+    row that was changed counts as new. If chance alone explains the number of equal
+    rows, then no row counts as learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import LocalExpertRegressor, seen_rows
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(150, 1))
+    >>> y = X[:, 0] + rng.normal(size=150)
+    >>> model = LocalExpertRegressor(effort="quick", random_state=0)
+    >>> model = model.fit(X[:100], y[:100])
+    >>> print(seen_rows(model, X, y))
+    The model has learned from 100 of the 150 rows.
+    """
+    check_predicts(model)
+    target = check_vector(y, "y")
+    found = _ask(model, X, target)
+    return SeenRows.unknown(len(target)) if found is None else found
+
+
+def _ask(model: Any, X: Any, y: Any) -> SeenRows | None:
+    """Ask the regressor inside the wrappers. Return None if it knows nothing."""
+    model = open_same(model)
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            if hasattr(step, "transform"):
+                X = step.transform(X)
+        return _ask(model.steps[-1][1], X, y)
+    sketch = getattr(model, "training_sketch_", None)
+    if isinstance(sketch, TrainingSketch):
+        table = model.reader_.read(X)
+        check_same_length(len(table), "`X`", len(y), "y")
+        return sketch.compare(table, y)
+    if not isinstance(model, DistributionRegressor):
+        return None
+    # The model may be a corrected or an adapted one, or an ensemble with members. All
+    # of these get the same rows.
+    names = "model", "estimator_"
+    inside = [getattr(model, name, None) for name in names]
+    answers = (
+        _ask(one, X, y) for one in [*inside, *getattr(model, "members_", {}).values()]
+    )
+    return next((one for one in answers if one is not None), None)
+
 
 # A function of weights is asked about this many rows one by one. Its answers may differ
 # by rounding of this size.
@@ -129,10 +205,7 @@ class RecalibratedRegressor(DistributionRegressor):
             if X_new is not None:
                 weight, new = self._weigh(X, X_new, seed)
             elif self.weights is not None:
-                msg = (
-                    f"`weights` must be None without `X_new`, got {self.weights!r:.60}."
-                )
-                raise ValueError(msg)
+                refuse("weights", "be None without `X_new`", f"{self.weights!r:.60}")
             with speaking_of(groups="by", recalibrate="method"):
                 made = GroupedRecalibration(self.method, random_state=seed)
                 overlap = getattr(self.weights_, "overlap", 1.0)
@@ -347,8 +420,7 @@ def adapt(
         _frozen(model), method, by=by, weights=weights, random_state=random_state
     )
     if count_rows(X_new) < 0:
-        msg = f"`X_new` must be a data frame or an array, got {X_new!r:.60}."
-        raise TypeError(msg)
+        refuse("X_new", "be a data frame or an array", f"{X_new!r:.60}", TypeError)
     with speaking_of(X="X_cal", y="y_cal"):
         return made.fit(X_cal, y_cal, X_new)
 
@@ -364,15 +436,11 @@ def _weigh(weights: Weights, X: Any) -> Float64Array:
     if isinstance(weights, ShiftWeights):
         return weights.of(X)
     if not callable(weights):
-        msg = f"`weights` must be ShiftWeights or callable, got {weights!r:.60}."
-        raise TypeError(msg)
+        refuse("weights", "be ShiftWeights or callable", f"{weights!r:.60}", TypeError)
     rule = "`weights` must return a finite number for every row"
     found = check_answers(weights(X), count_rows(X), rule)
     if (found < 0.0).any():
-        msg = (
-            f"`weights` must return weights that are not negative, got {found.min():g}."
-        )
-        raise ValueError(msg)
+        refuse("weights", "return weights that are not negative", f"{found.min():g}")
     return found
 
 
@@ -381,8 +449,7 @@ def _check_alone(
 ) -> None:
     """Refuse weights that are all 0, or that depend on the other rows of the table."""
     if not found.any():
-        msg = "`weights` must not return 0 for every row of `X`, got only zeros."
-        raise ValueError(msg)
+        refuse("weights", "not return 0 for every row of `X`", "only zeros")
     table = X if hasattr(X, "shape") else np.asarray(X)
     places = np.linspace(0, len(found) - 1, min(len(found), _MOST_ASKED))
     # Weights that are clipped or ranked differ most at the least and greatest ones.

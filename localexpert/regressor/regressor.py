@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_seed,
@@ -26,18 +24,16 @@ from localexpert.data.directions import (
     describe_directions,
     read_directions,
 )
-from localexpert.data.folds import Rows
+from localexpert.data.folds import Rows, Sample
 from localexpert.data.honest_rows import (
     describe_leak,
     find_copies,
     many_are_equal,
 )
-from localexpert.data.sample import Sample
 from localexpert.data.table import Table, take_rows
-from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
-from localexpert.data.training_rows import TrainingSketch
-from localexpert.data.unseen import level_of_user
+from localexpert.data.training_rows import TableSummary, TrainingSketch
+from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.spread import SpreadParts, spread_parts
 from localexpert.experts.report import ExpertReport
@@ -57,7 +53,7 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.drawn_fits import DrawnFits
 from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
-from localexpert.stacking.stacker import (
+from localexpert.stacking import (
     MetaFeatures,
     MetaFeatureTransformer,
     Stacker,
@@ -361,7 +357,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             self.reader_ = table.reader
             read_directions(settings.monotone, table.reader)
             apart = self.reader_.read(take_rows(given, aside))
-            self._remember([(table, rows), (apart, aside)], answers, weight)
+            self.table_summary_ = TableSummary.of(table, weight[rows])
+            held = (table, rows), (apart, aside)
+            self.training_sketch_ = TrainingSketch.learn(
+                (part, answers[places], weight[places]) for part, places in held
+            )
             sample = Sample(table, target[rows], weight[rows], []).deal(
                 self.cv, None if groups is None else groups[rows], settings.seed
             )
@@ -379,8 +379,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 law = self._law(apart)
                 self._use(recalibration.fit(law, target[aside], weight[aside]))
             elif recalibration is not None:
-                held = sample.y, sample.weight, sample.folds
-                self._use(recalibration.fit(self._oof_law(), *held))
+                known = sample.y, sample.weight, sample.folds
+                self._use(recalibration.fit(self._oof_law(), *known))
             self._judge(sample, copies, settings.seed)
 
     def _fit_constant(self, settings: Settings, sample: Sample) -> Rows:
@@ -389,18 +389,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
         (value,) = self.meta_features_.thresholds.tolist()
         msg = f"`y` is {value:g} in every row; every forecast is that value."
-        warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
+        warn_user(msg)
         self.forecaster_ = ConstantLaws(value, len(sample.judged))
         return sample.judged
-
-    def _remember(
-        self, parts: list[tuple[Table, Rows]], y: Float64Array, weight: Float64Array
-    ) -> None:
-        """Keep counts of the features' values, and hashes of all rows."""
-        table, rows = parts[0]
-        self.table_summary_ = TableSummary.of(table, weight[rows])
-        known = ((part, y[places], weight[places]) for part, places in parts)
-        self.training_sketch_ = TrainingSketch.learn(known)
 
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
@@ -453,7 +444,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.oof_probabilities_ = tasks.calibrated
         self.expert_report_ = ExpertReport.of(tasks)
         if self.bounds == "auto":
-            self.bounds_ = forecaster.oof_law(np.arange(1)).support
+            self.bounds_ = forecaster.law(np.arange(1)).support
         return forecaster.judged_
 
     def _fit_stacker(
@@ -490,7 +481,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         corrected = self.recalibration_ is not None or self._mover is not None
         if corrected or isinstance(forecaster, ConstantLaws):
             return self.oof_distribution_[places]
-        return PredictiveDistribution(forecaster.oof_law(places))
+        return PredictiveDistribution(forecaster.law(places))
 
     @property
     def _mover(self) -> Stacker | None:
@@ -596,7 +587,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         return page + (self.report_._repr_html_() if hasattr(self, "report_") else "")
 
     def _read(self, X: Any) -> Table:
-        return self.reader_.read(self._check_table(X), tells=True)
+        return self.reader_.read(self._check_table(X), warns=True)
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""

@@ -14,8 +14,8 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_same_length, check_vector
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.table import Table, TableReader
-from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import count_values
+from localexpert.data.training_rows import TableSummary
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.answers import expected_by_loss, loss_variances
 from localexpert.distribution.predictive import PredictiveDistribution

@@ -27,7 +27,7 @@ from localexpert.distribution.predictors import (
 )
 from localexpert.explain import PermutationImportance, permutation_importance
 from localexpert.regressor.fit_check import FitCheck, FitReport
-from localexpert.regressor.seen_rows import seen_rows
+from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import pictures
 from localexpert.reporting.differences import Finding, find_all
 from localexpert.reporting.evidence import (

@@ -28,8 +28,8 @@ from calibration.storage import StorageError
 from calibration.storage.codec import Names, name_of
 from localexpert import ExpertCalibration, LocalExpertRegressor
 from localexpert.experts import JointForest, SharedBoosting
-from localexpert.experts.leaf_laws import LeafLaws
-from localexpert.experts.threshold_trees import ThresholdTrees
+from localexpert.experts.joint_forest import LeafLaws
+from localexpert.experts.shared_boosting import ThresholdTrees
 from localexpert.storage import load, save
 from tests.forecasts import of_values
 

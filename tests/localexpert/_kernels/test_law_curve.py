@@ -1,15 +1,15 @@
-"""Curves of laws against B-splines of scipy, with bounds, flat parts and far ends."""
+"""Curves of laws against scipy: bounds, flat parts, far ends, and rows made to rise."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, CubicHermiteSpline, PchipInterpolator
-from scipy.optimize import brentq
+from scipy.optimize import brentq, isotonic_regression, minimize
 from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
-from localexpert._kernels.law_curve import follow_curves, invert_rows
+from localexpert._kernels.law_curve import follow_curves, increase_rows, invert_rows
 from localexpert.law.basis import STANDARD, Basis, basis_of
 from localexpert.law.curve import Curve
 from localexpert.law.level_map import LevelMap
@@ -230,3 +230,27 @@ def test_moments_are_sums_over_nodes(basis: Basis, rng: np.random.Generator) -> 
     rows.coefficients[0] -= 1e8
     free = rows.free()
     assert_allclose(free.moments(2), free.moments()[:, :2], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 25])
+def test_without_rises_it_is_isotonic_regression(rng, k):
+    values = np.round(rng.normal(size=(40, k)), 1)
+    weights = rng.uniform(0.1, 2, k)
+    got = increase_rows(values, weights, np.zeros(k - 1))
+    for row, out in zip(values, got, strict=True):
+        np.testing.assert_allclose(out, isotonic_regression(row, weights=weights).x)
+
+
+def test_least_rises_are_kept_at_least_cost(rng):
+    values, weights = rng.normal(size=(5, 4)), rng.uniform(0.5, 2, 4)
+    rises = np.array([0.1, 0.0, 0.3])
+    got = increase_rows(values, weights, rises)
+    assert (np.diff(got, axis=1) >= rises - 1e-12).all()
+    for row, out in zip(values, got, strict=True):
+        best = minimize(
+            lambda x, row=row: weights @ (x - row) ** 2,
+            np.cumsum(np.append(0, rises)),
+            constraints={"type": "ineq", "fun": lambda x: np.diff(x) - rises},
+            tol=1e-12,
+        )
+        np.testing.assert_allclose(out, best.x, atol=1e-5)

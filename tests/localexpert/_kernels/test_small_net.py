@@ -1,7 +1,10 @@
+"""Small networks: outputs, gradients and steps against numpy."""
+
 import numpy as np
 import pytest
 
-from localexpert._kernels.small_net import run_rows
+from localexpert._kernels.small_net import run_rows, step_by_adam
+from localexpert.coordinate.small_nets import train_networks
 
 
 @pytest.mark.parametrize("h", [1, 2, 7, 64])
@@ -18,3 +21,79 @@ def test_outputs_are_those_of_products_of_matrices(h, rng):
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
     alone = [run_rows(first, second, last, rows[i : i + 1])[0] for i in range(40)]
     np.testing.assert_array_equal(out, alone)
+
+
+def unpack(theta, p, h):
+    sizes = [p * h, h, h * h, h, h]
+    w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum(sizes))
+    return w1.reshape(p, h), b1, w2.reshape(h, h), b2, w3, b3[0]
+
+
+def run(theta, X, h):
+    w1, b1, w2, b2, w3, b3 = unpack(theta, X.shape[1], h)
+    first = np.maximum(X @ w1 + b1, 0.0)
+    return np.maximum(first @ w2 + b2, 0.0) @ w3 + b3
+
+
+def half_loss(theta, X, y, w, h):
+    return 0.5 * np.mean(w * (run(theta, X, h) - y) ** 2)
+
+
+def numerical_gradient(theta, *data):
+    out = np.empty(len(theta))
+    for i in range(len(theta)):
+        nudge = np.zeros(len(theta))
+        nudge[i] = 1e-6
+        rise = half_loss(theta + nudge, *data) - half_loss(theta - nudge, *data)
+        out[i] = rise / 2e-6
+    return out
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_steps_are_those_of_adam_on_the_true_gradient(rng, decay):
+    n, p, h, rates = 9, 2, 3, np.array([0.01, 0.02, 0.005])
+    X, y = rng.normal(size=(n, p)), rng.normal(size=n)
+    w = rng.uniform(0.5, 2.0, n)
+    start = rng.normal(size=p * h + h + h * h + 2 * h + 1)
+    theta = start.astype(np.float32)
+    order = np.tile(np.arange(n), (3, 1, 1))
+    narrow = [a.astype(np.float32) for a in (X, y, w)]
+    train_networks(theta[None], *narrow, order, rates, h, n, decay)
+
+    expected, mean, square = start.copy(), 0.0, 0.0
+    for k, rate in enumerate(rates, 1):
+        gradient = numerical_gradient(expected, X, y, w, h)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.95 * square + 0.05 * gradient**2
+        step = mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.95**k)) + 1e-8)
+        expected = expected * (1 - rate * decay) - rate * step
+    np.testing.assert_allclose(theta, expected, atol=2e-4)
+
+
+def test_nets_know_nothing_of_each_other(rng):
+    n, p, h, k, rates = 11, 3, 4, 3, np.linspace(0.02, 0.01, 20)
+    X, y = rng.normal(size=(n, p)), rng.normal(size=n)
+    w = rng.uniform(0.5, 2.0, n)
+    size = p * h + h + h * h + 2 * h + 1
+    start = rng.normal(size=(k, size)).astype(np.float32)
+    orders = np.array([[rng.permutation(n) for _ in range(k)] for _ in range(4)])
+    together = start.copy()
+    train_networks(together, X, y, w, orders, rates, h, 2, 0.3)
+    for j in range(k):
+        alone = start[j : j + 1].copy()
+        train_networks(alone, X, y, w, orders[:, j : j + 1], rates, h, 2, 0.3)
+        np.testing.assert_allclose(together[j], alone[0], atol=1e-5)
+    assert np.abs(together - start).max() > 0.1
+
+
+def test_means_of_gradients_that_have_ended_are_zero(rng):
+    # Not numbers below the least normal one, with which processors are slow.
+    theta, gradient = rng.normal(size=(2, 5)).astype(np.float32)
+    mean, square = np.zeros((2, 5), np.float32)
+    step_by_adam(theta, gradient, mean, square, 1, 0.01, 0.0)
+    for step in range(2, 1600):
+        step_by_adam(theta, np.zeros_like(theta), mean, square, step, 0.01, 0.0)
+        normal = np.finfo(np.float32).tiny
+        assert all(((a == 0.0) | (np.abs(a) > normal)).all() for a in (mean, square))
+    assert not mean.any()
+    assert not square.any()

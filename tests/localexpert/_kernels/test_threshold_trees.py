@@ -4,7 +4,7 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 
-from localexpert.experts.threshold_trees import ThresholdTrees
+from localexpert.experts.shared_boosting import ThresholdTrees
 
 PLACES = np.arange(0.0, 11.0)
 

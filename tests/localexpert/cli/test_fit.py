@@ -10,7 +10,7 @@ import pandas as pd
 
 from localexpert import fit_large, load
 from localexpert.cli.fit import _MOST_ROWS, folds_in_time
-from localexpert.regressor.seen_rows import seen_rows
+from localexpert.regressor.recalibrated import seen_rows
 from tests.localexpert.cli.conftest import QUICK
 
 

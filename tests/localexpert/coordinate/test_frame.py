@@ -1,21 +1,14 @@
 """The frame: honest centre and scale, screening, weights."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from calibration import CalibrationWarning
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.centre import marginal_crps
 from localexpert.data.blend import blend_weights, robust_weights
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 
 
@@ -113,55 +106,6 @@ class TestAuto:
         spread = w @ distance / w.sum()
         expected = np.average(scale * (distance - 0.5 * spread), weights=w)
         assert marginal_crps(r, scale, w) == pytest.approx(expected)
-
-
-class TestRegressorsOfTheUsers:
-    """They get what `fit` was given, and a way out where they cannot read it."""
-
-    @pytest.fixture
-    def rows(self, rng):
-        n = 120
-        town = rng.choice(["Bonn", "Ulm"], n)
-        X = pd.DataFrame({"size": rng.uniform(size=n), "town": town})
-        y = X["size"].to_numpy() + (town == "Ulm") + 0.1 * rng.normal(size=n)
-        return X, y, np.ones(n), make_folds(n, 3, random_state=0)
-
-    @pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas])
-    def test_pipelines_choose_columns_by_name(self, rows, convert):
-        X, *rest = rows
-        encoder = make_column_transformer(
-            (OneHotEncoder(sparse_output=False), ["town"]), remainder="passthrough"
-        )
-        fitted = stack(make_pipeline(encoder, LinearRegression()))
-        fitted.fit(Sample(Table.of(convert(X)), *rest))
-        assert fitted.report_["Pipeline_0"] < 0.15
-        model = fitted.fitted_["Pipeline_0"].models_[0]
-        assert model.feature_names_in_.tolist() == ["size", "town"]
-
-    def test_a_refusal_names_the_columns_and_the_cure(self, rows):
-        X, *rest = rows
-        with pytest.raises(RuntimeError, match="column 'town' has categories") as info:
-            stack(LinearRegression()).fit(Sample(Table.of(X), *rest))
-        assert "`center`: LinearRegression failed: could not conv" in str(info.value)
-        assert "take make_pipeline(make_column_transformer((OneHot" in str(info.value)
-
-    def test_weights_reach_the_last_step_of_a_pipeline(self, data):
-        X, y, folds, _ = data
-        w = np.where(y > np.median(y), 5.0, 1.0)
-        plain, piped = (
-            stack(r).fit(Sample(X, y, w, folds)).oof_
-            for r in (
-                LinearRegression(),
-                make_pipeline(FunctionTransformer(), LinearRegression()),
-            )
-        )
-        np.testing.assert_array_equal(plain, piped)
-
-    def test_weights_that_are_not_taken_are_told_of(self, data):
-        X, y, folds, w = data
-        w = np.where(y > np.median(y), 5.0, 1.0)
-        with pytest.warns(CalibrationWarning, match="KNeighborsRegressor.fit takes no"):
-            stack(KNeighborsRegressor(7)).fit(Sample(X, y, w, folds))
 
 
 def test_weights_are_means_of_those_by_squares_and_of_robust_ones(rng):

@@ -1,4 +1,4 @@
-"""Training rows are known again, and nothing else is."""
+"""Training rows are known again, and what a model keeps of them is counted exactly."""
 
 import subprocess
 import sys
@@ -6,16 +6,71 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ks_2samp
 
 from localexpert.data.table import Table, TableReader
-from localexpert.data.training_rows import SeenRows, TrainingSketch
+from localexpert.data.training_rows import (
+    ColumnSummary,
+    SeenRows,
+    TableSummary,
+    TrainingSketch,
+)
+
+
+@pytest.mark.parametrize("n", [1, 2, 33, 34, 500])
+def test_counts_are_those_of_the_cells(n, rng):
+    values = rng.normal(size=n).round(2)
+    told = ColumnSummary.of(values, None)
+    assert len(told.edges) <= 33
+    assert (told.edges[0], told.edges[-1]) == (values.min(), values.max())
+    for j, edge in enumerate(told.edges):
+        assert told.counts[2 * j + 1] == np.sum(values == edge)
+        after = told.edges[j + 1] if j + 1 < len(told.edges) else np.inf
+        assert told.counts[2 * j + 2] == np.sum((values > edge) & (values < after))
+    np.testing.assert_array_equal(told.sample(), np.sort(told.place(values)))
+
+
+def test_few_distinct_values_are_compared_as_they_are(rng):
+    old, new = rng.poisson(3.0, size=400) + 0.0, rng.poisson(4.0, size=90) + 0.5
+    told = ColumnSummary.of(old, None)
+    want = ks_2samp(old, new)
+    got = ks_2samp(told.sample(), told.place(new))
+    assert got.statistic == pytest.approx(want.statistic)
+    assert got.pvalue == pytest.approx(want.pvalue)
+
+
+def test_of_a_table_of_all_kinds_without_rows_that_do_not_count():
+    frame = pd.DataFrame(
+        {
+            "kind": pd.Categorical(["a", "b", None, "b"], categories=["a", "b", "c"]),
+            "size": [1.0, 2.0, 3.0, np.nan],
+            "nothing": [np.nan] * 4,
+            "flag": [True, False, True, True],
+        }
+    )
+    told = TableSummary.of(Table.of(frame), np.array([1.0, 5.0, 0.0, 1.0]))
+    kind, size, nothing, flag = told.columns
+    assert told.n_rows == 3
+    assert kind.edges is None
+    assert kind.counts.tolist() == [1, 2, 0]
+    assert size.edges.tolist() == [1.0, 2.0]
+    assert size.counts.tolist() == [0, 1, 0, 1, 0]
+    assert flag.counts.tolist() == [0, 1, 0, 2, 0]
+    assert [c.n_missing for c in told.columns] == [0, 1, 3, 0]
+    assert nothing.counts.tolist() == [0]
+
+
+def test_a_table_that_is_not_for_us_has_none():
+    lists = pd.DataFrame({"bag": [[1], [2], [3]]})
+    assert TableSummary.of(Table.of(lists), np.ones(3)) is None
+
 
 CALL = """
 import numpy as np
 from localexpert.data.table import Table
 from localexpert.data.training_rows import TrainingSketch
 X = np.arange(12.0).reshape(6, 2)
-print(TrainingSketch.of(Table.of(X), X[:, 0]).hashes.tolist())
+print(TrainingSketch.of((Table.of(X), X[:, 0])).hashes.tolist())
 """
 
 
@@ -25,7 +80,7 @@ def smooth(rng, n, p=3):
 
 
 def sketch_of(X, y):
-    return TrainingSketch.of(Table.of(X), y)
+    return TrainingSketch.of((Table.of(X), y))
 
 
 def test_each_of_few_rows_is_known(rng):
@@ -70,7 +125,7 @@ def test_chance_is_allowed_for(rng):
     for _ in range(60):
         cells = rng.integers(4000, size=(700, 1)).astype(float)
         sketch = sketch_of(cells[:400], np.zeros(400))
-        if sketch.tells:
+        if sketch.recognises:
             claims += sketch.compare(Table.of(cells[400:]), np.zeros(300)).found
             assert sketch.compare(Table.of(cells[:300]), np.zeros(300)).found
     assert claims <= 1
@@ -85,7 +140,7 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
     frame.loc[:5, "a"] = np.nan
     y = rng.normal(size=60)
     reader = TableReader.learn(frame)
-    want = TrainingSketch.of(reader.read(frame), y)
+    want = TrainingSketch.of((reader.read(frame), y))
     doubled = frame.astype({"a": np.float64, "town": "category"})
     turned = frame[["town", "b", "a"]]
     other = TableReader.learn(turned)
@@ -94,10 +149,12 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
         other.read(turned),
         reader.read(polars.from_pandas(frame)),
     ):
-        np.testing.assert_array_equal(TrainingSketch.of(table, y).hashes, want.hashes)
+        np.testing.assert_array_equal(TrainingSketch.of((table, y)).hashes, want.hashes)
     swapped = frame.rename(columns={"a": "b", "b": "a"})
     assert (
-        not TrainingSketch.of(Table.of(swapped), y).compare(reader.read(frame), y).found
+        not TrainingSketch.of((Table.of(swapped), y))
+        .compare(reader.read(frame), y)
+        .found
     )
 
 
@@ -114,7 +171,7 @@ def test_it_does_not_depend_on_how_a_table_is_parted(rng):
     X[-500:], y[-500:] = X[:500], y[:500]
     whole = sketch_of(X, y)
     cuts = np.split(np.arange(25_000), [100, 12_000, 21_000])
-    joined = TrainingSketch.join([sketch_of(X[part], y[part]) for part in cuts])
+    joined = TrainingSketch.of(*((Table.of(X[part]), y[part]) for part in cuts))
     np.testing.assert_array_equal(joined.hashes, whole.hashes)
     np.testing.assert_array_equal(joined.counts, whole.counts)
     assert joined.n_rows == 25_000

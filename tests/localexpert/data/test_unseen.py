@@ -102,12 +102,12 @@ def test_columns_are_counted():
     reader = Table.of(train).reader
     new = pd.DataFrame({name: ["a", "z"] for name in "pqrstuv"})
     with pytest.warns(CalibrationWarning, match=r"'t' \(1 row, .* and 2 columns more"):
-        codes = reader.read(new, tells=True).codes
+        codes = reader.read(new, warns=True).codes
     np.testing.assert_array_equal(np.isnan(codes), [[False] * 7, [True] * 7])
     # A column of categories that training had no value of.
     empty = Table.of(train.assign(p=pd.Series([None, None], dtype="string"))).reader
     with pytest.warns(CalibrationWarning, match=r"'p' \(2 rows, such as 'a'\)"):
-        assert np.isnan(empty.read(train, tells=True).codes[:, 0]).all()
+        assert np.isnan(empty.read(train, warns=True).codes[:, 0]).all()
 
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a", "b", "z"])])
@@ -115,10 +115,10 @@ def test_rows_of_polars_are_counted_to_the_last(kind):
     reader = Table.of(pl.DataFrame({"town": ["a", "b"]})).reader
     column = pl.Series(["z", None, "a", "z", "z"], dtype=kind)
     with pytest.warns(CalibrationWarning, match=r"'town' \(3 rows, such as 'z'\)"):
-        _ = reader.read(pl.DataFrame({"town": column}), tells=True).codes
+        _ = reader.read(pl.DataFrame({"town": column}), warns=True).codes
     # A gap is no value that training has not met, whatever the last row holds.
     with pytest.warns(CalibrationWarning, match=r"'town' \(3 rows, such as 'z'\)"):
-        _ = reader.read(pd.DataFrame({"town": column.to_list()}), tells=True).codes
+        _ = reader.read(pd.DataFrame({"town": column.to_list()}), warns=True).codes
 
 
 def test_contexts_end_as_they_began():

@@ -1,18 +1,17 @@
-"""Calibration per threshold: honest, chosen once, harmless where nothing is to do."""
+"""Calibration of each threshold: honest, chosen once, and rightly reported."""
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc_score
 
 from calibration import BetaCalibrator, PlattCalibrator
 from localexpert import JointForest, SharedBoosting
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
-from localexpert.experts import calibrated_experts
-from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.task_record import round_odds
+from localexpert.experts import calibration
+from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
+from localexpert.experts.report import ExpertReport, TaskRecord, round_odds
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def experts(rng):
     return expit(0.5 * logit(truth)), below, rng.integers(0, 5, 2000)
 
 
-def log_loss(p, below):
+def loss_of_labels(p, below):
     return -np.log(np.where(below, p, 1 - p)).mean()
 
 
@@ -35,7 +34,7 @@ def test_auto_repairs_underconfidence(experts):
     stage = ExpertCalibration().fit(p, below, fold)
     assert stage.chosen_ == "quadratic"
     assert set(stage.losses_) == {"identity", "quadratic"}
-    assert log_loss(stage.calibrated_, below) < log_loss(p, below) - 0.02
+    assert loss_of_labels(stage.calibrated_, below) < loss_of_labels(p, below) - 0.02
 
 
 def test_auto_leaves_honest_experts_alone(rng):
@@ -140,17 +139,15 @@ def loss_of(p, sample, thresholds):
     return float(((p - below) ** 2 @ np.gradient(thresholds)).mean())
 
 
-def test_a_prospect_is_near_what_is_reached(units):
+def test_the_estimated_loss_is_near_what_is_reached(units):
     thresholds = np.quantile(units.y, np.linspace(0.02, 0.98, 49))
     forest = JointForest(60, max_features=0.8, min_samples_leaf=5, random_state=0)
     experts = CalibratedExperts({"joint": forest}, ExpertCalibration(random_state=0))
-    asked = units, thresholds, np.ones(500)
-    experts.ask(*asked)
-    estimate = experts.estimate_loss(*asked)
+    experts.ask(units, thresholds, np.ones(500))
+    estimate = experts.estimate_loss()
     raw = loss_of(experts.pooled_, units, thresholds)
-    reached = loss_of(
-        experts.calibrate(units, thresholds).tasks_.calibrated, units, thresholds
-    )
+    experts.calibrate()
+    reached = loss_of(experts.tasks_.calibrated, units, thresholds)
     assert reached < 0.95 * raw
     assert estimate < 0.98 * raw
     assert estimate == pytest.approx(reached, rel=0.1)
@@ -163,7 +160,7 @@ def test_a_forest_is_weighed_without_the_noise_that_new_rows_are_spared(
     members = {"joint": JointForest(random_state=0), "shared": SharedBoosting()}
     weights = []
     for charge in (3.0, 0.0):
-        monkeypatch.setattr(calibrated_experts, "_SPARED", charge)
+        monkeypatch.setattr(calibration, "_SPARED", charge)
         experts = CalibratedExperts(members, ExpertCalibration(random_state=0))
         experts.ask(units, thresholds, np.ones(500))
         weights.append(experts.weights_["joint"])
@@ -209,3 +206,51 @@ def test_both_sides_are_treated_alike_and_once_is_enough(odds):
     exact = odds[odds >= 0.5]
     np.testing.assert_array_equal(round_odds(1.0 - exact), 1.0 - round_odds(exact))
     np.testing.assert_array_equal(round_odds(round_odds(odds)), round_odds(odds))
+
+
+def report_of(thresholds, raw, calibrated, below, fold, weight):
+    folds = [np.nonzero(fold == f)[0] for f in np.unique(fold)]
+    pairs = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in folds]
+    record = TaskRecord(thresholds, raw, calibrated, below, pairs, weight)
+    return ExpertReport.of(record)
+
+
+@pytest.fixture
+def report(rng):
+    x = np.round(rng.normal(size=600), 1)
+    below = (x + rng.normal(size=600))[:, None] <= [-0.5, 0.5]
+    raw = 1 / (1 + np.exp(2 * (x[:, None] - [-0.5, 0.5])))
+    weight = rng.integers(1, 4, 600).astype(float)
+    fold = rng.integers(0, 3, 600)
+    calibrated = np.clip(0.9 * raw + 0.03, 0, 1)
+    data = (raw, calibrated, below, fold, weight)
+    return data, report_of(np.array([-0.5, 0.5]), *data)
+
+
+def test_agrees_with_sklearn(report):
+    (raw, calibrated, below, fold, weight), got = report
+    for k in range(2):
+        auc = roc_auc_score(below[:, k], raw[:, k], sample_weight=weight)
+        assert got.auc[k] == pytest.approx(auc)
+        loss = log_loss(below[:, k], calibrated[:, k], sample_weight=weight)
+        assert got.log_loss[k] == pytest.approx(loss)
+        assert got.base_rate[k] == pytest.approx(
+            np.average(below[:, k], weights=weight)
+        )
+        for f in range(3):
+            rows = fold == f
+            said = calibrated[rows, k] >= 0.5
+            pair = (below[rows, k], said)
+            assert got.accuracy[k, f] == pytest.approx(
+                accuracy_score(*pair, sample_weight=weight[rows])
+            )
+            assert got.kappa[k, f] == pytest.approx(
+                cohen_kappa_score(*pair, sample_weight=weight[rows])
+            )
+
+
+def test_one_class_is_no_ranking():
+    p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
+    got = report_of(np.zeros(1), p, p, below, np.zeros(2, int), np.ones(2))
+    assert got.auc[0] == 0.5
+    assert got.kappa[0, 0] == 0.0

@@ -233,7 +233,7 @@ def test_survives_pickling(experts, problem):
             "must keep test rows out of the training part",
         ),
         ({"sample_weight": [-1, 1, 1, 1]}, "`sample_weight` must not be negative"),
-        ({"sample_weight": [0, 0, 1, 1]}, "rows with a weight in every training part"),
+        ({"sample_weight": [0, 0, 1, 1]}, "rows with a weight in every fold"),
     ],
 )
 def test_wrong_input_is_refused(changes, message):

@@ -8,7 +8,7 @@ from sklearn.tree import ExtraTreeRegressor
 from localexpert.data.folds import make_folds
 from localexpert.experts import JointForest
 from localexpert.experts import joint_forest as joint_module
-from localexpert.experts.leaf_laws import LeafLaws
+from localexpert.experts.joint_forest import LeafLaws
 from localexpert.experts.thresholds import place_thresholds
 
 
@@ -109,25 +109,6 @@ def test_one_tree_out_of_bag(problem):
     is_base = (oof == others).all(axis=1)
     assert is_base.mean() == pytest.approx(1.0 - np.exp(-1.0), abs=0.07)
     assert brier(oof[~is_base], r[~is_base], thresholds) < 0.12
-
-
-def test_folds_keep_groups_apart(rng):
-    """Rows come in copies: out of bag their targets leak, by folds they do not."""
-    groups = np.repeat(np.arange(60), 8)
-    X = np.repeat(rng.normal(size=(60, 2)), 8, axis=0)
-    r = np.repeat(rng.normal(size=60), 8)
-    thresholds = place_thresholds(r, 5)
-    folds = make_folds(len(r), 5, groups=groups, random_state=0)
-    rates = np.mean(r[:, None] <= thresholds, axis=0)
-    base = np.mean(rates * (1.0 - rates))
-    leaky, honest = (
-        JointForest(50, out_of_bag=out_of_bag, random_state=0)
-        .fit(X, r, thresholds, folds)
-        .oof_probabilities_
-        for out_of_bag in (True, False)
-    )
-    assert brier(leaky, r, thresholds) < 0.2 * base
-    assert brier(honest, r, thresholds) > base
 
 
 def test_new_rows_are_spared_the_noise_of_trees_that_were_silent(problem):

@@ -9,7 +9,7 @@ from scipy.special import expit, ndtr
 
 from localexpert.coordinate.boosting import FoldBooster, find_rounds
 from localexpert.data.folds import make_folds
-from localexpert.data.threads import thread_pool
+from localexpert.data.learners import thread_pool
 from localexpert.experts import SharedBoosting
 from localexpert.experts.base import Tasks
 from localexpert.experts.shared_boosting import (
@@ -65,17 +65,6 @@ def test_boosting_starts_at_the_base_rates_of_the_training_part(rng):
     np.testing.assert_allclose(
         expit(start_scores(r[part], weights[part], cuts)), expected
     )
-
-
-def test_without_signal_the_forecast_is_the_marginal(rng):
-    X, r = rng.normal(size=(2000, 3)), rng.normal(size=2000)
-    cuts = np.quantile(r, [0.02, 0.1, 0.5, 0.9, 0.98])
-    folds = make_folds(2000, 4, random_state=0)
-    fitted = SharedBoosting(random_state=0).fit(X, r, cuts, folds)
-    rates = (r[:, None] <= cuts).mean(axis=0)
-    p = fitted.oof_probabilities_
-    np.testing.assert_allclose(p.mean(axis=0), rates, atol=0.005)
-    assert np.mean((p - rates) ** 2) < 1e-3
 
 
 def test_rounds_are_common_and_stop_when_nothing_is_gained():

@@ -18,11 +18,13 @@ from localexpert import (
     Transformed,
     load,
 )
+from localexpert.law.transform import ExpLess, LogOf
 
 N = 140
 FOREST = JointForest(20, random_state=0)
 QUICK = FrameRoad("center", strategy=FOREST, n_thresholds=7)
 GRID = GridRoad(15, strategy=FOREST)
+LOG = LogOf(0.0, 50.0), ExpLess(0.0, 50.0)
 
 
 def draw():
@@ -36,7 +38,7 @@ CASES = {
     "smooth": (MEAN, [QUICK, GRID]),
     "on y": (MEAN, FrameRoad(None, strategy=FOREST, n_thresholds=7)),
     "transformed": (np.exp(MEAN), Transformed(QUICK, np.sqrt, np.square)),
-    "log and plain": (np.exp(MEAN), [QUICK, Transformed(QUICK)]),
+    "log and plain": (np.exp(MEAN), [QUICK, Transformed(QUICK, *LOG)]),
     "two steps": (np.exp(MEAN), Transformed(Transformed(QUICK), np.sqrt, np.square)),
     "atoms": (np.where(OFTEN, 0.0, np.exp(MEAN)), [QUICK, GRID]),
     "rounded": (np.where(OFTEN, np.round(MEAN), MEAN), "auto"),

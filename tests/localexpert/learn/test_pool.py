@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import norm
 
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 from localexpert.law.join import pool_laws
 from localexpert.law.level_map import LevelMap, map_levels
@@ -123,10 +122,10 @@ class Given(Learner):
     def _finish(self, sample):
         self.judged_ = np.arange(len(sample))
 
-    def _oof_law(self, places):
+    def _law(self, places, _=None):
         return self.law_.take(np.arange(len(self.law_))[places])
 
-    tasks_ = _law = _points = _keep_rows = _choices = None
+    tasks_ = _points = _keep_rows = _choices = None
 
 
 Given.__abstractmethods__ = frozenset()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from localexpert import FrameRoad, JointForest, LocalExpertRegressor, Transformed, load
+from localexpert import FrameRoad, JointForest, LocalExpertRegressor, Transformed
 from localexpert.coordinate import CentreStack
 from localexpert.curves.spline import ProbitSpline
-from localexpert.law.transform import ExpLess, LogOf
 
 FOREST = JointForest(20, random_state=0)
 QUICK = FrameRoad("center", strategy=FOREST, n_thresholds=7)
@@ -66,16 +65,6 @@ def test_the_rest_beside_atoms_has_the_line_through_the_centre_of_all(rng, count
     # The others are additive ones, of the logarithm.
     assert count[0] == 200
     assert len(count) <= 3
-
-
-def test_a_shared_centre_is_saved(rng, tmp_path):
-    X, y = draw(rng)
-    roads = Transformed(QUICK, LogOf(0.0, 50.0), ExpLess(0.0, 50.0))
-    model = LocalExpertRegressor(roads=[QUICK, roads], random_state=0).fit(X, y)
-    assert "transformed" in model.report_.choices["roads"]["weights"]
-    model.save(tmp_path / "model.zip")
-    again = load(tmp_path / "model.zip")
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def draw_rows(n, seed=0):

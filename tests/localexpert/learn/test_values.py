@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import nbinom, norm, poisson
 
 from localexpert import LocalExpertRegressor
-from localexpert.data.sample import Sample
+from localexpert.data.folds import Sample
 from localexpert.data.table import Table
 from localexpert.learn.steps import NearAtoms
 from localexpert.learn.values import Cells, Support, Tails

@@ -10,8 +10,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from calibration import reliability_curve
-from localexpert.experts.report import ExpertReport
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.report import ExpertReport, TaskRecord
 from localexpert.plots import plot_expert_report, plot_threshold_reliability
 
 CUTS = np.array([-1.0, -0.2, 0.5, 3.0])

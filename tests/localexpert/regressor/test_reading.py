@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from localexpert import LocalExpertRegressor, Stacker
-from localexpert.data.dense_inputs import DenseInputs
-from localexpert.data.table import TableReader
+from localexpert.data.table import DenseInputs, TableReader
 from localexpert.experts import JointForest, SharedBoosting
 
 N = 240

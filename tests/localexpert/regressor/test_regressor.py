@@ -1,6 +1,10 @@
-"""LocalExpertRegressor end to end: targets of every kind, honesty, bad input."""
+"""LocalExpertRegressor end to end: targets of every kind, honesty, notebooks."""
+
+import re
+from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.linear_model import LinearRegression
@@ -164,3 +168,16 @@ class TestChoices:
         laws = (one.forecaster_.law(table) for one in (model, other))
         np.testing.assert_array_equal(*(law.cdf(y[:, None]) for law in laws))
         assert other.predict(X).mean() > model.predict(X).mean() + 0.3
+
+
+def test_regressors_show_what_was_chosen(rng):
+    X = pd.DataFrame({"<b>&": rng.uniform(size=60)})
+    y = X["<b>&"] + rng.normal(size=60)
+    model = LocalExpertRegressor(effort="quick", monotone={"<b>&": 1}, cv=2)
+    assert "Chosen by fit" not in model._repr_mimebundle_()["text/html"]
+    page = model.fit(X, y)._repr_mimebundle_()["text/html"]
+    (chosen,) = re.findall("<table><caption>Chosen by fit</caption>.*$", page)
+    cells = list(ElementTree.fromstring(chosen).itertext())
+    assert {"target", "continuous", "<b>& +1", *model.report_.choices} <= set(cells)
+    for line in str(model.report_).splitlines():
+        assert line.split(maxsplit=1)[1] in cells

@@ -13,7 +13,7 @@ from localexpert import (
     interval_coverage,
     report_figures,
 )
-from localexpert.data.table_summary import ColumnSummary
+from localexpert.data.training_rows import ColumnSummary
 from localexpert.reporting.differences import measure_feature
 from localexpert.reporting.evidence import (
     Training,

@@ -88,14 +88,6 @@ class TestFitted:
 
 
 class TestTargets:
-    def test_discrete(self, rng):
-        X = rng.uniform(size=(200, 2))
-        y = (3.0 * X[:, 0] + rng.uniform(size=200)).round()
-        model = DistributionEnsemble(members(), random_state=0).fit(X, y)
-        dist = model.predict_dist(X)
-        assert_array_equal(dist.atoms[:5], np.unique(y))
-        assert dist.masses[:, 5:].max() < 0.05  # of values never met
-
     def test_mixed(self, rng):
         X, y = make_data(250)
         y = np.where(rng.uniform(size=250) < 0.3, 0.0, y)

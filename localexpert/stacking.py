@@ -16,14 +16,12 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag, is_auto
+from localexpert._validation import check_flag, is_auto, refuse
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
-from localexpert.data.dense_inputs import DenseInputs
-from localexpert.data.folds import Fold
-from localexpert.data.sample import Sample
-from localexpert.data.table import Table
-from localexpert.data.user_learners import fit_weighted
+from localexpert.data.folds import Fold, Sample
+from localexpert.data.learners import fit_weighted
+from localexpert.data.table import DenseInputs, Table
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import cuts_between, is_discrete, place_thresholds
 
@@ -167,11 +165,8 @@ class MetaFeatureTransformer(TransformerMixin):
         """
         self.fit(X, y, **fit_parameters)
         if len(self.untested_rows_):
-            msg = (
-                "`cv` must test every row where `fit_transform` is to describe all out "
-                f"of fold, got {len(self.untested_rows_)} rows in no test part."
-            )
-            raise ValueError(msg)
+            rule = "test every row where `fit_transform` is to describe all out of fold"
+            refuse("cv", rule, f"{len(self.untested_rows_)} rows in no test part")
         index = getattr(X, "index", None)
         dist = PredictiveDistribution(self.forecaster_.oof_law_)
         features = self.meta_features_.of(dist)
@@ -317,11 +312,8 @@ class Stacker(BaseEstimator):
         # The mean stays in its test rows.
         folds = [fold for fold in sample.folds if weight[fold[0]].any()]
         if not folds:
-            msg = (
-                "`stacker` must be None where no fold of `cv` trains on rows that "
-                f"another one tests, got {self.estimator!r}."
-            )
-            raise ValueError(msg)
+            rule = "be None where no fold of `cv` trains on rows that another one tests"
+            refuse("stacker", rule, repr(self.estimator))
         automatic = isinstance(self.estimator, str)
         dense = automatic or self.passthrough
         self.dense_inputs_ = table.dense_inputs if dense else None

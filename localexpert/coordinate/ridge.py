@@ -1,4 +1,4 @@
-"""`KernelMachine`: kernel regression that learns along which directions y changes."""
+"""Ridge regression on curves of single columns, and on a kernel of all of them."""
 
 from __future__ import annotations
 
@@ -11,29 +11,120 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.families import Fitted, Trial
-from localexpert.data.folds import Fold
-from localexpert.data.sample import Sample
+from localexpert.coordinate.families import Fitted, Trial, mass_of
+from localexpert.coordinate.small_nets import Ramps
+from localexpert.data.folds import Fold, Sample
 
-# Single precision: twice as fast, and far finer than the penalties.
+_N_RAMPS = 10
+_RIDGE_PENALTIES = np.logspace(-6.0, 3.0, 28)
+# Most degrees of freedom, as a share of the rows.
+_MOST_FREEDOM = 0.5
+# Curves need no more rows than this.
+_MOST_ROWS = 50_000
+
+
+class AdditiveRidge(RegressorMixin, BaseEstimator):
+    """Ridge regression on broken lines. Generalised cross-validation gives the penalty.
+
+    A feature enters by its `Ramps`. Let the columns be standardised, and
+    G = B'WB / sum w = V D V'. The penalty l minimises
+
+        GCV(l) = RSS(l) / (1 - df(l) / n)^2,   df(l) = 1 + sum d / (d + l).
+
+    If there are more than 50 000 rows, some of them are used, from all over the table.
+
+    References
+    ----------
+    Golub, Heath & Wahba (1979), Generalized cross-validation.
+    """
+
+    def fit(
+        self,
+        X: Float64Array,
+        y: Float64Array,
+        sample_weight: Float64Array | None = None,
+    ) -> Self:
+        """Choose the penalty and solve."""
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
+        rows = slice(None, None, -(-len(y) // _MOST_ROWS))
+        X, y, w = X[rows], y[rows], w[rows]
+        self.ramps_ = Ramps.learn(X, _N_RAMPS)
+        total = w.sum()
+        mean_y = float(w @ y / total)
+        root = np.sqrt(w / total)
+        columns = self.ramps_.spread(X)
+        mean = w @ columns / total
+        columns = root[:, None] * (columns - mean)
+        unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
+        columns *= unit
+        if columns.shape[1] > len(columns):
+            # There are fewer rows than columns. Other directions have no variance.
+            _, roots, directions = np.linalg.svd(columns, full_matrices=False)
+            values, vectors = roots**2, directions.T
+        else:
+            values, vectors = np.linalg.eigh(columns.T @ columns)
+            values = np.maximum(values, 0.0)
+        along = vectors.T @ (columns.T @ (root * (y - mean_y)))
+        variance = float(w @ (y - mean_y) ** 2 / total)
+        penalty = _choose_penalty(values, along, variance, total**2 / (w @ w))
+        self.coefficients_ = unit * (vectors @ (along / (values + penalty)))
+        self.intercept_ = mean_y - float(mean @ self.coefficients_)
+        return self
+
+    def predict(self, X: Float64Array) -> Float64Array:
+        """Return the sums of the curves, shape (n,)."""
+        curves = np.empty(len(X))
+        for rows, columns in self.ramps_.spread_blocks(X):
+            curves[rows] = columns @ self.coefficients_
+        return self.intercept_ + curves
+
+
+def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:
+    """Return the factors that give columns unit spread. They are 0 if constant."""
+    # A column that only varies by rounding is constant.
+    used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
+    return np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
+
+
+def _choose_penalty(
+    values: Float64Array, along: Float64Array, variance: float, n: float
+) -> float:
+    """Return the penalty with the least generalised cross-validation score."""
+    penalties = _RIDGE_PENALTIES[:, None]
+    shrunk = values + penalties
+    # Directions without variance explain nothing.
+    fit = np.where(values > 0.0, along**2 / shrunk**2 * (values + 2.0 * penalties), 0.0)
+    error = np.maximum(variance - fit.sum(axis=1), 0.0)
+    freedom = 1.0 + (values / shrunk).sum(axis=1)
+    share = freedom / n
+    score = np.where(
+        share < _MOST_FREEDOM, error / (1.0 - np.minimum(share, 0.99)) ** 2, np.inf
+    )
+    if not np.isfinite(score).any():
+        return float(_RIDGE_PENALTIES[-1])
+    return float(_RIDGE_PENALTIES[np.argmin(score)])
+
+
+# Single precision is twice as fast, and its errors are far below the penalties.
 Float32Array: TypeAlias = NDArray[np.float32]
 
 # Steps and penalties that one fold compares. More steps, other widths and a finer list
 # of penalties gained nothing on 50 tables.
 _STEPS = (0, 1, 2)
 _PENALTIES = (0.01, 0.1, 1.0)
-# So many rows, spread over all, say which are best.
+# This many rows, from all over the table, are enough to compare them.
 _ROWS_TO_COMPARE = 1_500
-# The kernel falls to 1 / e at so many times the median distance of rows.
+# The kernel falls to 1 / e at this many times the median distance of rows.
 _WIDTH = 3.0
 _ROWS_OF_A_MEDIAN = 200
-# A step takes the cube of the number of columns: wider tables keep the plain kernel.
+# The time of a step grows with the cube of the number of columns. Wider tables keep the
+# plain kernel.
 _MOST_COLUMNS = 1_000
-# Rows nearer than this share of the width are one, and have no direction.
+# Rows nearer than this share of the width count as one. They have no direction.
 _NEAR = 1e-3
-# Rows of less weight than this, beside a mean of 1, count as so much.
+# Least weight of a row. The mean weight is 1.
 _LEAST_SHARE = 1e-12
-# Rows whose kernel with all others is held at a time.
+# The kernel is computed for this many rows at a time.
 _ROWS_AT_ONCE = 4096
 
 
@@ -46,13 +137,13 @@ class KernelMachine(RegressorMixin, BaseEstimator):
 
         R R' = M / |M|,   M = sum_i grad f(x_i) grad f(x_i)' / n.
 
-    Columns, and sums of them, along which f hardly changes then count for little.
+    If f hardly changes along a column, or a sum of columns, it then counts for little.
 
     Parameters
     ----------
     n_steps : int
     penalty : float
-        Beside K(x, x) = 1, for a target of unit variance and weights of mean 1.
+        Relative to K(x, x) = 1, for a target of variance 1 and weights of mean 1.
 
     References
     ----------
@@ -62,7 +153,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.coordinate.kernel_machine import KernelMachine
+    >>> from localexpert.coordinate.ridge import KernelMachine
     >>> X = np.random.default_rng(0).normal(size=(300, 5))
     >>> model = KernelMachine(penalty=0.01).fit(X, np.sin(2.0 * X[:, 0]))
     >>> int(np.argmax(np.diag(model.directions_ @ model.directions_.T)))
@@ -90,7 +181,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     def begin(
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array | None
     ) -> None:
-        """Take the rows of positive weight, and their kernel in the columns."""
+        """Keep the rows of positive weight. Compute their kernel in the columns."""
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         rows = np.flatnonzero(w > 0.0)
         y, w = y[rows], w[rows] / w[rows].mean()
@@ -98,23 +189,23 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         self.spread_ = float(np.sqrt(np.average((y - self.mean_) ** 2, weights=w)))
         self.spread_ = self.spread_ or 1.0
         self._target = ((y - self.mean_) / self.spread_).astype(np.float32)
-        # Single precision has no number for the least weights.
+        # The least weights are too small for single precision.
         self._share = np.maximum(w, _LEAST_SHARE).astype(np.float32)
         self._rows = np.asarray(X[rows], dtype=np.float32)
         self._use(np.eye(X.shape[1], dtype=np.float32))
 
     def solve(self, penalty: float) -> None:
-        """Solve for the coefficients, shape (n,), in the coordinates of now."""
+        """Solve for the coefficients, shape (n,), in the present coordinates."""
         matrix = self._kernel.copy()
         matrix.flat[:: len(matrix) + 1] += np.float32(penalty) / self._share
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         self.coefficients_ = cho_solve(factor, self._target, check_finite=False)
 
     def step(self) -> None:
-        """Take the metric of the gradients of the fit of now."""
+        """Make a metric of the gradients of the present fit."""
         if self._rows.shape[1] > _MOST_COLUMNS:
             return
-        # grad f(x_i) = - R R' sum_j a_j K_ij (x_i - x_j) / (L d_ij), and L cancels.
+        # grad f(x_i) = - R R' sum_j a_j K_ij (x_i - x_j) / (L d_ij). L cancels.
         near = self._distances < _NEAR * self.width_
         pull = self._kernel * self.coefficients_
         pull /= np.where(near, np.float32(np.inf), self._distances)
@@ -126,7 +217,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
             self._use(vectors * roots)
 
     def end(self) -> Self:
-        """Forget what only the fit needs."""
+        """Drop everything that only the fit needs."""
         for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
             delattr(self, name)
         return self
@@ -153,19 +244,18 @@ class KernelMachine(RegressorMixin, BaseEstimator):
 
 @dataclass(eq=False)
 class KernelMachines(Fitted):
-    """A `KernelMachine` for every fold, its steps and penalty chosen on the first."""
+    """A `KernelMachine` for every fold. The first fold chooses steps and penalty."""
 
     regressor: Any = field(default_factory=KernelMachine)
 
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
-        """Compare steps and penalties by some rows, and fit the fold by the best."""
+        """Compare steps and penalties on some rows, and fit the fold with the best."""
         train, test = fold
         model = KernelMachine()
         held = train[sample.weight[train] > 0.0]
         some = held[:: -(-len(held) // _ROWS_TO_COMPARE)]
         model.begin(X[some], sample.y[some], sample.weight[some])
-        w = sample.weight[test]
-        mass = w if w.any() else np.ones(len(w))
+        mass = mass_of(sample.weight[test])
         least = np.inf
         for n_steps in _STEPS:
             within = np.inf
@@ -182,7 +272,7 @@ class KernelMachines(Fitted):
         return replace(self, regressor=chosen)._fit_fold(X, sample, fold)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
-        """Fit what the first fold chose, which may have run in another process."""
+        """Fit with the choice of the first fold, which may be from another process."""
         if first is not None:
             self.regressor = clone(first.model)
         return super().fit(X, sample, first)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
-from localexpert.data.folds import make_folds
-from localexpert.data.sample import Sample
+from localexpert.coordinate.ridge import KernelMachine, KernelMachines
+from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 
 

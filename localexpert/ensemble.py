@@ -22,6 +22,7 @@ from localexpert._validation import (
     check_same_length,
     check_seed,
     check_weights,
+    refuse,
     told_of_light,
 )
 from localexpert.data.folds import Fold, make_folds, number_folds
@@ -199,8 +200,7 @@ def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
         raise TypeError(msg)
     given = check_list(dists, "dists", "distributions")
     if len(given) == 0:
-        msg = "`dists` must hold at least one distribution, got none."
-        raise ValueError(msg)
+        refuse("dists", "hold at least one distribution", "none")
     laws = [check_distribution(dist, "dists").law for dist in given]
     for law in laws:
         check_same_length(len(laws[0]), "the first of `dists`", len(law), "dists")
@@ -357,11 +357,8 @@ class DistributionEnsemble(DistributionRegressor):
         judged = [member.fitted_rows_ for member in fitted.values()]
         rows = reduce(np.intersect1d, judged)
         if len(rows) == 0:
-            msg = (
-                "`members` must have forecast some rows in common out of fold, got "
-                "none: let them leave the same rows out."
-            )
-            raise ValueError(msg)
+            rule = "have forecast some rows in common out of fold"
+            refuse("members", rule, "none: let them leave the same rows out")
         places = (np.searchsorted(own, rows) for own in judged)
         laws = [
             member.oof_distribution_.law.take(place)
@@ -415,11 +412,8 @@ class DistributionEnsemble(DistributionRegressor):
         check_choice(self.pool, "pool", ("auto", "linear", "probit"))
         recalibration = make_recalibration(self.recalibrate, seed)
         if recalibration is not None and recalibration.holds_out:
-            msg = (
-                "`recalibrate` must hold no rows out of the members, "
-                f"got {self.recalibrate!r}."
-            )
-            raise ValueError(msg)
+            rule = "hold no rows out of the members"
+            refuse("recalibrate", rule, repr(self.recalibrate))
         return seed
 
     def _kinds(self, laws: list[Law]) -> list[PoolKind]:
@@ -440,8 +434,7 @@ def _named(members: Any) -> dict[str, Any]:
     """Return regressors by name. Wrap those that keep no forecasts out of fold."""
     pairs = check_list(members, "members", "(name, regressor)")
     if len(pairs) == 0:
-        msg = "`members` must hold at least one regressor, got none."
-        raise ValueError(msg)
+        refuse("members", "hold at least one regressor", "none")
     named: dict[str, Any] = {}
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -449,11 +442,8 @@ def _named(members: Any) -> dict[str, Any]:
             raise TypeError(msg)
         name, member = pair
         if name in named or name in ("linear", "probit"):
-            msg = (
-                '`members` must have names of their own, none "linear" or "probit", '
-                f"got {name!r}."
-            )
-            raise ValueError(msg)
+            rule = 'have names of their own, none "linear" or "probit"'
+            refuse("members", rule, repr(name))
         with _speaking_of_member(name):
             check_predicts(member, "members")
         keeps = LocalExpertRegressor | DistributionAdapter | DistributionEnsemble

@@ -1,18 +1,108 @@
-"""Learners that the user gives: how they take weights, and which tables they refuse."""
+"""Learners: how they take weights, which tables they refuse, and their threads."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
+    ThreadpoolController,
+    threadpool_limits,
+)
 
 from calibration.typing import Float64Array
-from localexpert.data.table import Table
+from localexpert.data.table import Table, read_codes
+
+# For fewer rows, starting threads and looking up libraries takes longer than answering.
+_FEW_ROWS = 100
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+@contextmanager
+def thread_pool(n_jobs: int | None) -> Iterator[Parallel]:
+    """Yield a pool of threads. Libraries inside get one thread each.
+
+    It uses threads with any joblib backend. Boosters and trees release the
+    interpreter's lock, and rows need no copies in other processes.
+    """
+    with (
+        threadpool_limits(limits=1),
+        Parallel(n_jobs=n_jobs, require="sharedmem") as pool,
+    ):
+        yield pool
+
+
+@contextmanager
+def one_thread(n_rows: int, user_api: str | None = None) -> Iterator[None]:
+    """Give libraries one thread each while rows are predicted.
+
+    Parameters
+    ----------
+    n_rows : int
+        For a few rows, libraries are not looked up again.
+    user_api : {"blas", "openmp"}, optional
+        Kind of libraries. The default is all.
+    """
+    few = n_rows <= _FEW_ROWS
+    with (_known_libraries().limit if few else threadpool_limits)(
+        limits=1, user_api=user_api
+    ):
+        yield
+
+
+@cache
+def _known_libraries() -> Any:
+    """Return the libraries that are loaded at the first call."""
+    # Finding them takes longer than a row's forecast.
+    return ThreadpoolController()
+
+
+def ask_each(
+    ask: Callable[[Item], Answer],
+    items: Sequence[Item],
+    n_rows: int,
+    n_jobs: int | None,
+) -> list[Answer]:
+    """Return a function's answers for items. Use threads if there is enough to do.
+
+    Parameters
+    ----------
+    ask : callable
+    items : sequence
+        Models, or pieces of work.
+    n_rows : int
+        Number of rows that each item answers.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> from localexpert.data.learners import ask_each
+    >>> ask_each(abs, [-2, 3], n_rows=1, n_jobs=2)
+    [2, 3]
+    """
+    # Avoid even a pool of one thread. scikit-learn's jobs set the process's warning
+    # filters, so several pools that the caller's threads open together would lose them.
+    if n_rows <= _FEW_ROWS or len(items) < 2 or effective_n_jobs(n_jobs) == 1:
+        return [ask(item) for item in items]
+    pool = Parallel(n_jobs=n_jobs, require="sharedmem")
+    return list(pool(delayed(ask)(item) for item in items))
+
 
 # A learner whose repr is longer than this is named by its class.
 _LONGEST_REPR = 60
@@ -37,7 +127,7 @@ def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | N
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from localexpert.data.user_learners import name_of_argument
+    >>> from localexpert.data.learners import name_of_argument
     >>> name_of_argument(make_pipeline(StandardScaler(), Ridge()))
     'ridge__sample_weight'
     """
@@ -81,7 +171,7 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
-    >>> from localexpert.data.user_learners import suggest_pipeline
+    >>> from localexpert.data.learners import suggest_pipeline
     >>> suggest_pipeline(np.array([[1.0, np.nan], [2.0, 3.0]]), Ridge())
     '; column 1 has missing values, so take make_pipeline(SimpleImputer(), Ridge())'
     """
@@ -91,21 +181,18 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     owner = reader.column_of
     categories = [names[owner[j]] for j in reader.categories]
     dates = [names[j] for j, parts in enumerate(reader.dates) if parts]
-    try:
-        missing = np.isnan(table.codes).any(axis=0)
-    except (TypeError, ValueError):
+    codes = read_codes(table)
+    if codes is None:
         # Some columns are neither numbers nor categories. The user must handle them.
         return ""
-    gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
-    problems = [
-        f"{_list(columns)} {_has(columns, what)}"
-        for columns, what in (
-            (categories, "categories"),
-            (gaps, "missing values"),
-            (dates, "dates, of which `date_features` makes numbers"),
-        )
-        if columns
-    ]
+    missing = np.flatnonzero(np.isnan(codes).any(axis=0))
+    gaps = list(dict.fromkeys(names[owner[j]] for j in missing))
+    found = {
+        "categories": categories,
+        "missing values": gaps,
+        "dates, of which `date_features` makes numbers": dates,
+    }
+    problems = [_say(columns, what) for what, columns in found.items() if columns]
     if not problems:
         return ""
     problem = f"; {' and '.join(problems)}"
@@ -119,18 +206,13 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
         # Many learners, and some columns of polars, do not work with a sparse result.
         encoder = "OneHotEncoder(handle_unknown='ignore', sparse_output=False)"
         first = f"make_column_transformer(({encoder}, {categories}), remainder={rest})"
-    return f"{problem}, so take make_pipeline({first}, {_name(learner)})"
+    name = repr(learner)
+    if len(name) > _LONGEST_REPR:
+        name = f"{type(learner).__name__}(...)"
+    return f"{problem}, so take make_pipeline({first}, {name})"
 
 
-def _list(columns: list[Any]) -> str:
-    word = "column" if len(columns) == 1 else "columns"
-    return f"{word} {', '.join(repr(name) for name in columns)}"
-
-
-def _has(columns: list[Any], what: str) -> str:
-    return f"{'has' if len(columns) == 1 else 'have'} {what}"
-
-
-def _name(learner: Any) -> str:
-    text = repr(learner)
-    return text if len(text) <= _LONGEST_REPR else f"{type(learner).__name__}(...)"
+def _say(columns: list[Any], what: str) -> str:
+    """Say what columns have."""
+    word, has = ("column", "has") if len(columns) == 1 else ("columns", "have")
+    return f"{word} {', '.join(map(repr, columns))} {has} {what}"
