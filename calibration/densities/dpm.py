@@ -16,7 +16,7 @@ from calibration._kernels.mixture import (
 )
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
-from calibration.densities.class_densities import DensityCalibrator, robust_spread
+from calibration.densities.kde import DensityCalibrator, robust_spread
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 

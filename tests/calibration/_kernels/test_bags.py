@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.bags import (
+from calibration._kernels.cells import mix64
+from calibration._kernels.pav import (
     _draw_counts,
     _draw_poisson,
     _draw_rows,
+    pool_adjacent_violators,
     sum_of_bags,
 )
-from calibration._kernels.hashing import mix64
-from calibration._kernels.pav import pool_adjacent_violators
 
 
 def fit_one_bag(counts0, counts1, low, high):

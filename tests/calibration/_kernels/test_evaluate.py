@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from calibration._kernels.cells import mix64, next_key
 from calibration._kernels.evaluate import count_below, evaluate_map
-from calibration._kernels.hashing import mix64, next_key
 
 
 def test_reproduces_splitmix64():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.kernel_sums import bin_rows, kernel_sums
+from calibration._kernels.evaluate import bin_rows, kernel_sums
 
 
 def table_of(steps):

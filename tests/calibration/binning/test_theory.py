@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from calibration import HistogramCalibrator, maximum_calibration_error
-from calibration.binning.theory import auc_loss_bound, ece_bound, mce_bound
+from calibration.binning.histogram import auc_loss_bound, ece_bound, mce_bound
 
 # P(y = 1 | s) for s uniform on (0, 1), and its integral from 0 to s.
 TRUTHS = {

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import laplace_asymmetric
 
-from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
+from calibration.densities.formulas import AsymmetricLaplaceCalibrator
 
 
 def make_real():

@@ -7,9 +7,8 @@ from scipy.stats import norm
 from sklearn.svm import SVC
 
 from calibration import CalibrationWarning, IsotonicCalibrator
-from calibration.densities.class_densities import _balance, robust_spread
 from calibration.densities.dpm import DPMCalibrator
-from calibration.densities.kde import KDECalibrator
+from calibration.densities.kde import KDECalibrator, _balance, robust_spread
 
 everyone = pytest.mark.parametrize("cls", [KDECalibrator, DPMCalibrator])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
-from calibration.densities.gaussian import GaussianCalibrator
+from calibration.densities.formulas import GaussianCalibrator
 
 
 @pytest.fixture

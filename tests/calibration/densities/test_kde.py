@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from calibration import IsotonicCalibrator
-from calibration.densities import kernel_density
+from calibration.densities import kde
 from calibration.densities.kde import KDECalibrator
 
 KERNELS = {
@@ -61,7 +61,7 @@ def test_error_of_binning_shrinks_with_the_square_of_the_step(data, monkeypatch)
     points = np.linspace(x.min(), x.max(), 300)
     errors = []
     for steps in (4, 8, 16, 32, 64):
-        monkeypatch.setattr(kernel_density, "STEPS", steps)
+        monkeypatch.setattr(kde, "STEPS", steps)
         fitted = KDECalibrator(0.3, scale="real").fit(x, y, weight)
         exact = direct_log_odds(points, x, y, weight, fitted.bandwidths_, "gaussian")
         gap = fitted.predict_log_odds(points) - exact

@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gaussian_kde, norm
 
-from calibration.densities.bandwidths import LeaveOneOut
-from calibration.densities.kernel_density import (
+from calibration.densities.kde import (
     KERNELS,
     KernelDensity,
+    LeaveOneOut,
     silverman_bandwidth,
     tabulate_kernel,
 )

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.exceptions import CalibrationWarning
-from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
+from calibration.monotone.isotonic import VennAbersCalibrator, merge_intervals
 from calibration.summary import ScoreSummary
 
 

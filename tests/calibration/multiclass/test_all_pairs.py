@@ -12,7 +12,7 @@ from calibration import (
     LogisticCalibrator,
     PlattCalibrator,
 )
-from calibration.multiclass.all_pairs import couple_pairs
+from calibration.multiclass.binary import couple_pairs
 from tests.calibration.multiclass.draws import draw
 
 CLIP = 1e-7
@@ -89,7 +89,7 @@ def test_rows_beyond_one_chunk(rng, monkeypatch):
     p, y = draw(rng, 600)
     calibrator = AllPairsCalibrator().fit(p, y)
     whole = calibrator.predict(p)
-    monkeypatch.setattr("calibration.multiclass.all_pairs._CHUNK", 100)
+    monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 100)
     np.testing.assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import log_softmax
 
-from calibration.multiclass import hidden_layer
-from calibration.multiclass.hidden_layer import HiddenLayer, NetProblem
+from calibration.multiclass import shallow_net
+from calibration.multiclass.shallow_net import HiddenLayer, NetProblem
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_value_and_gradient_are_those_of_the_formula(problem, rng, monkeypatch):
     )
     assert off < 1e-5
     # In blocks of a few rows it is the same sum.
-    monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 1)
+    monkeypatch.setattr("calibration.multiclass.class_scores._BLOCK", 1)
     many = problem.value_and_gradient(theta, layer, anchor)
     assert many[0] == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(many[1], gradient, atol=1e-14)
@@ -57,7 +57,7 @@ def test_a_layer_drawn_corrects_nothing(problem, rng):
 
 
 def test_training_descends_to_a_stationary_point(problem, rng, monkeypatch):
-    monkeypatch.setattr(hidden_layer, "_MAX_STEPS", 2000)
+    monkeypatch.setattr(shallow_net, "_MAX_STEPS", 2000)
     drawn = HiddenLayer.draw(rng, 4, 6, 4)
     anchor = drawn.flatten()
     found = problem.train(drawn).flatten()
@@ -71,10 +71,10 @@ def test_training_descends_to_a_stationary_point(problem, rng, monkeypatch):
 def test_many_rows_start_from_some_of_them(problem, rng, monkeypatch):
     drawn = HiddenLayer.draw(rng, 4, 6, 4)
     whole = problem.train(drawn).flatten()
-    monkeypatch.setattr(hidden_layer, "_START_ROWS", 20)
-    monkeypatch.setattr(hidden_layer, "_MORE_STEPS", 0)
+    monkeypatch.setattr(shallow_net, "_START_ROWS", 20)
+    monkeypatch.setattr(shallow_net, "_MORE_STEPS", 0)
     started = problem.train(drawn).flatten()
-    monkeypatch.setattr(hidden_layer, "_MORE_STEPS", 20)
+    monkeypatch.setattr(shallow_net, "_MORE_STEPS", 20)
     polished = problem.train(drawn).flatten()
     values = [
         problem.value_and_gradient(theta, drawn, drawn.flatten())[0]

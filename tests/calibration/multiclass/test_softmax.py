@@ -112,7 +112,7 @@ def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
     whole = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
     monkeypatch.setattr("calibration.multiclass.softmax_map._START_ROWS", 300)
     monkeypatch.setattr("calibration.multiclass.softmax_map._SAMPLE_ROWS", 100)
-    monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 1000)
+    monkeypatch.setattr("calibration.multiclass.class_scores._BLOCK", 1000)
     parts = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
 
@@ -267,7 +267,7 @@ def make(cls, rng, n=60, k=4):
 def test_gradient_and_curvature_are_differences(cls, rng, monkeypatch):
     problem = make(cls, rng)
     # Several blocks, the last one short.
-    monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 25 * 4)
+    monkeypatch.setattr("calibration.multiclass.class_scores._BLOCK", 25 * 4)
     theta = 0.2 * rng.normal(size=problem.ridge.shape)
     point = problem.at(theta)
     for _ in range(5):

@@ -10,7 +10,7 @@ from calibration import log_loss
 from calibration.logistic.polynomial import PlattCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.multiclass.base import IdentityCalibrator
-from calibration.multiclass.held_out import simplest_of_best
+from calibration.multiclass.class_scores import simplest_of_best
 from calibration.selection.trials import (
     Cells,
     Trials,
