@@ -7,7 +7,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import betaln, gammaln, logsumexp, psi
 from scipy.stats import beta, gamma, norm
-from scipy.stats import t as student
 from sklearn.mixture import BayesianGaussianMixture
 
 from calibration._kernels.mixture import (
@@ -20,7 +19,6 @@ from calibration._kernels.mixture import (
     climb,
     digamma,
     grow_mixture,
-    log_student_mixture,
     share_groups,
     split_component,
     update_components,
@@ -221,16 +219,6 @@ def test_split_moves_shares_and_keeps_their_sum(rng):
     np.testing.assert_allclose(right.sum(axis=0), 1.0)
     np.testing.assert_array_equal(right[0] == 0.0, x > mean)
     np.testing.assert_array_equal(far[0] == 0.0, abs(x - mean) > deviation)
-
-
-def test_is_the_log_of_the_weighted_densities(rng):
-    weights = rng.dirichlet(np.ones(4))
-    means, scales = rng.normal(size=4), rng.uniform(0.1, 3.0, 4)
-    freedoms = rng.uniform(0.5, 50.0, 4)
-    x = np.concatenate([rng.normal(scale=5.0, size=30), [-1e8, 1e8]])
-    density = student.pdf(x[:, None], freedoms, means, scales) @ weights
-    values = log_student_mixture(x, weights, means, scales, freedoms)
-    np.testing.assert_allclose(values, np.log(density), rtol=1e-10)
 
 
 def test_agrees_with_scipy_over_the_range():
