@@ -10,7 +10,6 @@ import numpy as np
 from calibration._kernels.binnings import (
     all_bin_evidences,
     best_binning,
-    bin_rate,
     forward_sums,
     posterior_sums,
 )
@@ -24,6 +23,7 @@ from calibration.base.calibrators import MapCalibrator, Scale, ScoreCalibrator
 from calibration.binning.bbq import (
     BIN_SCORES,
     AveragedBinsCalibrator,
+    Bins,
     BinScore,
     edge_rates,
 )
@@ -149,20 +149,9 @@ class AllBinnings:
         """Return the first cell of every bin of the most probable binning."""
         return best_binning(self._evidences, *self._log_prior(rate))
 
-    def bin_weights(self, starts: Int64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the weight of each class in the bins that start at some cells."""
-        ends = np.append(starts[1:], len(self.cells.scores))
-        sum0, sum1 = self.cells.sum0, self.cells.sum1
-        return sum0[ends] - sum0[starts], sum1[ends] - sum1[starts]
-
-    def bin_rates(self, starts: Int64Array) -> Float64Array:
-        """Return the posterior mean of the event rate of each of these bins."""
-        n0, n1 = self.bin_weights(starts)
-        ends = np.append(starts[1:], len(self.cells.scores))
-        pairs = zip(self._rates[starts], self._rates[ends], strict=True)
-        prior = np.array([bin_rate(low, high) for low, high in pairs])
-        # The posterior mean of a Beta law whose prior is worth two rows.
-        return (n1 + 2.0 * prior) / (n0 + n1 + 2.0)
+    def bins(self, starts: Int64Array) -> Bins:
+        """Return the bins that start at some cells."""
+        return Bins.of(starts, self.cells.sum0, self.cells.sum1, self._rates)
 
     def _log_prior(self, rate: float) -> tuple[Float64Array, Float64Array]:
         """Split the log prior of a bin (eqs. 3.7 and 3.8) over its first and last cell.
@@ -322,11 +311,10 @@ class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
         self.lambda_ = float(rates[np.argmax(shares)])
         starts = law.best(self.lambda_)
         edges = law.cells.edges[starts[1:] - 1]
-        self.map_ = CalibrationMap.step(
-            np.concatenate([summary.scores[:1], edges]),
-            law.bin_rates(starts),
-            *law.bin_weights(starts),
-        )
+        bins = law.bins(starts)
+        knots = np.concatenate([summary.scores[:1], edges])
+        rates, _ = bins.moments()
+        self.map_ = CalibrationMap.step(knots, rates, bins.zeros, bins.ones)
 
 
 class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):

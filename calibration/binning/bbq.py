@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit, xlogy
 
 from calibration._kernels.binnings import (
-    average_quantile_bins,
+    GREATEST_RATE,
+    LEAST_RATE,
     quantile_starts,
-    running_sums,
     score_quantile_bins,
 )
 from calibration._validation import check_choice, check_level, check_number
@@ -59,6 +59,40 @@ def edge_rates(
         return np.full(len(edges) + 2, base_rate)
     inner = expit(edges) if scale == "logit" else edges
     return np.concatenate([[0.0], inner, [1.0]])
+
+
+class Bins(NamedTuple):
+    """Weight of each class in bins of neighbouring cells, and prior mean of the rate.
+
+    The prior, a Beta law, is worth two rows.
+    """
+
+    zeros: Float64Array
+    ones: Float64Array
+    prior: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        starts: Int64Array,
+        sum0: Float64Array,
+        sum1: Float64Array,
+        rates: Float64Array,
+    ) -> Bins:
+        """Return the bins that start at some cells, of sums and rates at all edges."""
+        edges = np.append(starts, len(sum0) - 1)
+        # Differences of running sums of real weights may fall short of zero.
+        zeros, ones = (np.maximum(np.diff(total[edges]), 0.0) for total in (sum0, sum1))
+        ends = rates[edges]
+        middle = 0.5 * (ends[:-1] + ends[1:])
+        return cls(zeros, ones, np.clip(middle, LEAST_RATE, GREATEST_RATE))
+
+    def moments(self, share: float = 1.0) -> tuple[Float64Array, Float64Array]:
+        """Return the posterior means of the rate and of its square, times a share."""
+        ones = self.ones + 2.0 * self.prior
+        size = self.zeros + self.ones + 2.0
+        mean = share * (ones / size)
+        return mean, mean * ((ones + 1.0) / (size + 1.0))
 
 
 def settle_moments(
@@ -249,13 +283,16 @@ class BBQCalibrator(AveragedBinsCalibrator):
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
         # Between all neighbours: any binning's edges are some of these.
         edges = edges_between(scores[:-1], scores[1:])
-        sums = running_sums(summary.weight0, summary.weight1)
+        sums = (
+            np.append(0.0, np.cumsum(summary.weight0)),
+            np.append(0.0, np.cumsum(summary.weight1)),
+        )
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers = self._numbers(n)
         if self.criterion == "evidence":
             log_scores = score_quantile_bins(*sums, rates, numbers)
         else:
-            fits = np.array([_fit_bins(sums, number) for number in numbers])
+            fits = np.array([_fit_bins(*sums, rates, number) for number in numbers])
             log_scores = criterion_logs(
                 self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
             )
@@ -266,11 +303,9 @@ class BBQCalibrator(AveragedBinsCalibrator):
         kept = select_by_elbow(relative, self.elbow)
         self.n_bins_ = numbers[kept]
         self.weights_ = relative[kept] / relative[kept].sum()
-        starts, mean, square = average_quantile_bins(
-            *sums, rates, self.n_bins_, self.weights_
-        )
+        starts, moments = _average(*sums, rates, self.n_bins_, self.weights_)
         knots = block_starts(scores, starts)
-        self._set_moments(CalibrationMap.step, knots, (mean, square), n)
+        self._set_moments(CalibrationMap.step, knots, moments, n)
 
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
@@ -284,14 +319,36 @@ class BBQCalibrator(AveragedBinsCalibrator):
 
 
 def _fit_bins(
-    sums: tuple[Float64Array, Float64Array], n_bins: int
+    sum0: Float64Array, sum1: Float64Array, rates: Float64Array, n_bins: int
 ) -> tuple[float, int]:
     """Return the log-likelihood at the event rates of a binning, and its bins."""
-    starts = quantile_starts(*sums, n_bins)
-    edges = np.append(starts, len(sums[0]) - 1)
-    n0, n1 = (np.maximum(np.diff(total[edges]), 0.0) for total in sums)
+    starts = quantile_starts(sum0, sum1, n_bins)
+    n0, n1, _ = Bins.of(starts, sum0, sum1, rates)
     rate = n1 / (n0 + n1)
     return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
+
+
+def _average(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    rates: Float64Array,
+    numbers: Int64Array,
+    shares: Float64Array,
+) -> tuple[Int64Array, tuple[Float64Array, Float64Array]]:
+    """Return the mean of binnings: the first cell of each step, and its moments."""
+    # A step function is kept as its jumps: the sum of all is a sum of jumps.
+    cells, jumps = [], []
+    for number, share in zip(numbers, shares, strict=True):
+        starts = quantile_starts(sum0, sum1, number)
+        moments = Bins.of(starts, sum0, sum1, rates).moments(share)
+        cells.append(starts)
+        jumps.append(np.diff(moments, prepend=0.0))
+    places = np.concatenate(cells)
+    order = np.argsort(places, kind="stable")
+    starts = places[order]
+    last = np.append(np.flatnonzero(np.diff(starts)), len(starts) - 1)
+    mean, square = np.cumsum(np.hstack(jumps)[:, order], axis=1)[:, last]
+    return starts[last], (mean, square)
 
 
 def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
