@@ -39,19 +39,6 @@ def test_evidence_is_the_prior_mean_of_the_likelihood(rate, n0, n1):
     )
 
 
-def test_a_uniform_prior_gives_k2():
-    """Eq. 3.6 of the thesis: n0! n1! / (n + 1)!."""
-    factorial = math.factorial
-    for n0, n1 in [(0, 1), (4, 2), (10, 9)]:
-        expected = factorial(n0) * factorial(n1) / factorial(n0 + n1 + 1)
-        assert math.exp(log_bin_evidence(n0, n1, 0.5)) == pytest.approx(expected)
-
-
-def test_an_empty_bin_says_nothing():
-    for rate in (0.005, 0.4, 0.5, 0.995):
-        assert abs(log_bin_evidence(0.0, 0.0, rate)) < 1e-12
-
-
 def test_rate_is_the_middle_of_a_bin_held_off_the_ends():
     assert bin_rate(0.2, 0.6) == pytest.approx(0.4)
     assert bin_rate(0.0, 0.001) == 0.005

@@ -66,17 +66,6 @@ def test_rates_are_the_papers_formulas(rng):
         np.testing.assert_allclose(fitted.rates_[k], expected, rtol=1e-12)
 
 
-def test_no_point_between_scores_is_a_better_mode(rng):
-    x, y = sample(rng, 40)
-    mode = make_real().fit(x, y).modes_[0]
-    x = x[y == 0]
-    grid = np.linspace(x.min(), x.max(), 2001)[:, None]
-    cost = np.sqrt(np.maximum(grid - x, 0).sum(1))
-    cost += np.sqrt(np.maximum(x - grid, 0).sum(1))
-    at_mode = np.sqrt((mode - x[x <= mode]).sum()) + np.sqrt((x[x > mode] - mode).sum())
-    assert at_mode <= cost.min() + 1e-12
-
-
 def test_posterior_is_bayes_rule_with_add_one_priors(rng):
     x, y = sample(rng, 50)
     fitted = make_real().fit(x, y)
@@ -92,35 +81,6 @@ def test_posterior_is_bayes_rule_with_add_one_priors(rng):
         joint.append(density * ((y == k).sum() + 1) / (len(y) + 2))
     expected = joint[1] / (joint[0] + joint[1])
     np.testing.assert_allclose(fitted.predict(grid), expected, atol=1e-12)
-
-
-def test_log_odds_are_a_line_in_three_pieces(rng):
-    fitted = make_real().fit(*sample(rng, 100))
-    first, second = np.sort(fitted.modes_)
-    inside = np.linspace(first, second, 7)
-    for piece in (first - np.arange(5.0), inside, second + np.arange(5.0)):
-        assert np.diff(fitted.predict_log_odds(piece), 2) == pytest.approx(0, abs=1e-9)
-    (beta0, gamma0), (beta1, gamma1) = fitted.rates_
-    ends = fitted.predict_log_odds([-101.0, -100.0, 100.0, 101.0])
-    assert ends[1] - ends[0] == pytest.approx(beta1 - beta0, abs=1e-9)
-    assert ends[3] - ends[2] == pytest.approx(gamma0 - gamma1, abs=1e-9)
-
-
-def test_recovers_two_asymmetric_classes(rng):
-    n = 100_000
-    y = np.repeat([0, 1], n)
-    truth = {0: (0.0, 1.0, 0.5), 1: (2.0, 0.8, 2.0)}
-    x = np.empty(2 * n)
-    for k, (mode, beta, gamma) in truth.items():
-        below = rng.uniform(size=n) < gamma / (beta + gamma)
-        size = rng.exponential(size=n)
-        x[y == k] = mode + np.where(below, -size / beta, size / gamma)
-    fitted = make_real().fit(x, y)
-    np.testing.assert_allclose(fitted.modes_, [0, 2], atol=0.05)
-    np.testing.assert_allclose(fitted.rates_, [[1, 0.5], [0.8, 2]], rtol=0.03)
-    odds = log_density(x, *truth[1]) - log_density(x, *truth[0])
-    error = fitted.predict(x) - 1 / (1 + np.exp(-odds))
-    assert np.sqrt(np.mean(error**2)) < 0.006
 
 
 def test_an_empty_side_counts_as_one_row_at_the_mean_distance():

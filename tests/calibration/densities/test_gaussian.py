@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
-from sklearn.naive_bayes import GaussianNB
 
 from calibration.densities.formulas import GaussianCalibrator
 
@@ -33,17 +32,6 @@ def test_moments_and_posterior_are_the_closed_forms(data):
     np.testing.assert_allclose(fitted.predict_log_odds(grid), expected, atol=1e-11)
 
 
-def test_is_naive_bayes_with_add_one_priors(data):
-    x, y, weight = data
-    n0, n1 = weight[y == 0].sum(), weight[y == 1].sum()
-    priors = np.array([n0 + 1, n1 + 1]) / (n0 + n1 + 2)
-    theirs = GaussianNB(priors=priors, var_smoothing=0.0).fit(x[:, None], y, weight)
-    ours = GaussianCalibrator(scale="real").fit(x, y, weight)
-    np.testing.assert_allclose(
-        ours.predict(x), theirs.predict_proba(x[:, None])[:, 1], atol=1e-12
-    )
-
-
 def test_shared_variance_is_pooled_and_gives_a_line(data):
     x, y, weight = data
     fitted = GaussianCalibrator(shared_variance=True, scale="real").fit(x, y, weight)
@@ -53,15 +41,6 @@ def test_shared_variance_is_pooled_and_gives_a_line(data):
     np.testing.assert_allclose(fitted.variances_, pooled, rtol=1e-12)
     log_odds = fitted.predict_log_odds([-1e6, 0.0, 1e6])
     np.testing.assert_allclose(np.diff(log_odds), 1e6 * (m1 - m0) / pooled, rtol=1e-9)
-
-
-def test_recovers_two_normal_classes(rng):
-    y = (rng.uniform(size=50_000) < 0.4).astype(int)
-    x = rng.normal(1.5 * y, 1.0 + 0.5 * y)
-    truth = norm.pdf(x, 1.5, 1.5) * 0.4
-    truth /= truth + 0.6 * norm.pdf(x, 0.0, 1.0)
-    p = GaussianCalibrator(scale="real").fit(x, y).predict(x)
-    assert np.sqrt(np.mean((p - truth) ** 2)) < 0.004
 
 
 def test_a_class_of_one_score_has_the_variance_of_one_more_row():

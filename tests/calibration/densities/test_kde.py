@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from calibration import IsotonicCalibrator
 from calibration.densities import kde
 from calibration.densities.kde import KDECalibrator
 
@@ -139,16 +138,6 @@ def test_a_class_of_one_score_has_a_bandwidth(rng):
     fitted = KDECalibrator("silverman", shared_bandwidth=False, scale="real").fit(x, y)
     pooled = KDECalibrator("silverman", scale="real").fit(x, y).bandwidths_[0]
     assert fitted.bandwidths_[1] == pytest.approx(pooled / np.sqrt(2.0))
-
-
-def test_finds_a_map_that_does_not_increase(rng):
-    scores = rng.uniform(size=20_000)
-    truth = 0.5 + 0.4 * np.sin(9 * scores)
-    y = rng.uniform(size=20_000) < truth
-    p = KDECalibrator().fit(scores, y).predict(scores)
-    assert root_mean_square(p - truth) < 0.025
-    p = IsotonicCalibrator().fit(scores, y).predict(scores)
-    assert root_mean_square(p - truth) > 0.15
 
 
 def test_a_bandwidth_that_rounding_would_lose_is_refused():

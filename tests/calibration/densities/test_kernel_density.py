@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import gaussian_kde, norm
+from scipy.stats import norm
 
 from calibration.densities.kde import (
     KERNELS,
@@ -66,15 +66,6 @@ def test_density_is_the_direct_sum_and_has_mass_one(kernel, rows):
     assert abs(values - direct).sum() * step < tolerance
 
 
-def test_normal_kernel_agrees_with_scipy(rows):
-    x, weight = rows
-    theirs = gaussian_kde(x, weights=weight, bw_method=0.3)
-    bandwidth = float(np.sqrt(theirs.covariance[0, 0]))
-    ours = KernelDensity.from_rows(x, weight, "gaussian", bandwidth)
-    grid = np.linspace(-0.5, 1.5, 50)
-    np.testing.assert_allclose(ours.density(grid), theirs(grid), atol=2e-3)
-
-
 def test_own_is_what_a_row_adds_to_its_own_sum(rows):
     x, weight = rows
     density = KernelDensity.from_rows(x, weight, "gaussian", 0.3)
@@ -103,14 +94,6 @@ def test_silverman_is_the_rule_of_thumb(rng):
     for kernel, factor in (("boxcar", 1.740), ("epanechnikov", 2.214)):
         ratio = silverman_bandwidth(x, np.ones(2001), kernel) / value
         assert ratio == pytest.approx(factor, abs=5e-4)
-
-
-def test_silverman_counts_weights_as_repetitions(rng):
-    x, weight = np.sort(rng.normal(size=50)), rng.integers(1, 5, 50).astype(float)
-    repeated = np.repeat(x, weight.astype(int))
-    assert silverman_bandwidth(x, weight, "gaussian") == pytest.approx(
-        silverman_bandwidth(repeated, np.ones(len(repeated)), "gaussian"), rel=1e-12
-    )
 
 
 def brute_force(x, y, bandwidths, prior_weight, kernel="gaussian"):

@@ -46,20 +46,6 @@ def test_brier_parts_against_a_loop(rng):
     assert parts.uncertainty == pytest.approx(rate * (1.0 - rate), rel=1e-12)
 
 
-@pytest.mark.parametrize("n_bins", [None, 1, 2, 10, 1000])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_brier_parts_add_up(rng, n_bins, weighted):
-    y, p = draw(rng)
-    w = rng.uniform(size=len(y)) if weighted else None
-    parts = brier_decomposition(y, p, sample_weight=w, n_bins=n_bins)
-    total = parts.calibration + parts.refinement + parts.within_bin
-    assert total == pytest.approx(parts.brier, abs=1e-12)
-    difference = parts.uncertainty - parts.resolution
-    assert parts.refinement == pytest.approx(difference, abs=1e-12)
-    for part in (parts.calibration, parts.refinement, parts.resolution):
-        assert part >= 0.0
-
-
 def test_a_weight_that_vanishes_beside_another_has_a_part():
     parts = brier_decomposition(
         [0, 1, 0], [0.0, 1.0, 1.0], sample_weight=[2.0, 5e-324, 0.0], n_bins=3
@@ -89,20 +75,6 @@ FAMILY = {
 @pytest.fixture(params=FAMILY)
 def score(request):
     return FAMILY[request.param]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_corp_parts_add_up_and_are_not_negative(score, seed):
-    rng = np.random.default_rng(seed)
-    y, p = draw(rng, n=80, digits=1)
-    p = np.clip(p, 0.05, 0.95)
-    w = rng.integers(1, 4, size=len(y))
-    parts = corp_decomposition(y, p, sample_weight=w, score=score)
-    total = parts.miscalibration - parts.discrimination + parts.uncertainty
-    assert total == pytest.approx(parts.score, abs=1e-12)
-    assert parts.score == pytest.approx(score(y, p, sample_weight=w), rel=1e-12)
-    assert parts.miscalibration >= -1e-15
-    assert parts.discrimination >= -1e-15
 
 
 def test_corp_parts_against_another_isotonic_regression(score, rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from calibration import BaggedIsotonicCalibrator, IsotonicCalibrator, ScoreSummary
+from calibration import BaggedIsotonicCalibrator, ScoreSummary
 
 
 @pytest.fixture
@@ -33,17 +33,6 @@ def test_is_one_increasing_map_that_keeps_the_base_rate(data):
     fitted = BaggedIsotonicCalibrator(200, random_state=0).fit(scores, y)
     assert fitted.map_.is_increasing
     assert fitted.predict(scores).mean() == pytest.approx(y.mean(), abs=0.01)
-
-
-def test_is_smoother_than_plain_isotonic(rng):
-    scores = rng.uniform(size=2000)
-    y = rng.uniform(size=2000) < scores**2
-    grid = np.linspace(0, 1, 501)
-    errors = [
-        np.mean((c.fit(scores, y).predict(grid) - grid**2) ** 2)
-        for c in (BaggedIsotonicCalibrator(100, random_state=0), IsotonicCalibrator())
-    ]
-    assert errors[0] < errors[1]
 
 
 def test_does_not_depend_on_the_number_of_threads(data):

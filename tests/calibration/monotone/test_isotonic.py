@@ -102,15 +102,6 @@ def test_pav_minimises_every_proper_rule_against_brute_force(rng, m):
             assert total_loss(rule, fitted, weight0, weight1) <= best + 1e-9
 
 
-def test_equals_sklearn_at_the_training_scores(rng):
-    scores = np.round(rng.uniform(size=2000), 3)
-    y = rng.uniform(size=2000) < scores**2
-    weight = rng.uniform(size=2000)
-    ours = IsotonicCalibrator().fit(scores, y, weight).predict(scores)
-    theirs = IsotonicRegression().fit(scores, y, weight).predict(scores)
-    np.testing.assert_allclose(ours, theirs, atol=1e-6)
-
-
 def test_steps_lie_midway_and_hold_beyond_the_ends():
     """D9: the step map of PAV, finite and in range for any new score."""
     pav = IsotonicCalibrator().fit([0.2, 0.4, 0.8], [0, 1, 1])

@@ -81,17 +81,6 @@ def test_merged_value_has_least_regret_in_log_loss(rng):
         assert va.predict([point])[0] == pytest.approx(best.x, abs=1e-4)
 
 
-def test_maps_increase_and_lie_in_order(rng):
-    scores, y, weight = random_rows(rng, 500, "weighted")
-    va = VennAbersCalibrator().fit(scores, y, weight)
-    for one in (va.lower_, va.map_, va.upper_):
-        assert one.is_increasing
-    points = np.sort(np.concatenate([scores, rng.uniform(size=500)]))
-    (p0, p1), p = va.predict_interval(points).T, va.predict(points)
-    assert ((p0 < p) & (p < p1)).all()
-    assert ((p > 0) & (p < 1)).all()
-
-
 def test_one_of_the_two_is_calibrated_at_any_n(rng):
     """Vovk & Petej (2014): E(y - p_y) = 0, whatever the scores; here n = 10."""
     differences = []
@@ -118,16 +107,6 @@ def test_no_map_to_learn_counts_as_one_cell_of_ties(scores, y):
     np.testing.assert_allclose(va.predict_interval([0.0, 0.4, 1.0]), [expected] * 3)
     p0, p1 = expected
     assert va.predict([0.7])[0] == pytest.approx(p1 / (1 - p0 + p1))
-
-
-@pytest.mark.parametrize("scale", ["logit", "real"])
-def test_only_the_order_of_scores_counts(rng, scale):
-    scores, y, weight = random_rows(rng, 60, "ties")
-    plain = VennAbersCalibrator().fit(scores, y, weight)
-    moved = VennAbersCalibrator(scale=scale).fit(np.exp(9 * scores), y, weight)
-    np.testing.assert_array_equal(
-        plain.predict_interval(scores), moved.predict_interval(np.exp(9 * scores))
-    )
 
 
 def test_merging_intervals_is_the_geometric_mean():

@@ -93,11 +93,6 @@ def test_rows_beyond_one_chunk(rng, monkeypatch):
     np.testing.assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
 
 
-def consistent_pairs(p):
-    """Pairs that rows p (n, k) imply."""
-    return p[:, :, None] / (p[:, :, None] + p[:, None, :])
-
-
 def draw_pairs(rng, n, k, shape=2.0):
     """Pairs that no rows imply; a small shape makes them 0 or 1."""
     upper = np.triu(rng.beta(shape, shape, size=(n, k, k)), 1)
@@ -127,13 +122,6 @@ def iterate_libsvm(r):
                 Qp[j] = (Qp[j] + diff * Q[t, j]) / (1.0 + diff)
                 p[j] /= 1.0 + diff
     return p
-
-
-@pytest.mark.parametrize("k", [2, 3, 7, 20])
-def test_consistent_pairs_return_their_rows(k, rng):
-    p = rng.dirichlet(np.ones(k), size=100)
-    found = couple(consistent_pairs(p))
-    np.testing.assert_allclose(found, p, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("k", [3, 4, 7])

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 
 from calibration import (
-    AutoCalibrator,
-    CalibratedClassifier,
     CalibrationWarning,
     ShallowNetCalibrator,
     SoftmaxCalibrator,
@@ -186,22 +183,6 @@ def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
     np.testing.assert_allclose(fitted.predict(p, hour)[0, 1], 1201 / 1203)
     with pytest.raises(ValueError, match="`side` must have the 1 columns of the fit"):
         fitted.predict(p)
-
-
-def test_by_name_in_a_classifier_and_as_a_candidate(rng):
-    X = rng.normal(size=(300, 3))
-    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
-    forest = RandomForestClassifier(10, random_state=0)
-    named = CalibratedClassifier(forest, "shallow_net", cv=3).fit(X, y)
-    assert isinstance(named.calibrator_, ShallowNetCalibrator)
-    check_simplex(named.predict_proba(X), (300, 3))
-    two = CalibratedClassifier(forest, "shallow_net", cv=3).fit(X, y > 0)
-    check_simplex(two.predict_proba(X), (300, 2))
-    menu = {"nets": ShallowNetCalibrator(2)}
-    p, y = draw(rng)
-    auto = AutoCalibrator(candidates=menu).fit(p, y)
-    assert "nets" in auto.report_.chosen
-    check_simplex(auto.predict(p), p.shape)
 
 
 @pytest.mark.parametrize(

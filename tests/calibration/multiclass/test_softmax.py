@@ -296,15 +296,6 @@ def test_blocks_are_parts_of_the_hessian(cls, rng):
 
 
 @PROBLEMS
-def test_the_solver_ends_at_a_gradient_of_nothing(cls, rng):
-    problem = make(cls, rng, 300, 5)
-    from_zero = solve_scaling(problem)
-    from_afar = solve_scaling(problem, 3.0 * rng.normal(size=problem.ridge.shape))
-    assert np.abs(problem.at(from_zero).gradient).max() < 1e-9
-    np.testing.assert_allclose(from_afar, from_zero, atol=1e-6)
-
-
-@PROBLEMS
 def test_separable_rows_without_a_ridge_end(cls):
     y = np.arange(30) % 3
     z = np.where(np.eye(3)[y].T == 1.0, -0.1, -3.0)

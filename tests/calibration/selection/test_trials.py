@@ -107,17 +107,6 @@ def test_one_impossible_event_is_proof_enough():
     assert harm(one, careful, sure) < 1e-10
 
 
-def test_the_likelihood_ratio_seldom_refutes_a_reference_that_is_right(rng):
-    z = rng.normal(size=50)
-    refuted = []
-    for _ in range(500):
-        weight1 = rng.binomial(1, expit(z)).astype(float)
-        held = hold(np.stack([z, 0.5 * z]), 1.0 - weight1, weight1)
-        gap, _ = gap_and_error(held, 0.5 * z, z)
-        refuted.append(len(z) * gap < np.log(0.1))
-    assert np.mean(refuted) <= 0.1
-
-
 def test_one_row_has_no_error_to_go_by():
     one = hold(np.array([[0.0], [1.0]]), np.zeros(1), np.ones(1))
     assert one.losses(one.logs[1]).error == np.inf
@@ -182,36 +171,6 @@ def folds_of(cells, n_folds):
     """Summaries of the rests and folds."""
     pairs = Cells(cells).folds(n_folds, 0)
     return [(rest.summary, fold.summary) for rest, fold in pairs]
-
-
-def test_folds_are_disjoint_parts_of_the_summary(rng):
-    cells = ScoreSummary.from_scores(
-        rng.normal(size=300), rng.integers(0, 2, 300), rng.integers(1, 4, 300)
-    )
-    pairs = folds_of(cells, 5)
-    assert len(pairs) == 5
-    whole = sum(fold for _, fold in pairs)
-    np.testing.assert_array_equal(whole.scores, cells.scores)
-    np.testing.assert_array_equal(whole.weight1, cells.weight1)
-    for rest, fold in pairs:
-        np.testing.assert_array_equal((rest + fold).weight0, cells.weight0)
-
-
-def test_folds_do_not_depend_on_the_unit_of_scores(rng):
-    x, y = rng.normal(size=100), rng.integers(0, 2, 100)
-    once = folds_of(ScoreSummary.from_scores(x, y), 3)
-    again = folds_of(ScoreSummary.from_scores(3.3 * x - 1.0, y), 3)
-    for (_, one), (_, other) in zip(once, again, strict=True):
-        np.testing.assert_array_equal(one.weight0, other.weight0)
-        np.testing.assert_allclose(other.scores, 3.3 * one.scores - 1.0)
-
-
-def test_folds_whose_rest_has_one_class_are_left_out():
-    assert folds_of(ScoreSummary.from_scores([0.0, 1.0], [0, 1]), 5) == []
-    one_event = ScoreSummary.from_scores(np.arange(40.0), np.arange(40) == 7)
-    pairs = folds_of(one_event, 4)
-    assert len(pairs) == 3
-    assert all(fold.n1 == 0.0 for _, fold in pairs)
 
 
 def test_trials_are_fits_on_the_other_folds(rng):
