@@ -7,12 +7,8 @@ import pytest
 from scipy.special import betainc, betaln, expit
 from scipy.stats import beta
 
-from calibration import ScoreSummary
-from calibration.binning.all_binnings import (
-    ABBCalibrator,
-    SBBCalibrator,
-    law_of_binnings,
-)
+from calibration import ABBCalibrator, SBBCalibrator, ScoreSummary
+from calibration.binning.all_binnings import law_of_binnings
 
 BOTH = pytest.mark.parametrize("cls", [SBBCalibrator, ABBCalibrator])
 SCORES = pytest.mark.parametrize("score", ["k2", "bdeu"])

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from calibration import DPMCalibrator
 from calibration.densities import dpm as module
-from calibration.densities.dpm import DPMCalibrator
 
 
 def mixture_density(x):

@@ -5,10 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from calibration import LogisticCalibrator, ScoreSummary
+from calibration import LogisticCalibrator, PiecewiseLogisticCalibrator, ScoreSummary
 from calibration.base.log_odds import WEAK_RIDGE
 from calibration.logistic import piecewise
-from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 
 
 def make_real(*args, **parameters):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from calibration import ScoreSummary
+from calibration import ELiTECalibrator, ScoreSummary
 from calibration._kernels.trend_filter import trend_filter_path
-from calibration.monotone.elite import ELiTECalibrator
 
 
 @pytest.fixture

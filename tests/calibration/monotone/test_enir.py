@@ -8,11 +8,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from calibration import (
+    ENIRCalibrator,
     IsotonicCalibrator,
+    NearIsotonicPath,
     ScoreSummary,
     brier_score,
 )
-from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 
 DESIGNS = ["increasing", "wavy", "noise", "ties", "counts", "real"]
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.side_information import ACPCalibrator
+from calibration import ACPCalibrator, CalibrationWarning
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from scipy.special import expit, log_expit
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from calibration.neighbours.logistic_intervals import logistic_intervals
+from calibration import logistic_intervals
 
 Z90 = 1.6448536269514722
 

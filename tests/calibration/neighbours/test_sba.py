@@ -8,8 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.side_information import SBACalibrator
+from calibration import CalibrationWarning, SBACalibrator
 
 
 @pytest.fixture(params=["continuous", "lattice"])

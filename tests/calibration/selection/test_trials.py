@@ -6,10 +6,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-from calibration import log_loss
-from calibration.logistic.polynomial import PlattCalibrator
-from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.base import IdentityCalibrator
+from calibration import (
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScoreSummary,
+    log_loss,
+)
 from calibration.multiclass.class_scores import simplest_of_best
 from calibration.selection.trials import (
     Cells,
@@ -19,7 +22,6 @@ from calibration.selection.trials import (
     pool_logs,
     read_log_odds,
 )
-from calibration.summary import ScoreSummary
 from tests.calibration.multiclass.draws import draw
 
 
