@@ -284,28 +284,24 @@ class MapCalibrator(ScoreCalibrator):
     map_: CalibrationMap
 
     def predict_interval(
-        self,
-        scores: ArrayLike,
-        coverage: float = 0.9,
-        method: Literal["beta", "hoeffding"] = "beta",
+        self, scores: ArrayLike, coverage: float = 0.9
     ) -> Float64Array:
         """Return an interval for the event rate of each score's block.
 
-        See `CalibrationMap.interval` for the two methods and what they promise.
+        It is that of `CalibrationMap.interval`.
 
         Parameters
         ----------
         scores : array-like of shape (n,) or (n, 1)
         coverage : float
             Level of the interval, in (0, 1).
-        method : {"beta", "hoeffding"}
 
         Returns
         -------
         ndarray of shape (n, 2)
             Lower and upper bounds.
         """
-        return self.map_.interval(self._read_scores(scores), coverage, method)
+        return self.map_.interval(self._read_scores(scores), coverage)
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         self.map_ = constant_map(summary, constant)

@@ -150,9 +150,6 @@ class DPMCalibrator(DensityCalibrator):
     def _log_ratio(self, x: Float64Array) -> Float64Array:
         return self._log_density(x, 1) - self._log_density(x, 0)
 
-    def _densities(self, x: Float64Array) -> Float64Array:
-        return np.exp(np.column_stack([self._log_density(x, k) for k in (0, 1)]))
-
     def _log_density(self, x: Float64Array, k: int) -> Float64Array:
         """Return the log of the mixture of Student t laws of class k, shape (n,)."""
         means, scales = self.means_[k][:, None], self.scales_[k][:, None]

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from calibration._kernels.evaluate import bin_rows, kernel_sums
-from calibration._validation import check_choice, check_flag, check_number
+from calibration._validation import check_choice, check_flag, check_number, refuse
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
@@ -31,33 +30,11 @@ class DensityCalibrator(LogOddsCalibrator):
     in training, where densities are tails that nothing supports, the log-odds hold
     their value at its end.
 
-    A subclass writes `_fit_densities`, `_log_ratio` and `_densities`.
+    A subclass writes `_fit_densities` and `_log_ratio`.
     """
 
     prior_log_odds_: float
     x_range_: tuple[float, float]
-
-    def densities(self, scores: ArrayLike) -> Float64Array:
-        """Return the density of the scores in each class.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,) or (n, 1)
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Density in class 0 and in class 1, per unit of the coordinate in which
-            they are estimated (log-odds for probabilities).
-        """
-        values = self._read_scores(scores)
-        if self.constant_ is not None:
-            msg = (
-                "`densities` needs a fit on two classes and two distinct scores, "
-                "got one on degenerate data."
-            )
-            raise ValueError(msg)
-        return self._densities(self.scale_(values))
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         # Rounding of the logit can put neighbours the wrong way round by a last digit.
@@ -84,10 +61,6 @@ class DensityCalibrator(LogOddsCalibrator):
     @abstractmethod
     def _log_ratio(self, x: Float64Array) -> Float64Array:
         """Return the log of the density in class 1 over that in class 0 at `x`."""
-
-    @abstractmethod
-    def _densities(self, x: Float64Array) -> Float64Array:
-        """Return the densities at `x`, shape (n, 2)."""
 
 
 def _balance(ratio: Float64Array, weight: Float64Array, rate: float) -> float:
@@ -137,41 +110,19 @@ STEPS = 16
 _SORT_FROM = 4096
 
 
-@dataclass(frozen=True)
-class KernelShape:
-    """A kernel K(u), symmetric about 0.
-
-    Parameters
-    ----------
-    reach : float
-        K is 0 (for the normal kernel: below 1e-9 of its peak) at |u| beyond.
-    roughness : float
-        Integral of K^2.
-    variance : float
-        Integral of u^2 K.
-    """
-
-    reach: float
-    roughness: float
-    variance: float
-
-    @property
-    def canonical(self) -> float:
-        """Bandwidth at which kernels of all shapes smooth alike (Marron & Nolan)."""
-        return float((self.roughness / self.variance**2) ** 0.2)
-
-
-KERNELS: dict[str, KernelShape] = {
-    "gaussian": KernelShape(6.5, 0.5 / float(np.sqrt(np.pi)), 1.0),
-    "boxcar": KernelShape(1.0, 1.0 / 2.0, 1.0 / 3.0),
-    "epanechnikov": KernelShape(1.0, 3.0 / 5.0, 1.0 / 5.0),
-    "tricube": KernelShape(1.0, 175.0 / 247.0, 35.0 / 243.0),
+# Of each kernel K(u): |u| beyond which it is 0 (the normal one: below 1e-9 of its
+# peak), and the integrals of K^2 and of u^2 K.
+KERNELS: dict[str, tuple[float, float, float]] = {
+    "gaussian": (6.5, 0.5 / float(np.sqrt(np.pi)), 1.0),
+    "boxcar": (1.0, 1.0 / 2.0, 1.0 / 3.0),
+    "epanechnikov": (1.0, 3.0 / 5.0, 1.0 / 5.0),
+    "tricube": (1.0, 175.0 / 247.0, 35.0 / 243.0),
 }
 
 
 def tabulate_kernel(kernel: KernelName) -> Float64Array:
     """Return K(d / STEPS) / K(0) for d = 0, 1, ... up to the kernel's reach."""
-    u = np.arange(int(KERNELS[kernel].reach * STEPS) + 1) / STEPS
+    u = np.arange(int(KERNELS[kernel][0] * STEPS) + 1) / STEPS
     if kernel == "gaussian":
         return np.asarray(np.exp(-0.5 * u**2))
     if kernel == "boxcar":
@@ -241,13 +192,6 @@ class KernelDensity:
         apart = 2.0 * share * (1.0 - share)
         return np.asarray((1.0 - apart) * table[0] + apart * table[1])
 
-    def density(self, x: Float64Array) -> Float64Array:
-        """Return the density at `x`, which integrates to 1."""
-        # The integral of the kernel as it is used, a sum over the steps.
-        steps = 2.0 * float(tabulate_kernel(self.kernel).sum()) - 1.0
-        height = STEPS / (steps * self.bandwidth * float(self.mass.sum()))
-        return height * self.sums(x)
-
 
 def silverman_bandwidth(
     x: Float64Array, weight: Float64Array, kernel: KernelName
@@ -264,8 +208,12 @@ def silverman_bandwidth(
     -------
     float
     """
-    # Canonical kernels: one number for how much is smoothed, whatever the shape.
-    alike = KERNELS[kernel].canonical / KERNELS["gaussian"].canonical
+    # Canonical kernels smooth alike whatever their shape (Marron & Nolan).
+    own, normal = (
+        (roughness / variance**2) ** 0.2
+        for _, roughness, variance in (KERNELS[kernel], KERNELS["gaussian"])
+    )
+    alike = own / normal
     spread = robust_spread(x, weight)
     return float(1.06 * spread * weight.sum() ** -0.2 * alike)
 
@@ -492,11 +440,8 @@ class KDECalibrator(DensityCalibrator):
         elif not isinstance(self.bandwidth, str):
             bandwidths = np.full(2, self.bandwidth / self._unit)
             if bandwidths[0] < _LEAST_SHARE:
-                msg = (
-                    "`bandwidth` must be at least 2**-40 of the range of scores, "
-                    f"got {self.bandwidth!r} with a range of {self._unit:g}."
-                )
-                raise ValueError(msg)
+                got = f"{self.bandwidth!r} with a range of {self._unit:g}"
+                refuse("bandwidth", "be at least 2**-40 of the range of scores", got)
         self._kernel_densities = [
             self._density(place, summary.weight0, bandwidths[0]),
             self._density(place, summary.weight1, bandwidths[1]),
@@ -515,11 +460,6 @@ class KDECalibrator(DensityCalibrator):
             )
         )
         return np.asarray(log1 - log0)
-
-    def _densities(self, x: Float64Array) -> Float64Array:
-        place = self._place(x)
-        columns = [density.density(place) for density in self._kernel_densities]
-        return np.column_stack(columns) / self._unit
 
     def _place(self, x: Float64Array) -> Float64Array:
         """Return x in units of its range."""

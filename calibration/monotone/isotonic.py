@@ -22,6 +22,7 @@ from calibration._validation import (
     check_number,
     check_optional_seed,
     check_span,
+    refuse,
     show,
 )
 from calibration.base.calibrators import (
@@ -158,12 +159,8 @@ class CenteredIsotonicCalibrator(MapCalibrator):
             spread = summary.weight * (summary.scores - np.repeat(origin, sizes))
             centers = origin + np.add.reduceat(spread, first) / weight
         if not np.isfinite(centers).all():
-            low, high = summary.scores[[0, -1]]
-            msg = (
-                "`scores` must have means that are finite, "
-                f"got them from {show(low)} to {show(high)}."
-            )
-            raise ValueError(msg)
+            low, high = map(show, summary.scores[[0, -1]])
+            refuse("scores", "have means that are finite", f"them from {low} to {high}")
         check_span(centers[0], centers[-1], "scores")
         self.map_ = CalibrationMap.linear(centers, weight1 / weight)
 

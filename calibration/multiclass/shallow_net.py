@@ -19,6 +19,7 @@ from calibration._validation import (
     check_number,
     check_optional_seed,
     check_same_length,
+    refuse,
 )
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import (
@@ -518,10 +519,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         found = 0 if known is None else known.shape[1]
         if found != self.n_side_:
             given = "None" if known is None else f"{found}"
-            msg = (
-                f"`side` must have the {self.n_side_} columns of the fit, got {given}."
-            )
-            raise ValueError(msg)
+            refuse("side", f"have the {self.n_side_} columns of the fit", given)
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))
         return np.maximum(self.nets_.probabilities(table, known), LEAST)
@@ -592,20 +590,15 @@ def _read_side(side: ArrayLike) -> Float64Array:
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or table.shape[1] == 0:
-        msg = f"`side` must have shape (n,) or (n, s), got shape {np.shape(side)}."
-        raise ValueError(msg)
+        refuse("side", "have shape (n,) or (n, s)", f"shape {np.shape(side)}")
     check_finite(table, "side")
     return np.clip(table, -_LARGEST, _LARGEST)
 
 
 def _check_units(hidden_units: Any) -> None:
     """Refuse anything but two whole numbers in order."""
-    pair = isinstance(hidden_units, tuple | list) and len(hidden_units) == 2
-    if not pair:
-        msg = (
-            "`hidden_units` must be a pair of whole numbers such as (4, 7), "
-            f"got {hidden_units!r}."
-        )
-        raise TypeError(msg)
+    if not isinstance(hidden_units, tuple | list) or len(hidden_units) != 2:
+        rule = "be a pair of whole numbers such as (4, 7)"
+        refuse("hidden_units", rule, f"{hidden_units!r}", TypeError)
     low = check_integer(hidden_units[0], "hidden_units", 1)
     check_integer(hidden_units[1], "hidden_units", low)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import plain_label
+from calibration._validation import plain_label, refuse
 from calibration.drift.base import DriftMonitor
 from calibration.measures.comparison import MethodComparison
 from calibration.plots import canvas
@@ -141,8 +141,7 @@ def plot_monitor(
     'Rows'
     """
     if not isinstance(monitor, DriftMonitor):
-        msg = f"`monitor` must be a monitor, got {type(monitor).__name__}."
-        raise TypeError(msg)
+        refuse("monitor", "be a monitor", type(monitor).__name__, TypeError)
     check_is_fitted(monitor)
     axes = canvas.open_panels(ax, 2, (5.8, 2.3), columns=1, name="ax", sharex=True)
     _draw_evidence(axes[0], monitor)

@@ -18,6 +18,7 @@ from calibration._validation import (
     check_table,
     check_vector,
     plain_label,
+    refuse,
 )
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
@@ -79,8 +80,7 @@ def plot_calibration_map(
     scales = {name: _scale_of(one) for name, one in items.items()}
     real = "real" in scales.values()
     if real and set(scales.values()) != {"real"}:
-        msg = f"`calibrators` must not mix real scores with other scales, got {scales}."
-        raise ValueError(msg)
+        refuse("calibrators", "not mix real scores with other scales", scales)
     points = [_map_points(one, scales[name], axis, grid) for name, one in items.items()]
     ax = canvas.open_axes(ax, (5.5, 5.0))
     for (x, y), (name, one) in zip(points, items.items(), strict=True):
@@ -135,8 +135,7 @@ def _default_grid(calibrator: Calibrator, scale: str, axis: str) -> Float64Array
         return expit(odds) if axis == "log-odds" else np.linspace(0, 1, _GRID_SIZE)
     knots = getattr(getattr(calibrator, "map_", calibrator), "knots", None)
     if knots is None:
-        msg = "`grid` must be given for a formula of real scores, got None."
-        raise ValueError(msg)
+        refuse("grid", "be given for a formula of real scores", None)
     # Beyond its knots a map is flat; a little of that is shown.
     margin = 0.05 * (knots[-1] - knots[0]) or 1.0
     return np.linspace(knots[0] - margin, knots[-1] + margin, _GRID_SIZE)
@@ -304,11 +303,8 @@ def _read_scores(
     """Return scores as the calibrator takes them, and as probabilities."""
     table = as_numbers(scores, "scores")
     if table.ndim != 2 or table.shape[1] != 3:
-        msg = (
-            "`scores` must have shape (n, 3), a column for each corner of a triangle, "
-            f"got shape {table.shape}."
-        )
-        raise ValueError(msg)
+        rule = "have shape (n, 3), a column for each corner of a triangle"
+        refuse("scores", rule, f"shape {table.shape}")
     if _takes_logits(calibrator):
         return table, softmax(check_table(table, "scores"), axis=1)
     return table, check_rows(table, "scores")
@@ -318,24 +314,19 @@ def _name_corners(calibrator: Any, classes: Sequence[Any] | None) -> list[Any]:
     """Return the names of three classes: those given, the calibrator's, or numbers."""
     labels = getattr(calibrator, "classes_", None)
     if labels is not None and len(labels) != 3:
-        msg = f"`calibrator` must be one of three classes, got {len(labels)} classes."
-        raise ValueError(msg)
+        refuse("calibrator", "be one of three classes", f"{len(labels)} classes")
     return canvas.read_names(labels if classes is None else classes, 3)
 
 
 def _predict(calibrator: Any, table: Float64Array) -> Float64Array:
     """Return the calibrated probabilities, which must be rows for rows."""
     if not callable(getattr(calibrator, "predict", None)):
-        got = type(calibrator).__name__
-        msg = f"`calibrator` must have a method predict(scores), got {got}."
-        raise TypeError(msg)
+        rule = "have a method predict(scores)"
+        refuse("calibrator", rule, type(calibrator).__name__, TypeError)
     after = check_rows(calibrator.predict(table), "calibrator.predict(scores)")
     if after.shape != table.shape:
-        msg = (
-            f"`calibrator.predict(scores)` must have the shape of its scores, "
-            f"{table.shape}, got shape {after.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"have the shape of its scores, {table.shape}"
+        refuse("calibrator.predict(scores)", rule, f"shape {after.shape}")
     return after
 
 

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import isotonic_regression
 
-from calibration._validation import check_flag, check_list, check_rows, plain_label
+from calibration._validation import (
+    check_flag,
+    check_list,
+    check_rows,
+    plain_label,
+    refuse,
+)
 from calibration.measures.reliability import ReliabilityCurve, reliability_curve
 from calibration.plots import canvas
 from calibration.summary import ScoreSummary
@@ -122,16 +128,14 @@ def plot_class_reliability(
     tables = {name: check_rows(table, "y_prob") for name, table in given.items()}
     shapes = {table.shape for table in tables.values()}
     if len(shapes) > 1:
-        msg = f"`y_prob` must hold forecasts of one shape, got {sorted(shapes)}."
-        raise ValueError(msg)
+        refuse("y_prob", "hold forecasts of one shape", sorted(shapes))
     ((n, k),) = shapes
     names = canvas.read_names(classes, k)
     labels = canvas.read_columns(y_true, names, n, "y_true", "y_prob")
     picked = names if shown is None else check_list(shown, "shown", "classes")
     if not 1 <= len(picked) <= _MOST_PANELS:
         got = f"{len(picked)}{' by default' if shown is None else ''}"
-        msg = f"`shown` must name 1 to {_MOST_PANELS} classes, got {got}."
-        raise ValueError(msg)
+        refuse("shown", f"name 1 to {_MOST_PANELS} classes", got)
     columns = canvas.read_columns(picked, names, len(picked), "shown", "shown").tolist()
     curves = [
         {
@@ -164,9 +168,8 @@ def _read_curves(
         curve, "curve", (ReliabilityCurve,), more
     )
     for unused in (["y_prob"] if y_prob is not None else []) + list(options):
-        got = type(curve).__name__
-        msg = f"`{unused}` must be given with labels only, got it with {got}."
-        raise TypeError(msg)
+        got = f"it with {type(curve).__name__}"
+        refuse(unused, "be given with labels only", got, TypeError)
     return curves
 
 
@@ -285,8 +288,7 @@ def plot_roc(
     }
     for one in summaries.values():
         if min(one.n0, one.n1) == 0.0:
-            msg = f"`y` must hold both classes, got {one.n0:g} rows of 0 of {one.n:g}."
-            raise ValueError(msg)
+            refuse("y", "hold both classes", f"{one.n0:g} rows of 0 of {one.n:g}")
     ax = canvas.open_axes(ax, (5.0, 5.2))
     ax.plot([0, 1], [0, 1], ":", color=canvas.GREY, lw=1, label="chance")
     for place, (name, one) in enumerate(summaries.items()):

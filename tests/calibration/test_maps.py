@@ -82,17 +82,9 @@ def test_beta_interval_reaches_the_ends_that_were_observed():
     assert interval[1, 1] == 1.0
 
 
-def test_hoeffding_interval_is_its_formula(step):
-    radius = np.sqrt(np.log(2 / 0.1) / (2 * 10))
-    got = step.interval([0.6], coverage=0.9, method="hoeffding")
-    np.testing.assert_allclose(got, [[0.8 - radius, min(0.8 + radius, 1.0)]])
-
-
 def test_interval_errors_are_named(step):
     with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1"):
         step.interval([0.1], coverage=1)
-    with pytest.raises(ValueError, match="`method` must be one of 'beta', 'hoeff"):
-        step.interval([0.1], method="wald")
     line = CalibrationMap.linear(np.array([0.0]), np.array([0.5]))
     with pytest.raises(ValueError, match="`weight0` and `weight1` must be known"):
         line.interval([0.1])

@@ -36,8 +36,6 @@ def test_recovers_a_known_mixture(data):
     np.testing.assert_allclose(fitted.scales_[0, :2], [1.0, 0.5], atol=0.07)
     grid = np.linspace(-6.0, 8.0, 1401)
     truth = np.column_stack([mixture_density(grid), norm.pdf(grid, 3.0, 0.8)])
-    apart = abs(fitted.densities(grid) - truth).sum(axis=0) * 0.01
-    assert (apart < 0.06).all()
     posterior = truth[:, 1] / truth.sum(axis=1)
     inside = (grid > x.min()) & (grid < x.max())
     assert root_mean_square((fitted.predict(grid) - posterior)[inside]) < 0.03
@@ -57,7 +55,6 @@ def test_prediction_is_bayes_rule_on_student_mixtures(data):
             strict=True,
         )
     ]
-    np.testing.assert_allclose(fitted.densities(grid), np.transpose(densities))
     log_odds = fitted.prior_log_odds_ + np.log(densities[1] / densities[0])
     np.testing.assert_allclose(fitted.predict_log_odds(grid), log_odds, atol=1e-9)
     assert fitted.prior_log_odds_ == pytest.approx(0.0, abs=0.05)
