@@ -91,14 +91,6 @@ def test_bound_lies_between_one_membership_and_all_of_them(rng, gap):
         assert bound < log_joint(x, second, PRIOR) + 0.02
 
 
-def test_bound_never_falls_from_any_start(rng, two_clusters):
-    groups = rows_as_groups(two_clusters)
-    for _ in range(10):
-        _, _, bounds = converge(groups, random_shares(rng, 5, 120), PRIOR, 60)
-        assert np.diff(bounds).min() > -1e-10
-        assert bounds[-1] > bounds[0] + 1.0
-
-
 def test_no_other_parameters_near_the_fixed_point_are_better(rng, two_clusters):
     groups = rows_as_groups(two_clusters)
     parameters, _, bounds = converge(groups, random_shares(rng, 3, 120), PRIOR, 2000)

@@ -42,6 +42,8 @@ def random_cells(rng, m, kind):
     ones = rng.uniform(size=m) < rng.uniform(0.1, 0.9)
     if kind == "runs":
         ones = np.repeat(ones, 3)[:m]
+    if kind == "one class":
+        ones[:] = rng.uniform() < 0.5
     if kind == "mixed":
         return rng.integers(0, 3, m) + 0.0 + ~ones, rng.integers(0, 3, m) + 0.0 + ones
     weight = rng.uniform(0.1, 2.0, m) if kind == "real" else np.ones(m)
@@ -112,24 +114,11 @@ def refit_for_every_cell(weight0, weight1):
     return pool0, pool1
 
 
-def random_pools(rng, m, kind):
-    """Cells of one class, of both, of real weights, all zeros, all ones."""
-    ones = rng.uniform(size=m) < rng.uniform(0.1, 0.9)
-    if kind == "runs":
-        ones = np.repeat(ones, 3)[:m]
-    if kind == "mixed":
-        return rng.integers(0, 3, m) + 0.0 + ~ones, rng.integers(0, 3, m) + 0.0 + ones
-    if kind == "one class":
-        ones[:] = rng.uniform() < 0.5
-    weight = rng.uniform(0.01, 2.0, m) if kind == "real" else np.ones(m)
-    return np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
-
-
 @pytest.mark.parametrize("kind", ["pure", "runs", "mixed", "real", "one class"])
 @pytest.mark.parametrize("m", [1, 2, 3, 8, 20])
 def test_rates_are_those_of_a_refit(rng, kind, m):
     for _ in range(20):
-        weight0, weight1 = random_pools(rng, m, kind)
+        weight0, weight1 = random_cells(rng, m, kind)
         pool0, pool1 = pools_with_one_more(weight0, weight1)
         expected0, expected1 = refit_for_every_cell(weight0, weight1)
         np.testing.assert_allclose(
@@ -138,7 +127,7 @@ def test_rates_are_those_of_a_refit(rng, kind, m):
 
 
 def test_sums_are_whole_numbers_where_weights_are(rng):
-    weight0, weight1 = random_pools(rng, 300, "mixed")
+    weight0, weight1 = random_cells(rng, 300, "mixed")
     pool0, pool1 = pools_with_one_more(weight0, weight1)
     np.testing.assert_array_equal(pool0, np.round(pool0))
     np.testing.assert_array_equal(pool1, np.round(pool1))
@@ -147,7 +136,7 @@ def test_sums_are_whole_numbers_where_weights_are(rng):
 
 def test_real_weights_lose_no_digits_after_many_cells(rng):
     """The last block is as exact behind 300 heavy cells as on its own."""
-    weight0, weight1 = random_pools(rng, 30, "real")
+    weight0, weight1 = random_cells(rng, 30, "real")
     weight1 += 0.5
     heavy = np.full(300, 1e9)
     alone = pools_with_one_more(weight0, weight1)

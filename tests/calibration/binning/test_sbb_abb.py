@@ -162,14 +162,6 @@ def test_interval_covers_a_smooth_truth(rng):
     assert 0.75 <= np.mean(covered) <= 0.95
 
 
-def test_map_is_linear_between_scores_and_flat_beyond():
-    abb = ABBCalibrator().fit([0.2, 0.4, 0.8], [0, 1, 1])
-    low, middle, high = abb.predict([0.2, 0.4, 0.8])
-    assert abb.predict([0.3])[0] == pytest.approx((low + middle) / 2)
-    assert abb.predict([0.0, 1.0]).tolist() == [low, high]
-    assert low < middle < high
-
-
 def test_sbb_keeps_the_class_weights_of_its_bins():
     x = np.concatenate([np.linspace(0, 0.3, 20), np.linspace(0.7, 1, 20)])
     sbb = SBBCalibrator().fit(x, x > 0.5)

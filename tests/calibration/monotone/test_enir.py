@@ -135,27 +135,6 @@ def test_monotone_is_the_projection_of_the_average(rng):
     )
 
 
-def test_depends_on_the_order_of_scores_only(rng):
-    scores = rng.uniform(0.01, 0.99, size=800)
-    y = rng.uniform(size=800) < scores
-    p = ENIRCalibrator().fit(scores, y).predict(scores)
-    log_odds = np.log(scores / (1 - scores))
-    np.testing.assert_array_equal(
-        ENIRCalibrator(scale="logit").fit(log_odds, y).predict(log_odds), p
-    )
-
-
-def test_mirrored_data_give_the_mirrored_map(rng):
-    """Turning round both the scores and the classes changes nothing else."""
-    summary = make_summary(rng, 1000, "wavy")
-    mirrored = ScoreSummary(
-        1.0 - summary.scores[::-1], summary.weight1[::-1], summary.weight0[::-1]
-    )
-    p = ENIRCalibrator().fit_summary(summary).predict(summary.scores)
-    q = ENIRCalibrator().fit_summary(mirrored).predict(mirrored.scores)
-    np.testing.assert_allclose(p, 1.0 - q[::-1], atol=1e-10)
-
-
 def test_circular_data_of_the_thesis(rng):
     """003 table 14: RMSE .38 where isotonic regression has .46, AUC .85 and .65."""
 

@@ -1,7 +1,6 @@
 """Isotonic regression: plain, centred, bagged, and with honest ends."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -153,12 +152,6 @@ def test_llr_does_not_depend_on_the_prior(rng, ratio):
     np.testing.assert_allclose(logit, plain + base, atol=1e-9)
 
 
-def test_llr_of_one_class_is_no_evidence():
-    with pytest.warns(CalibrationWarning, match="class 1 only"):
-        pav = IsotonicCalibrator().fit([0.1, 0.2], [1, 1])
-    assert pav.llr([0.1, 0.9]).tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize("ties", [2, 6])
 def test_blocks_are_the_faces_of_the_roc_hull(rng, ties):
     scores = np.round(rng.normal(size=300), ties)
@@ -281,23 +274,6 @@ def test_interval_is_that_of_a_refit_at_and_between_scores(rng, kind, n):
         np.testing.assert_allclose(va.predict_interval(points), expected, atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", ["distinct", "ties"])
-def test_equals_the_package_venn_abers(rng, kind):
-    with np.errstate():  # D13: the package switches numpy's warnings off for good
-        peer = pytest.importorskip("venn_abers", reason="a peer to compare with")
-    scores, y, weight = random_rows(rng, 300, kind)
-    points = rng.uniform(size=200)
-    ours = VennAbersCalibrator().fit(scores, y, weight)
-    theirs = peer.VennAbers()
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs.fit(np.column_stack([1 - scores, scores]), y)
-        both = np.column_stack([1 - points, points])
-        merged, interval = theirs.predict_proba(both)
-    np.testing.assert_allclose(ours.predict_interval(points), interval, atol=1e-12)
-    np.testing.assert_allclose(ours.predict(points), merged[:, 1], atol=1e-12)
-
-
 def test_merged_value_has_least_regret_in_log_loss(rng):
     scores, y, weight = random_rows(rng, 40, "weighted")
     va = VennAbersCalibrator().fit(scores, y, weight)
@@ -309,22 +285,6 @@ def test_merged_value_has_least_regret_in_log_loss(rng):
 
         best = minimize_scalar(regret, bounds=(1e-6, 1 - 1e-6), method="bounded")
         assert va.predict([point])[0] == pytest.approx(best.x, abs=1e-4)
-
-
-def test_one_of_the_two_is_calibrated_at_any_n(rng):
-    """Vovk & Petej (2014): E(y - p_y) = 0, whatever the scores; here n = 10."""
-    differences = []
-    for _ in range(4000):
-        scores = rng.uniform(size=11)
-        y = (rng.uniform(size=11) < 0.3 + 0.4 * scores).astype(int)
-        if y[:10].min() == y[:10].max():  # refit covers one class as well
-            interval = refit(scores[:10], y[:10], np.ones(10), scores[10])
-        else:
-            va = VennAbersCalibrator().fit(scores[:10], y[:10])
-            interval = va.predict_interval(scores[10:])[0]
-        differences.append(y[10] - interval[y[10]])
-    error = np.std(differences) / np.sqrt(len(differences))
-    assert abs(np.mean(differences)) < 3.0 * error
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,6 @@ def test_lowers_the_log_loss_of_new_rows(rng):
     assert log_loss(y_new, expit(new)) > best + 0.02
 
 
-def test_a_step_needs_more_than_curves(rng):
-    x, y = draw_scores(rng, 20_000, lambda x: 2.0 * np.sign(np.sin(2.0 * x)) + x)
-    auto = AutoCalibrator(scale="logit").fit(x, y)
-    assert "venn_abers" in auto.report_.chosen
-    proposal = auto.report_.proposal.log_loss
-    assert proposal <= min(one.log_loss for one in auto.report_.candidates.values())
-
-
 def test_the_answer_is_the_weighted_sum_of_its_parts(rng):
     x, y = draw_scores(rng, 1500, lambda x: 0.3 * x**3)
     auto = AutoCalibrator(scale="logit").fit(x, y)

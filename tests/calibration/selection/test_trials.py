@@ -19,7 +19,6 @@ from calibration.selection.trials import (
     Trials,
     hold_trials,
     learn_weights,
-    pool_logs,
     read_log_odds,
 )
 from tests.calibration.multiclass.draws import draw
@@ -153,14 +152,6 @@ def test_stack_is_the_optimum_of_a_general_optimiser(trials):
     np.testing.assert_allclose(weights, best.x, atol=1e-4)
 
 
-def test_stack_leaves_out_what_does_harm_exactly(trials):
-    good = odds_of(trials)[1]
-    two = hold(np.stack([0.5 * good, -good]), trials.weight[0], trials.weight[1])
-    weights = two.stack()
-    assert weights[1] == 0.0
-    assert weights[0] > 1.3
-
-
 def test_stack_of_extreme_log_odds_is_finite():
     odds = np.array([[-700.0, -30.0, 30.0, 700.0], [-1.0, 0.0, 0.5, 1.0]])
     wrong = hold(odds, np.array([9.0, 5.0, 5.0, 1.0]), np.array([1.0, 5.0, 5.0, 9.0]))
@@ -235,12 +226,3 @@ def test_weights_are_the_least_of_what_is_written(ridge, rng):
     assert total(found, *arguments) <= truth.fun + 1e-9
     # One of them is at its bound.
     assert (found == 0.0).any()
-
-
-def test_two_that_say_the_same_share(rng):
-    p, y = draw(rng, 100, 3)
-    logs = np.stack([np.log(p).T] * 2)
-    weights = learn_weights(logs, np.eye(3)[y].T, np.array([0.5, 0.5]), 1.0)
-    assert weights[0] == pytest.approx(weights[1])
-    pooled = np.exp(pool_logs(weights, logs))
-    np.testing.assert_allclose(pooled.sum(axis=0), 1.0)
