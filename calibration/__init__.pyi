@@ -4,22 +4,22 @@ The package reads the same lines when a name is asked for (`calibration/_lazy.py
 """
 
 from calibration.base.calibrators import ScoreCalibrator as ScoreCalibrator
+from calibration.binning.all_binnings import ABBCalibrator as ABBCalibrator
+from calibration.binning.all_binnings import SBBCalibrator as SBBCalibrator
 from calibration.binning.bbq import BBQCalibrator as BBQCalibrator
 from calibration.binning.histogram import HistogramCalibrator as HistogramCalibrator
-from calibration.binning.sbb_abb import ABBCalibrator as ABBCalibrator
-from calibration.binning.sbb_abb import SBBCalibrator as SBBCalibrator
-from calibration.binning.theory import auc_loss_bound as auc_loss_bound
-from calibration.binning.theory import ece_bound as ece_bound
-from calibration.binning.theory import mce_bound as mce_bound
+from calibration.binning.histogram import auc_loss_bound as auc_loss_bound
+from calibration.binning.histogram import ece_bound as ece_bound
+from calibration.binning.histogram import mce_bound as mce_bound
 from calibration.classifier.classifier import AllPairsClassifier as AllPairsClassifier
 from calibration.classifier.classifier import (
     CalibratedClassifier as CalibratedClassifier,
 )
-from calibration.densities.asymmetric_laplace import (
+from calibration.densities.dpm import DPMCalibrator as DPMCalibrator
+from calibration.densities.formulas import (
     AsymmetricLaplaceCalibrator as AsymmetricLaplaceCalibrator,
 )
-from calibration.densities.dpm import DPMCalibrator as DPMCalibrator
-from calibration.densities.gaussian import GaussianCalibrator as GaussianCalibrator
+from calibration.densities.formulas import GaussianCalibrator as GaussianCalibrator
 from calibration.densities.kde import KDECalibrator as KDECalibrator
 from calibration.densities.nadaraya_watson import (
     NadarayaWatsonCalibrator as NadarayaWatsonCalibrator,
@@ -57,34 +57,34 @@ from calibration.measures.comparison import MethodComparison as MethodComparison
 from calibration.measures.comparison import PairedComparison as PairedComparison
 from calibration.measures.comparison import compare_methods as compare_methods
 from calibration.measures.comparison import compare_pair as compare_pair
-from calibration.measures.decompositions import BrierDecomposition as BrierDecomposition
-from calibration.measures.decompositions import CorpDecomposition as CorpDecomposition
-from calibration.measures.decompositions import (
+from calibration.measures.reliability import BrierDecomposition as BrierDecomposition
+from calibration.measures.reliability import CorpDecomposition as CorpDecomposition
+from calibration.measures.reliability import ReliabilityCurve as ReliabilityCurve
+from calibration.measures.reliability import (
     brier_decomposition as brier_decomposition,
 )
-from calibration.measures.decompositions import corp_decomposition as corp_decomposition
-from calibration.measures.reliability import ReliabilityCurve as ReliabilityCurve
+from calibration.measures.reliability import corp_decomposition as corp_decomposition
 from calibration.measures.reliability import reliability_curve as reliability_curve
 from calibration.measures.scores import auc_score as auc_score
 from calibration.measures.scores import brier_score as brier_score
 from calibration.measures.scores import log_loss as log_loss
 from calibration.measures.scores import proper_score as proper_score
 from calibration.measures.scores import spherical_score as spherical_score
-from calibration.monotone.bagging import (
-    BaggedIsotonicCalibrator as BaggedIsotonicCalibrator,
-)
 from calibration.monotone.elite import ELiTECalibrator as ELiTECalibrator
 from calibration.monotone.enir import ENIRCalibrator as ENIRCalibrator
 from calibration.monotone.enir import NearIsotonicPath as NearIsotonicPath
 from calibration.monotone.isotonic import (
+    BaggedIsotonicCalibrator as BaggedIsotonicCalibrator,
+)
+from calibration.monotone.isotonic import (
     CenteredIsotonicCalibrator as CenteredIsotonicCalibrator,
 )
 from calibration.monotone.isotonic import IsotonicCalibrator as IsotonicCalibrator
-from calibration.monotone.venn_abers import VennAbersCalibrator as VennAbersCalibrator
-from calibration.multiclass.all_pairs import AllPairsCalibrator as AllPairsCalibrator
+from calibration.monotone.isotonic import VennAbersCalibrator as VennAbersCalibrator
 from calibration.multiclass.base import IdentityCalibrator as IdentityCalibrator
 from calibration.multiclass.base import MulticlassCalibrator as MulticlassCalibrator
-from calibration.multiclass.one_vs_rest import (
+from calibration.multiclass.binary import AllPairsCalibrator as AllPairsCalibrator
+from calibration.multiclass.binary import (
     OneVsRestCalibrator as OneVsRestCalibrator,
 )
 from calibration.multiclass.shallow_net import (
@@ -107,14 +107,14 @@ from calibration.plots import plot_simplex_field as plot_simplex_field
 from calibration.selection.auto import AutoCalibrator as AutoCalibrator
 from calibration.selection.auto import AutoReport as AutoReport
 from calibration.selection.auto import CandidateScore as CandidateScore
+from calibration.selection.auto import calibrator_names as calibrator_names
+from calibration.selection.auto import make_calibrator as make_calibrator
 from calibration.selection.compare import (
     CalibratorComparison as CalibratorComparison,
 )
 from calibration.selection.compare import compare_calibrators as compare_calibrators
 from calibration.selection.label_sample import LabelSample as LabelSample
 from calibration.selection.label_sample import draw_rows_to_label as draw_rows_to_label
-from calibration.selection.names import calibrator_names as calibrator_names
-from calibration.selection.names import make_calibrator as make_calibrator
 from calibration.sources.parts import summarize as summarize
 from calibration.storage import StorageError as StorageError
 from calibration.storage import load as load

@@ -226,12 +226,7 @@ class CalibrationMap(Saved):
         out[found] = score
         return out
 
-    def interval(
-        self,
-        scores: ArrayLike,
-        coverage: float = 0.9,
-        method: Literal["beta", "hoeffding"] = "beta",
-    ) -> Float64Array:
+    def interval(self, scores: ArrayLike, coverage: float = 0.9) -> Float64Array:
         """Return an interval for the event rate of the block that a score falls in.
 
         Parameters
@@ -239,16 +234,13 @@ class CalibrationMap(Saved):
         scores : array-like of shape (n,)
         coverage : float
             Level of the interval, in (0, 1).
-        method : {"beta", "hoeffding"}
-            "beta": equal-tailed interval of the posterior Beta(n1 + 1/2, n0 + 1/2)
-            (Jeffreys), opened to 0 where n1 = 0 and to 1 where n0 = 0.
-            "hoeffding": rate -+ sqrt(log(2 / (1 - coverage)) / (2 n)), valid for
-            any n if the block was fixed before the data were seen.
 
         Returns
         -------
         ndarray of shape (n, 2)
-            Lower and upper bounds.
+            Lower and upper bounds: the equal-tailed interval of the posterior
+            Beta(n1 + 1/2, n0 + 1/2) (Jeffreys), opened to 0 where n1 = 0 and to 1 where
+            n0 = 0.
 
         References
         ----------
@@ -256,17 +248,10 @@ class CalibrationMap(Saved):
         """
         values = check_vector(scores, "scores")
         coverage = check_level(coverage, "coverage")
-        check_choice(method, "method", ("beta", "hoeffding"))
         n0, n1 = self.block_weights()
-        if method == "beta":
-            tail = 0.5 * (1.0 - coverage)
-            lower = np.where(n1 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, tail), 0.0)
-            upper = np.where(n0 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, 1.0 - tail), 1.0)
-        else:
-            # Two-sided: 2 exp(-2 n radius^2) is the chance to miss.
-            radius = np.sqrt(np.log(2.0 / (1.0 - coverage)) / (2.0 * (n0 + n1)))
-            lower = np.maximum(n1 / (n0 + n1) - radius, 0.0)
-            upper = np.minimum(n1 / (n0 + n1) + radius, 1.0)
+        tail = 0.5 * (1.0 - coverage)
+        lower = np.where(n1 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, tail), 0.0)
+        upper = np.where(n0 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, 1.0 - tail), 1.0)
         block = np.maximum(count_below(self.knots, values) - 1, 0)
         return np.column_stack([lower[block], upper[block]])
 

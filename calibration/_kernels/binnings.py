@@ -21,13 +21,13 @@ from calibration.typing import Float64Array, Int64Array
 # A bin's prior mean is the mean of the rates at its two edges, held within these.
 # The prior is worth two rows, so either class has at least .01 of a row in it, and no
 # label is impossible beforehand.
-_LEAST_RATE, _GREATEST_RATE = 0.005, 0.995
+LEAST_RATE, GREATEST_RATE = 0.005, 0.995
 
 
 @njit
 def bin_rate(low: float, high: float) -> float:
     """Prior mean p_b of the event rate of a bin whose edges have these rates."""
-    return min(max(0.5 * (low + high), _LEAST_RATE), _GREATEST_RATE)
+    return min(max(0.5 * (low + high), LEAST_RATE), GREATEST_RATE)
 
 
 @njit
@@ -234,14 +234,6 @@ _BLOCK = 16384
 
 
 @njit
-def running_sums(
-    weight0: Float64Array, weight1: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Weight of each class below every edge of m cells, each of shape (m + 1,)."""
-    return np.append(0.0, np.cumsum(weight0)), np.append(0.0, np.cumsum(weight1))
-
-
-@njit
 def _twice_centre(sum0: Float64Array, sum1: Float64Array, cell: int) -> float:
     """Twice the weight below the centre of a cell: an integer if weights are."""
     below = sum0[cell] + sum1[cell]
@@ -343,66 +335,3 @@ def score_quantile_bins(
                     end = _find_cell(sum0, sum1, number[k] * rows, guess)
             low[k], high[k] = first, end
     return scores
-
-
-@njit
-def average_quantile_bins(
-    sum0: Float64Array,
-    sum1: Float64Array,
-    edge_rates: Float64Array,
-    numbers: Int64Array,
-    shares: Float64Array,
-) -> tuple[Int64Array, Float64Array, Float64Array]:
-    """Weighted mean of the binnings with these numbers of bins, as one step function.
-
-    Parameters
-    ----------
-    sum0, sum1, edge_rates, numbers
-        As in `score_quantile_bins`.
-    shares : ndarray of shape (k,)
-        Weights of the binnings, which add up to one.
-
-    Returns
-    -------
-    starts : ndarray of shape (n_steps,)
-        First cell of every step.
-    mean, square : ndarrays of shape (n_steps,)
-        Means over binnings of the posterior mean of the event rate and its square.
-    """
-    m = len(sum0) - 1
-    jumps = np.empty((numbers.sum(), 2))
-    cells = np.empty(len(jumps), dtype=np.int64)
-    count = 0
-    for k in range(len(numbers)):
-        starts = quantile_starts(sum0, sum1, numbers[k])
-        mean_before, square_before = 0.0, 0.0
-        for b in range(len(starts)):
-            first = starts[b]
-            end = starts[b + 1] if b + 1 < len(starts) else m
-            n0 = max(sum0[end] - sum0[first], 0.0)
-            n1 = max(sum1[end] - sum1[first], 0.0)
-            ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[end])
-            size = n0 + n1 + 2.0
-            # Moments of the Beta posterior of the bin, whose prior is worth two rows.
-            mean = shares[k] * (ones / size)
-            square = mean * ((ones + 1.0) / (size + 1.0))
-            # A step function is kept as its jumps: the sum of all binnings is a sum of
-            # jumps.
-            cells[count] = first
-            jumps[count, 0] = mean - mean_before
-            jumps[count, 1] = square - square_before
-            mean_before, square_before = mean, square
-            count += 1
-    return _sum_jumps(cells[:count], jumps[:count])
-
-
-@inner
-def _sum_jumps(
-    cells: Int64Array, jumps: Float64Array
-) -> tuple[Int64Array, Float64Array, Float64Array]:
-    """Add up jumps (k, 2) at cells into two step functions."""
-    order = np.argsort(cells, kind="mergesort")
-    starts, ranked = cells[order], jumps[order]
-    last = np.append(np.flatnonzero(np.diff(starts)), len(starts) - 1)
-    levels0, levels1 = np.cumsum(ranked[:, 0]), np.cumsum(ranked[:, 1])
-    return starts[last], levels0[last], levels1[last]

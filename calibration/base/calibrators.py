@@ -1,4 +1,4 @@
-"""Bases of all calibrators, from a `scale` alone to a map: `fit` and `predict`."""
+"""Bases of all calibrators, from a `scale` alone to a map, and criteria of models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABCMeta, abstractmethod
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +24,45 @@ from calibration.maps import CalibrationMap
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
+
+Criterion: TypeAlias = Literal["aic", "aicc", "bic"]
+
+
+def criterion_logs(
+    criterion: Criterion, log_likelihood: Float64Array, df: NDArray[np.int64], n: float
+) -> Float64Array:
+    r"""Return the logarithms of the models' weights, minus half of the criterion.
+
+    Parameters
+    ----------
+    criterion : {"aic", "aicc", "bic"}
+    log_likelihood : ndarray of shape (k,)
+    df : ndarray of shape (k,)
+        Free parameters.
+    n : float
+        Weight of all rows.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        :math:`\log L - d` for AIC, :math:`\log L - \frac{d}{2} \log n` for BIC, and
+        :math:`\log L - d - d (d + 1) / (n - d - 1)` for AICc, which is minus infinity
+        from d = n - 1 on. If that is all there is, the first model has 0.
+    """
+    if criterion == "bic":
+        # Less than one row does not make a parameter a gain.
+        return np.asarray(log_likelihood - 0.5 * df * max(np.log(n), 0.0))
+    if criterion == "aic":
+        return log_likelihood - df
+    room = n - df - 1.0
+    known = room > 0.0
+    logs = np.full(len(df), -np.inf)
+    logs[known] = (log_likelihood - df)[known]
+    logs[known] -= (df * (df + 1.0))[known] / room[known]
+    if not known.any():
+        logs[0] = 0.0
+    return logs
+
 
 Scale: TypeAlias = Literal["probability", "logit", "real"]
 
@@ -245,28 +284,24 @@ class MapCalibrator(ScoreCalibrator):
     map_: CalibrationMap
 
     def predict_interval(
-        self,
-        scores: ArrayLike,
-        coverage: float = 0.9,
-        method: Literal["beta", "hoeffding"] = "beta",
+        self, scores: ArrayLike, coverage: float = 0.9
     ) -> Float64Array:
         """Return an interval for the event rate of each score's block.
 
-        See `CalibrationMap.interval` for the two methods and what they promise.
+        It is that of `CalibrationMap.interval`.
 
         Parameters
         ----------
         scores : array-like of shape (n,) or (n, 1)
         coverage : float
             Level of the interval, in (0, 1).
-        method : {"beta", "hoeffding"}
 
         Returns
         -------
         ndarray of shape (n, 2)
             Lower and upper bounds.
         """
-        return self.map_.interval(self._read_scores(scores), coverage, method)
+        return self.map_.interval(self._read_scores(scores), coverage)
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         self.map_ = constant_map(summary, constant)

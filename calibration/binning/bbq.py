@@ -1,32 +1,190 @@
-"""Bayesian binning into quantiles (BBQ)."""
+"""The Beta prior of bins, averages of such bins, and binning into quantiles (BBQ)."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import xlogy
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, expit, xlogy
 
 from calibration._kernels.binnings import (
-    average_quantile_bins,
+    GREATEST_RATE,
+    LEAST_RATE,
     quantile_starts,
-    running_sums,
     score_quantile_bins,
 )
-from calibration._validation import check_choice, check_number
-from calibration.base.calibrators import Scale
-from calibration.base.information import criterion_logs
-from calibration.binning.beta_prior import (
-    BIN_SCORES,
-    AveragedBinsCalibrator,
-    BinScore,
-    edge_rates,
+from calibration._validation import check_choice, check_level, check_number
+from calibration.base.calibrators import (
+    Scale,
+    ScoreCalibrator,
+    constant_map,
+    criterion_logs,
 )
 from calibration.maps import CalibrationMap, block_starts, edges_between
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
+
+BinScore: TypeAlias = Literal["k2", "bdeu"]
+
+BIN_SCORES: tuple[str, ...] = ("k2", "bdeu")
+
+
+def edge_rates(
+    edges: Float64Array, score: BinScore, scale: Scale, base_rate: float
+) -> Float64Array:
+    """Return the rates at the edges of cells whose mean over a bin is its prior mean.
+
+    With the score "k2" that mean is 1/2. With "bdeu" it is the middle of the bin on
+    the axis of probabilities, which end at 0 and 1; real scores have no such middle
+    and take the base rate.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (m - 1,)
+        Scores between neighbouring cells.
+    score : {"k2", "bdeu"}
+    scale : {"probability", "logit", "real"}
+    base_rate : float
+
+    Returns
+    -------
+    ndarray of shape (m + 1,)
+    """
+    if score == "k2":
+        return np.full(len(edges) + 2, 0.5)
+    if scale == "real":
+        return np.full(len(edges) + 2, base_rate)
+    inner = expit(edges) if scale == "logit" else edges
+    return np.concatenate([[0.0], inner, [1.0]])
+
+
+class Bins(NamedTuple):
+    """Weight of each class in bins of neighbouring cells, and prior mean of the rate.
+
+    The prior, a Beta law, is worth two rows.
+    """
+
+    zeros: Float64Array
+    ones: Float64Array
+    prior: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        starts: Int64Array,
+        sum0: Float64Array,
+        sum1: Float64Array,
+        rates: Float64Array,
+    ) -> Bins:
+        """Return the bins that start at some cells, of sums and rates at all edges."""
+        edges = np.append(starts, len(sum0) - 1)
+        # Differences of running sums of real weights may fall short of zero.
+        zeros, ones = (np.maximum(np.diff(total[edges]), 0.0) for total in (sum0, sum1))
+        ends = rates[edges]
+        middle = 0.5 * (ends[:-1] + ends[1:])
+        return cls(zeros, ones, np.clip(middle, LEAST_RATE, GREATEST_RATE))
+
+    def moments(self, share: float = 1.0) -> tuple[Float64Array, Float64Array]:
+        """Return the posterior means of the rate and of its square, times a share."""
+        ones = self.ones + 2.0 * self.prior
+        size = self.zeros + self.ones + 2.0
+        mean = share * (ones / size)
+        return mean, mean * ((ones + 1.0) / (size + 1.0))
+
+
+def settle_moments(
+    mean: Float64Array, square: Float64Array, n: float
+) -> tuple[Float64Array, Float64Array]:
+    """Return mean and variance of averages of bins' rates, rid of rounding.
+
+    Every bin is a Beta law of at most n + 2 counts, with at least .01 of either class,
+    so mixtures of them keep to the bounds imposed here.
+
+    Parameters
+    ----------
+    mean, square : ndarrays of shape (k,)
+        Posterior means of the rate and of its square.
+    n : float
+        Weight of all rows.
+
+    Returns
+    -------
+    mean, variance : ndarrays of shape (k,)
+    """
+    least = 0.01 / (n + 2.0)
+    mean = np.clip(mean, least, 1.0 - least)
+    # The variance of a 0/1 variable of that mean, which no law on [0, 1] exceeds.
+    most = mean * (1.0 - mean)
+    return mean, np.clip(square - mean**2, most / (n + 3.0), most)
+
+
+class AveragedBinsCalibrator(ScoreCalibrator):
+    """Base of calibrators that average binnings into a mean and a variance."""
+
+    map_: CalibrationMap
+    variance_: CalibrationMap
+
+    def predict_interval(
+        self, scores: ArrayLike, coverage: float = 0.9
+    ) -> Float64Array:
+        """Return a posterior interval for the event rate at each score.
+
+        The posterior of the rate is a mixture over binnings. It mixes the Beta laws of
+        the bins that hold the score. The interval is the equal-tailed interval of one
+        Beta law that has the mixture's mean (`map_`) and variance (`variance_`). So it
+        allows for the doubt about the binning, and for the doubt within a bin. If
+        binnings disagree sharply, its share of the mixture is only near `coverage`. The
+        model assumes steps: it covers a smooth slope less often than it says (in
+        simulation about 80 % at a `coverage` of 90 %, and steps 91 to 99 %). Between
+        the knots of a linear map the bounds are linear, as the map is.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+        coverage : float
+            Posterior probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds.
+        """
+        values = self._read_scores(scores)
+        coverage = check_level(coverage, "coverage")
+        mean = self.map_.at
+        # The Beta law's a + b from its mean and variance: v = m (1 - m) / (a + b + 1).
+        count = mean * (1.0 - mean) / self.variance_.at - 1.0
+        shapes = mean * count, (1.0 - mean) * count
+        tail = 0.5 * (1.0 - coverage)
+        step = self.map_.kind == "step"
+        make = CalibrationMap.step if step else CalibrationMap.linear
+        bounds = np.array([betaincinv(*shapes, q) for q in (tail, 1.0 - tail)])
+        return np.column_stack([make(self.map_.knots, b)(values) for b in bounds])
+
+    def _set_moments(
+        self,
+        make: Callable[[Float64Array, Float64Array], CalibrationMap],
+        knots: Float64Array,
+        moments: tuple[Float64Array, Float64Array],
+        n: float,
+    ) -> None:
+        """Keep the posterior mean of the rate and of its square as maps."""
+        self.map_, self.variance_ = (
+            make(knots, values) for values in settle_moments(*moments, n)
+        )
+
+    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
+        # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
+        variance = constant * (1.0 - constant) / (summary.n + 3.0)
+        self.map_ = constant_map(summary, constant)
+        self.variance_ = constant_map(summary, variance)
+
+    def _predict(self, values: Float64Array) -> Float64Array:
+        return self.map_(values)
+
 
 # A bin needs room for as many rows on average.
 _LEAST_ROWS = 5
@@ -125,13 +283,16 @@ class BBQCalibrator(AveragedBinsCalibrator):
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
         # Between all neighbours: any binning's edges are some of these.
         edges = edges_between(scores[:-1], scores[1:])
-        sums = running_sums(summary.weight0, summary.weight1)
+        sums = (
+            np.append(0.0, np.cumsum(summary.weight0)),
+            np.append(0.0, np.cumsum(summary.weight1)),
+        )
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers = self._numbers(n)
         if self.criterion == "evidence":
             log_scores = score_quantile_bins(*sums, rates, numbers)
         else:
-            fits = np.array([_fit_bins(sums, number) for number in numbers])
+            fits = np.array([_fit_bins(*sums, rates, number) for number in numbers])
             log_scores = criterion_logs(
                 self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
             )
@@ -142,11 +303,9 @@ class BBQCalibrator(AveragedBinsCalibrator):
         kept = select_by_elbow(relative, self.elbow)
         self.n_bins_ = numbers[kept]
         self.weights_ = relative[kept] / relative[kept].sum()
-        starts, mean, square = average_quantile_bins(
-            *sums, rates, self.n_bins_, self.weights_
-        )
+        starts, moments = _average(*sums, rates, self.n_bins_, self.weights_)
         knots = block_starts(scores, starts)
-        self._set_moments(CalibrationMap.step, knots, (mean, square), n)
+        self._set_moments(CalibrationMap.step, knots, moments, n)
 
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
@@ -160,14 +319,36 @@ class BBQCalibrator(AveragedBinsCalibrator):
 
 
 def _fit_bins(
-    sums: tuple[Float64Array, Float64Array], n_bins: int
+    sum0: Float64Array, sum1: Float64Array, rates: Float64Array, n_bins: int
 ) -> tuple[float, int]:
     """Return the log-likelihood at the event rates of a binning, and its bins."""
-    starts = quantile_starts(*sums, n_bins)
-    edges = np.append(starts, len(sums[0]) - 1)
-    n0, n1 = (np.maximum(np.diff(total[edges]), 0.0) for total in sums)
+    starts = quantile_starts(sum0, sum1, n_bins)
+    n0, n1, _ = Bins.of(starts, sum0, sum1, rates)
     rate = n1 / (n0 + n1)
     return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
+
+
+def _average(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    rates: Float64Array,
+    numbers: Int64Array,
+    shares: Float64Array,
+) -> tuple[Int64Array, tuple[Float64Array, Float64Array]]:
+    """Return the mean of binnings: the first cell of each step, and its moments."""
+    # A step function is kept as its jumps: the sum of all is a sum of jumps.
+    cells, jumps = [], []
+    for number, share in zip(numbers, shares, strict=True):
+        starts = quantile_starts(sum0, sum1, number)
+        moments = Bins.of(starts, sum0, sum1, rates).moments(share)
+        cells.append(starts)
+        jumps.append(np.diff(moments, prepend=0.0))
+    places = np.concatenate(cells)
+    order = np.argsort(places, kind="stable")
+    starts = places[order]
+    last = np.append(np.flatnonzero(np.diff(starts)), len(starts) - 1)
+    mean, square = np.cumsum(np.hstack(jumps)[:, order], axis=1)[:, last]
+    return starts[last], (mean, square)
 
 
 def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:

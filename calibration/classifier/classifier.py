@@ -55,9 +55,9 @@ from calibration.classifier.scores import (
     resolve_calibrator,
     takes_columns,
 )
-from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
-from calibration.multiclass.all_pairs import couple_pairs
+from calibration.monotone.isotonic import VennAbersCalibrator, merge_intervals
 from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.binary import couple_pairs
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.trials import counting, tick
 from calibration.typing import Float64Array

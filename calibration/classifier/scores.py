@@ -21,11 +21,10 @@ from calibration._validation import (
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.binary import OneVsRestCalibrator, as_calibrator
 from calibration.multiclass.class_scores import scale_rows
-from calibration.multiclass.names import as_calibrator
-from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
-from calibration.selection.names import calibrator_names, make_calibrator
+from calibration.selection.auto import calibrator_names, make_calibrator
 from calibration.typing import Float64Array
 
 Response: TypeAlias = Literal["predict_proba", "decision_function"]

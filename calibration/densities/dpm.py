@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import gammaln
 
 from calibration._kernels.cells import group_starts
 from calibration._kernels.mixture import (
@@ -12,11 +13,10 @@ from calibration._kernels.mixture import (
     RATE,
     SHAPE,
     grow_mixture,
-    log_student_mixture,
 )
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
-from calibration.densities.class_densities import DensityCalibrator, robust_spread
+from calibration.densities.kde import DensityCalibrator, robust_spread
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -28,6 +28,8 @@ _MEAN_ROWS, _SHAPE, _RATE = 0.1, 1.0, 0.1
 _GROUPS = 1024
 # Gain of the bound, in nats, that counts.
 _TOLERANCE = 0.01
+# Scores whose densities are worked out at a time: their table stays in cache.
+_BLOCK = 2048
 
 
 class DPMCalibrator(DensityCalibrator):
@@ -148,17 +150,26 @@ class DPMCalibrator(DensityCalibrator):
     def _log_ratio(self, x: Float64Array) -> Float64Array:
         return self._log_density(x, 1) - self._log_density(x, 0)
 
-    def _densities(self, x: Float64Array) -> Float64Array:
-        return np.exp(np.column_stack([self._log_density(x, k) for k in (0, 1)]))
-
     def _log_density(self, x: Float64Array, k: int) -> Float64Array:
-        return log_student_mixture(
-            x,
-            self.weights_[k],
-            self.means_[k],
-            self.scales_[k],
-            self.degrees_of_freedom_[k],
-        )
+        """Return the log of the mixture of Student t laws of class k, shape (n,)."""
+        means, scales = self.means_[k][:, None], self.scales_[k][:, None]
+        freedoms = self.degrees_of_freedom_[k][:, None]
+        power = 0.5 * freedoms + 0.5
+        level = np.log(self.weights_[k])[:, None] - np.log(scales)
+        level += gammaln(power) - gammaln(0.5 * freedoms)
+        level -= 0.5 * np.log(np.pi * freedoms)
+        out = np.empty(len(x))
+        for start in range(0, len(x), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            # log1p keeps the digits near a mode, where the distance is small.
+            terms = np.log1p(((x[some] - means) / scales) ** 2 / freedoms)
+            terms *= -power
+            terms += level
+            # Far out all terms underflow; their logarithms do not.
+            peak = terms.max(axis=0)
+            terms -= peak
+            out[some] = peak + np.log(np.exp(terms, out=terms).sum(axis=0))
+        return out
 
 
 def _group_rows(place: Float64Array, weight: Float64Array) -> Float64Array:

@@ -1,23 +1,315 @@
-"""`KDECalibrator`: kernel densities of the two classes and Bayes' rule."""
+"""Class densities and Bayes' rule; kernel densities and what bandwidths are worth."""
 
 from __future__ import annotations
 
-from typing import Literal
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 
-from calibration._validation import check_choice, check_flag, check_number
+from calibration._kernels.evaluate import bin_rows, kernel_sums
+from calibration._validation import check_choice, check_flag, check_number, refuse
 from calibration.base.calibrators import Scale
-from calibration.densities.bandwidths import LeaveOneOut
-from calibration.densities.class_densities import DensityCalibrator
-from calibration.densities.kernel_density import (
-    KERNELS,
-    KernelDensity,
-    KernelName,
-    silverman_bandwidth,
-)
+from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
+
+# Densities need no more cells than this to be balanced against each other.
+_BALANCE_CELLS = 8192
+
+
+class DensityCalibrator(LogOddsCalibrator):
+    """Base of calibrators that are a ratio of class densities times the prior odds.
+
+    The prior odds are those with which the mean prediction over the rows is their
+    share of class 1. With exact densities that is n1 / n0; a density that is
+    smoothed, or a little wrong, would move the mean. Beyond the range of scores seen
+    in training, where densities are tails that nothing supports, the log-odds hold
+    their value at its end.
+
+    A subclass writes `_fit_densities` and `_log_ratio`.
+    """
+
+    prior_log_odds_: float
+    x_range_: tuple[float, float]
+
+    def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
+        # Rounding of the logit can put neighbours the wrong way round by a last digit.
+        x = np.maximum.accumulate(x)
+        self.x_range_ = float(x[0]), float(x[-1])
+        self.prior_log_odds_ = float(np.log((summary.n1 + 1.0) / (summary.n0 + 1.0)))
+        if x[0] == x[-1]:
+            # Different scores may share one x (they are clipped before the logit).
+            self.constant_ = self.prior_log_odds_
+            return
+        self._fit_densities(summary, x)
+        # The mean of a smooth function: groups of neighbours have it to many digits.
+        cells = summary.condense(_BALANCE_CELLS)
+        ratio = self._log_ratio(self.scale_(cells.scores))
+        self.prior_log_odds_ = _balance(ratio, cells.weight, summary.base_rate)
+
+    def _log_odds(self, x: Float64Array) -> Float64Array:
+        return self.prior_log_odds_ + self._log_ratio(np.clip(x, *self.x_range_))
+
+    @abstractmethod
+    def _fit_densities(self, summary: ScoreSummary, x: Float64Array) -> None:
+        """Learn from a summary whose cells lie at `x`, which has two values or more."""
+
+    @abstractmethod
+    def _log_ratio(self, x: Float64Array) -> Float64Array:
+        """Return the log of the density in class 1 over that in class 0 at `x`."""
+
+
+def _balance(ratio: Float64Array, weight: Float64Array, rate: float) -> float:
+    """Return the prior log-odds with which the mean prediction is `rate`."""
+    target, total = float(logit(rate)), weight.sum()
+
+    def excess(prior: float) -> float:
+        return float(weight @ expit(ratio + prior) / total - rate)
+
+    # With the first all predictions are at most the rate, with the second at least.
+    low, high = target - ratio.max(), target - ratio.min()
+    if not excess(low) < 0.0 < excess(high):
+        return float(low if excess(low) >= 0.0 else high)
+    # The mean prediction increases with the prior, so there is one root.
+    return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-15))
+
+
+def robust_spread(x: Float64Array, weight: Float64Array) -> float:
+    """Return min(sd, IQR / 1.349), or the sd where the middle half of rows is tied.
+
+    Parameters
+    ----------
+    x, weight : ndarrays of shape (n,)
+        Sorted places and how many rows each has.
+
+    Returns
+    -------
+    float
+    """
+    n = weight.sum()
+    spread = float(np.sqrt(weight @ (x - weight @ x / n) ** 2 / n))
+    cumulative = np.cumsum(weight)
+    # A touch of slack, so that a quarter of n is not missed by rounding.
+    goals = np.array([0.25, 0.75]) * cumulative[-1] * (1.0 - 1e-14)
+    low, high = x[np.searchsorted(cumulative, goals)]
+    # 1.349: what the IQR of a normal law is in deviations (Silverman 1986, section
+    # 3.4). The lesser of the two is not misled by far outliers.
+    return min(spread, float(high - low) / 1.349) if high > low else spread
+
+
+KernelName: TypeAlias = Literal["gaussian", "boxcar", "epanechnikov", "tricube"]
+
+# Steps of the grid per bandwidth. Binning and joining nodes by lines widen a kernel
+# by (h / 16)^2 / 3 in variance, about a thousandth of its own.
+STEPS = 16
+# More points than this are put in order first: neighbours share their work.
+_SORT_FROM = 4096
+
+
+# Of each kernel K(u): |u| beyond which it is 0 (the normal one: below 1e-9 of its
+# peak), and the integrals of K^2 and of u^2 K.
+KERNELS: dict[str, tuple[float, float, float]] = {
+    "gaussian": (6.5, 0.5 / float(np.sqrt(np.pi)), 1.0),
+    "boxcar": (1.0, 1.0 / 2.0, 1.0 / 3.0),
+    "epanechnikov": (1.0, 3.0 / 5.0, 1.0 / 5.0),
+    "tricube": (1.0, 175.0 / 247.0, 35.0 / 243.0),
+}
+
+
+def tabulate_kernel(kernel: KernelName) -> Float64Array:
+    """Return K(d / STEPS) / K(0) for d = 0, 1, ... up to the kernel's reach."""
+    u = np.arange(int(KERNELS[kernel][0] * STEPS) + 1) / STEPS
+    if kernel == "gaussian":
+        return np.asarray(np.exp(-0.5 * u**2))
+    if kernel == "boxcar":
+        # Half at the edge, so that the steps sum to the integral.
+        return np.where(u < 1.0, 1.0, 0.5)
+    if kernel == "epanechnikov":
+        return 1.0 - u**2
+    return np.asarray((1.0 - u**3) ** 3)
+
+
+@dataclass(frozen=True)
+class KernelDensity:
+    """Rows of one class, binned for one bandwidth.
+
+    Build it with `from_rows`.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
+    bandwidth : float
+    nodes, mass : ndarrays of shape (k,)
+        Occupied nodes, in steps of bandwidth / 16, and their weights.
+    """
+
+    kernel: KernelName
+    bandwidth: float
+    nodes: Float64Array
+    mass: Float64Array
+
+    @classmethod
+    def from_rows(
+        cls,
+        x: Float64Array,
+        weight: Float64Array,
+        kernel: KernelName,
+        bandwidth: float,
+    ) -> KernelDensity:
+        """Bin rows at sorted `x`.
+
+        Parameters
+        ----------
+        x, weight : ndarrays of shape (n,)
+        kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
+        bandwidth : float
+
+        Returns
+        -------
+        KernelDensity
+        """
+        binned = bin_rows(x, weight, bandwidth / STEPS)
+        return cls(kernel, bandwidth, *binned)
+
+    def sums(self, x: Float64Array) -> Float64Array:
+        """Return sum_i w_i K((x - x_i) / h) / K(0): rows at x, as the kernel counts."""
+        order = np.argsort(x) if len(x) > _SORT_FROM else np.arange(len(x))
+        table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
+        out = np.empty(len(x))
+        out[order] = kernel_sums(x[order], self.nodes, self.mass, table, step)
+        return out
+
+    def own(self, x: Float64Array) -> Float64Array:
+        """Return what a row of weight 1 at each of `x` adds to `sums` there."""
+        table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
+        # It lies between two nodes, and so does its place: two pairs meet, two are a
+        # step apart.
+        share = x / step - np.floor(x / step)
+        apart = 2.0 * share * (1.0 - share)
+        return np.asarray((1.0 - apart) * table[0] + apart * table[1])
+
+
+def silverman_bandwidth(
+    x: Float64Array, weight: Float64Array, kernel: KernelName
+) -> float:
+    """Return 1.06 min(sd, IQR / 1.349) n^(-1/5), as wide for other kernels; 0 if tied.
+
+    Parameters
+    ----------
+    x, weight : ndarrays of shape (n,)
+        Sorted places and how many rows each has.
+    kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
+
+    Returns
+    -------
+    float
+    """
+    # Canonical kernels smooth alike whatever their shape (Marron & Nolan).
+    own, normal = (
+        (roughness / variance**2) ** 0.2
+        for _, roughness, variance in (KERNELS[kernel], KERNELS["gaussian"])
+    )
+    alike = own / normal
+    spread = robust_spread(x, weight)
+    return float(1.06 * spread * weight.sum() ** -0.2 * alike)
+
+
+class LeaveOneOut:
+    """Log loss of Bayes' rule on kernel densities, every row left out in turn.
+
+    A row of class c that is left out takes its own term from the sum of its class,
+    and itself from n and n_c. A cell of weight w holds w rows (one, if w < 1).
+
+    Parameters
+    ----------
+    place : ndarray of shape (n_cells,)
+    weights : ndarray of shape (2, n_cells)
+        Weight of each class in each cell.
+    prior_weight : float
+        Rows of the base rate added at every score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration.densities.kde import KernelDensity
+    >>> place, weights = np.array([0.0, 1.0]), np.array([[2.0, 0.0], [0.0, 2.0]])
+    >>> judge = LeaveOneOut(place, weights, 0.5)
+    >>> narrow, wide = (
+    ...     [KernelDensity.from_rows(place, w, "gaussian", h) for w in weights]
+    ...     for h in (0.1, 10.0)
+    ... )
+    >>> bool(judge.loss(*map(judge.heights, narrow, (0, 1))) < 0.3)
+    True
+    >>> bool(judge.loss(*map(judge.heights, wide, (0, 1))) > 0.7)
+    True
+    """
+
+    def __init__(self, place: Float64Array, weights: Float64Array, prior_weight: float):
+        self._place = place
+        self._weights = weights
+        self._prior_weight = prior_weight
+        self._rows = np.minimum(weights, 1.0)
+        self._totals = weights.sum(axis=1)
+
+    def heights(
+        self, density: KernelDensity, k: int
+    ) -> tuple[float, Float64Array, Float64Array]:
+        """Return what `loss` needs of one bandwidth of class k.
+
+        Parameters
+        ----------
+        density : KernelDensity
+            Of the rows of class k.
+        k : {0, 1}
+
+        Returns
+        -------
+        bandwidth : float
+        whole, without : ndarrays of shape (n_cells,)
+            Kernel sums over the bandwidth: of all rows of the class, and without one
+            row of the cell.
+        """
+        h = density.bandwidth
+        whole = density.sums(self._place)
+        without = whole - self._rows[k] * density.own(self._place)
+        # Of a row on its own rounding may leave less than nothing.
+        return h, whole / h, np.maximum(without, 0.0) / h
+
+    def loss(
+        self,
+        heights0: tuple[float, Float64Array, Float64Array],
+        heights1: tuple[float, Float64Array, Float64Array],
+    ) -> float:
+        """Return the mean log loss, by weight, of rows left out.
+
+        Parameters
+        ----------
+        heights0, heights1 : tuples
+            What `heights` returns for class 0 and for class 1.
+
+        Returns
+        -------
+        float
+        """
+        # In the unit of the heights: rows per bandwidth, the geometric mean of the two.
+        peak = self._prior_weight / np.sqrt(heights0[0] * heights1[0])
+        total = 0.0
+        for c, (own, other) in enumerate(((heights0, heights1), (heights1, heights0))):
+            held = self._weights[c] > 0.0
+            row = self._rows[c][held]
+            n = self._totals.sum() - row
+            # A left-out row must not count in the prior by which it is judged, either.
+            rate = (self._totals[c] - row + 1.0) / (n + 2.0)
+            right = own[2][held] + peak * rate
+            wrong = other[1][held] + peak * (1.0 - rate)
+            # -log P(own class) = log(1 + wrong / right).
+            total += float(self._weights[c][held] @ np.log1p(wrong / right))
+        return total / float(self._totals.sum())
+
 
 # Bandwidths that cross-validation compares, in units of Silverman's.
 _CV_FACTORS = 2.0 ** np.arange(-4.0, 2.5, 0.5)
@@ -148,11 +440,8 @@ class KDECalibrator(DensityCalibrator):
         elif not isinstance(self.bandwidth, str):
             bandwidths = np.full(2, self.bandwidth / self._unit)
             if bandwidths[0] < _LEAST_SHARE:
-                msg = (
-                    "`bandwidth` must be at least 2**-40 of the range of scores, "
-                    f"got {self.bandwidth!r} with a range of {self._unit:g}."
-                )
-                raise ValueError(msg)
+                got = f"{self.bandwidth!r} with a range of {self._unit:g}"
+                refuse("bandwidth", "be at least 2**-40 of the range of scores", got)
         self._kernel_densities = [
             self._density(place, summary.weight0, bandwidths[0]),
             self._density(place, summary.weight1, bandwidths[1]),
@@ -171,11 +460,6 @@ class KDECalibrator(DensityCalibrator):
             )
         )
         return np.asarray(log1 - log0)
-
-    def _densities(self, x: Float64Array) -> Float64Array:
-        place = self._place(x)
-        columns = [density.density(place) for density in self._kernel_densities]
-        return np.column_stack(columns) / self._unit
 
     def _place(self, x: Float64Array) -> Float64Array:
         """Return x in units of its range."""

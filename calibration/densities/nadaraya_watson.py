@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._validation import check_choice, check_flag, check_number
+from calibration._validation import check_choice, check_flag, check_number, refuse
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
@@ -105,8 +105,7 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         given = self.bandwidth
         pair = given if isinstance(given, tuple | list) else (given, given)
         if len(pair) != 2:
-            msg = f"`bandwidth` must be one number or two, got {given!r}."
-            raise ValueError(msg)
+            refuse("bandwidth", "be one number or two", f"{given!r}")
         return np.array(
             [check_number(h, "bandwidth", 0.0, _LARGEST, open_low=True) for h in pair]
         )

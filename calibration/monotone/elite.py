@@ -15,8 +15,7 @@ from calibration._validation import (
     check_number,
     check_span,
 )
-from calibration.base.calibrators import MapCalibrator, Scale
-from calibration.base.information import Criterion, criterion_logs
+from calibration.base.calibrators import Criterion, MapCalibrator, Scale, criterion_logs
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array

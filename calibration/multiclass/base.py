@@ -22,13 +22,11 @@ from calibration.base.calibrators import (
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.class_scores import (
+    LEAST,
     ClassScores,
+    LogProbabilityScale,
     check_score_table,
     read_class_scores,
-)
-from calibration.multiclass.log_probabilities import (
-    LEAST,
-    LogProbabilityScale,
     to_probabilities,
 )
 from calibration.summary import ScoreSummary

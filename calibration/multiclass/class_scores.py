@@ -1,13 +1,14 @@
-"""Checks of scores and labels of several classes, and what is read from them."""
+"""Rows of several classes: checks, log-probabilities, and rows held out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from calibration._validation import (
     check_columns,
@@ -18,6 +19,125 @@ from calibration._validation import (
     warn_of_light,
 )
 from calibration.typing import Float64Array, Int64Array
+
+# What a probability that rounds to 0 is: the least float of full precision.
+LEAST = float(np.finfo(np.float64).tiny)
+# Logits this far below the largest keep their order and no more: squares are finite.
+_DEEPEST = -1e60
+# Numbers that a pass has at hand at once: about what a core's cache holds.
+_BLOCK = 2**17
+
+
+@dataclass(frozen=True)
+class LogProbabilityScale:
+    """Turns scores (n, k) into log-probabilities (k, n), a column for each row.
+
+    A probability of exactly 0, as forests say, means "less than my least positive
+    one" and not a logarithm of minus infinity: it counts as half of the least positive
+    score seen, as an assay's value below its limit of detection is read.
+
+    Parameters
+    ----------
+    scale : {"probability", "logit"}
+    least : float
+        What a probability of 0 counts as.
+    """
+
+    scale: str
+    least: float = LEAST
+
+    @classmethod
+    def of(cls, scale: str, table: Float64Array, n: float) -> LogProbabilityScale:
+        """Choose what a 0 counts as, from scores (m, k) that weigh n.
+
+        Without exact zeros it is the least positive float. Scores that are all 0 and 1
+        have no least one: a 0 counts as half a row in n + 1.
+        """
+        if scale != "probability" or table.min() > 0.0:
+            return cls(scale)
+        inner = table[(table > 0.0) & (table < 1.0)]
+        least = 0.5 * float(inner.min()) if len(inner) else 0.5 / (n + 1.0)
+        return cls(scale, max(least, LEAST))
+
+    def __call__(self, table: Float64Array) -> Float64Array:
+        """Return log-probabilities, shape (k, n)."""
+        z = np.empty(table.shape[::-1])
+        if self.scale == "probability":
+            # Subnormal scores are positive: they count as the least normal one.
+            np.maximum(table.T, LEAST, out=z)
+            if self.least > LEAST:
+                z[table.T == 0.0] = self.least
+            np.log(z, out=z)
+            return z
+        z[...] = table.T
+        z -= z.max(axis=0)
+        np.maximum(z, _DEEPEST, out=z)
+        return log_softmax(z)
+
+
+def column_blocks(z: Float64Array) -> Iterator[slice]:
+    """Yield the columns of z (k, n) in blocks that a core's cache holds."""
+    k, n = z.shape
+    size = max(_BLOCK // k, 64)
+    return (slice(start, start + size) for start in range(0, n, size))
+
+
+def log_softmax(z: Float64Array) -> Float64Array:
+    """Subtract the logarithm of each column's sum of exponentials, in place.
+
+    Parameters
+    ----------
+    z : ndarray of shape (k, n)
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+        `z` itself.
+    """
+    for block in column_blocks(z):
+        part = z[:, block]
+        part -= part.max(axis=0)
+        part -= np.log(np.exp(part).sum(axis=0))
+    return z
+
+
+def mix_uniform(z: Float64Array, n: float) -> Float64Array:
+    r"""Mix columns of log-probabilities with the uniform law, as by Laplace, in place.
+
+    :math:`(1 - \frac{1}{n+1}) p + \frac{1}{(n+1) k}`: of n rows, one more that may be
+    of any class.
+
+    Parameters
+    ----------
+    z : ndarray of shape (k, n_rows)
+    n : float
+
+    Returns
+    -------
+    ndarray of shape (k, n_rows)
+        `z` itself.
+    """
+    z += np.log(n / (n + 1.0))
+    np.logaddexp(z, -np.log((n + 1.0) * len(z)), out=z)
+    return z
+
+
+def to_probabilities(z: Float64Array) -> Float64Array:
+    """Return the softmax of columns, shape (n, k); `z` is used up.
+
+    Parameters
+    ----------
+    z : ndarray of shape (k, n)
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Rows sum to 1.
+    """
+    p = np.ascontiguousarray(np.exp(log_softmax(z)).T)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
 
 Shared = TypeVar("Shared")
 
@@ -156,3 +276,145 @@ def scale_rows(table: Float64Array) -> Float64Array:
     """Return rows (n, k) divided by their sums, which miss 1 by rounding at most."""
     scaled: Float64Array = table / table.sum(axis=1, keepdims=True)
     return scaled
+
+
+# A simpler candidate may be behind the best by so many standard errors.
+_NEAR = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class RowLosses:
+    """Held-out log losses of one candidate.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        Loss of each row.
+    weight : ndarray of shape (n,)
+        Numbers of repetitions.
+    """
+
+    losses: Float64Array
+    weight: Float64Array
+
+    @property
+    def mean(self) -> float:
+        """Mean loss of a row."""
+        return float(self.weight @ self.losses / self.weight.sum())
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean; weights count independent rows."""
+        n = float(self.weight.sum())
+        spread = float(self.weight @ (self.losses - self.mean) ** 2)
+        # n - 1, since the mean comes from the same rows.
+        return float(np.sqrt(spread / n / (n - 1.0))) if n > 1.0 else np.inf
+
+    def less(self, other: RowLosses) -> RowLosses:
+        """Return the paired differences to another candidate."""
+        return RowLosses(self.losses - other.losses, self.weight)
+
+    def harm(self, reference: RowLosses, charge: float = 0.0) -> float:
+        """Probability of being worse than the reference, after a charge in nats.
+
+        This is the smaller of two numbers. The first is the normal approximation to the
+        mean of paired differences. The second is one over the likelihood ratio. It
+        bounds the chance of such a ratio if the reference were right (Markov's
+        inequality). It decides if a few rows, impossible by the reference, make both
+        the mean difference and its error. The result is 0 if nothing differs.
+        """
+        gap = self.less(reference)
+        n = float(self.weight.sum())
+        mean, error = gap.mean + charge / n, gap.error
+        if error == 0.0:
+            return float(mean > 0.0)
+        return float(min(ndtr(mean / error), np.exp(min(n * mean, 0.0))))
+
+
+def simplest_of_best(candidates: Sequence[RowLosses]) -> int:
+    """Return the place of the first candidate that is about as good as the best.
+
+    Parameters
+    ----------
+    candidates : sequence of RowLosses
+        Losses of the same rows, with the simplest candidate first.
+
+    Returns
+    -------
+    int
+    """
+    best = int(np.argmin([one.mean for one in candidates]))
+    for place, one in enumerate(candidates[:best]):
+        gap = one.less(candidates[best])
+        if gap.mean <= _NEAR * gap.error:
+            return place
+    return best
+
+
+def deal_by_class(
+    data: ClassScores, n_folds: int, random_state: int | None
+) -> list[tuple[ClassScores, ClassScores]]:
+    """Return (rest, fold) pairs in which every class is spread evenly.
+
+    Rows are merged and put in an order drawn by the seed, class by class. Their
+    repetitions are put in the folds in turn. So folds have equal sizes, and a weight of
+    w is split as w rows are. The part of a weight beyond a whole number goes to one
+    fold.
+
+    Parameters
+    ----------
+    data : ClassScores
+    n_folds : int
+        At most this many. With fewer rows, as many as there are rows.
+    random_state : int or None
+
+    Returns
+    -------
+    list of (ClassScores, ClassScores)
+        Empty if there are too few rows: the rest of every fold must hold two classes.
+    """
+    data = data.merged()
+    order = np.random.default_rng(random_state).permutation(len(data.labels))
+    order = order[np.argsort(data.labels[order], kind="stable")]
+    turns = np.ceil(data.weight[order])
+    ends = np.cumsum(turns)
+    n_folds = int(min(n_folds, ends[-1]))
+    pairs = []
+    for fold in range(n_folds):
+        # Turns of this fold before each end, as whole numbers. The last may be a part.
+        before = np.floor((ends + (n_folds - 1 - fold)) / n_folds)
+        count = np.diff(before, prepend=0.0)
+        is_last = (ends - 1.0) % n_folds == fold
+        held = np.empty(len(order))
+        held[order] = count - np.where(is_last, turns - data.weight[order], 0.0)
+        parts = []
+        for weight in (data.weight - held, held):
+            # Rounding may leave a little of a weight that is taken away. It counts as
+            # none.
+            kept = np.flatnonzero(weight > 1e-9 * data.weight)
+            parts.append(data.take(kept, weight[kept]))
+        if len(np.unique(parts[0].labels)) < 2:
+            return []
+        pairs.append((parts[0], parts[1]))
+    return pairs
+
+
+def draw_rows(data: ClassScores, most: int, random_state: int | None) -> ClassScores:
+    """Return at most some number of distinct rows, drawn by the seed.
+
+    Parameters
+    ----------
+    data : ClassScores
+        Merged rows.
+    most : int
+    random_state : int or None
+
+    Returns
+    -------
+    ClassScores
+    """
+    n = len(data.labels)
+    if n <= most:
+        return data
+    rng = np.random.default_rng(random_state)
+    return data.take(np.sort(rng.choice(n, most, replace=False)))

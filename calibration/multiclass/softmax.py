@@ -18,8 +18,8 @@ from calibration._validation import (
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
-from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.held_out import (
+from calibration.multiclass.class_scores import (
+    ClassScores,
     RowLosses,
     deal_by_class,
     draw_rows,

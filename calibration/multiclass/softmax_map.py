@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.base.log_odds import WEAK_RIDGE, limit_pull
-from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.log_probabilities import (
+from calibration.multiclass.class_scores import (
+    ClassScores,
     LogProbabilityScale,
     column_blocks,
     log_softmax,

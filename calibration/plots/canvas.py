@@ -18,6 +18,7 @@ from calibration._validation import (
     check_class_names,
     check_columns,
     check_same_length,
+    refuse,
 )
 from calibration.typing import Float64Array, Int64Array
 
@@ -176,8 +177,7 @@ def open_panels(
         return grid.ravel()[:n]
     axes = np.asarray(given, dtype=object).ravel()
     if axes.size != n:
-        msg = f"`{name}` must hold {n} Axes, got {axes.size}."
-        raise ValueError(msg)
+        refuse(name, f"hold {n} Axes", axes.size)
     for ax in axes:
         check_ax("None" if ax is None else ax, name)
     return axes
@@ -244,13 +244,11 @@ def read_items(items: Any, name: str, kinds: tuple[type, ...], more: str = "") -
     """Return one thing or a mapping of names to several as a mapping, all of a type."""
     named = dict(items) if isinstance(items, Mapping) else {"": items}
     if not named:
-        msg = f"`{name}` must hold at least one item, got an empty mapping."
-        raise ValueError(msg)
+        refuse(name, "hold at least one item", "an empty mapping")
     for item in named.values():
         if not isinstance(item, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            msg = f"`{name}` must be of type {wanted}{more}, got {type(item).__name__}."
-            raise TypeError(msg)
+            refuse(name, f"be of type {wanted}{more}", type(item).__name__, TypeError)
     return named
 
 

@@ -1,8 +1,8 @@
-"""`AutoCalibrator` tries calibrators on held-out rows, and doing nothing too."""
+"""`AutoCalibrator` tries calibrators on held-out rows; calibrators by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from calibration._kernels.cells import collapse_ties
 from calibration._validation import (
+    check_choice,
     check_integer,
     check_number,
     check_optional_seed,
@@ -24,15 +25,14 @@ from calibration.logistic.polynomial import (
     TemperatureCalibrator,
 )
 from calibration.monotone.elite import ELiTECalibrator
-from calibration.monotone.venn_abers import VennAbersCalibrator
+from calibration.monotone.isotonic import VennAbersCalibrator
 from calibration.multiclass.base import (
     EitherCalibrator,
     IdentityCalibrator,
     MulticlassCalibrator,
 )
-from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.log_probabilities import to_probabilities
-from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.binary import FAMILIES, OneVsRestCalibrator
+from calibration.multiclass.class_scores import ClassScores, to_probabilities
 from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import (
     MOST_MATRIX_CLASSES,
@@ -443,3 +443,80 @@ def _menu_of_tables(k: int) -> dict[str, MulticlassCalibrator]:
         # As good in a pool as ten nets, at a third of the cost.
         menu["shallow_net"] = ShallowNetCalibrator(3)
     return menu
+
+
+_OF_SCORES: dict[str, Callable[[], Any]] = {
+    "auto": AutoCalibrator,
+    **FAMILIES,
+}
+# A binary one of another name is one for each class.
+_OF_TABLES: dict[str, Callable[[], Any]] = {
+    "auto": AutoCalibrator,
+    "matrix": lambda: SoftmaxCalibrator("matrix"),
+    "shallow_net": ShallowNetCalibrator,
+    "temperature": lambda: SoftmaxCalibrator("temperature"),
+    "vector": lambda: SoftmaxCalibrator("vector"),
+}
+
+
+def calibrator_names(n_classes: int = 2) -> tuple[str, ...]:
+    """Return the names that `make_calibrator` knows.
+
+    Parameters
+    ----------
+    n_classes : int
+        2: of calibrators of one score a row. More: of a score for each class.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> from calibration import calibrator_names
+    >>> "venn_abers" in calibrator_names(), "matrix" in calibrator_names(3)
+    (True, True)
+    """
+    check_integer(n_classes, "n_classes", 2)
+    if n_classes == 2:
+        return tuple(_OF_SCORES)
+    return tuple(sorted({*_OF_TABLES, *_OF_SCORES}))
+
+
+def make_calibrator(
+    name: str, *, n_classes: int = 2, random_state: int | None = 0
+) -> Any:
+    """Return a new calibrator by its name, with its default parameters.
+
+    Parameters
+    ----------
+    name : str
+        One of `calibrator_names(n_classes)`. Of more than two classes "matrix",
+        "vector" and "temperature" are a `SoftmaxCalibrator`, "auto" and "shallow_net"
+        have classes of their own, and all others are one binary calibrator for each
+        class against the others.
+    n_classes : int
+        2: a calibrator of scores (n,). More: of scores (n, k).
+    random_state : int or None
+        Seed, where the calibrator draws.
+
+    Returns
+    -------
+    ScoreCalibrator or MulticlassCalibrator
+
+    Examples
+    --------
+    >>> from calibration import make_calibrator
+    >>> make_calibrator("isotonic")
+    IsotonicCalibrator()
+    >>> make_calibrator("isotonic", n_classes=3)
+    OneVsRestCalibrator(calibrator=IsotonicCalibrator())
+    """
+    check_choice(name, "name", calibrator_names(n_classes))
+    check_optional_seed(random_state)
+    several = n_classes > 2
+    at_once = several and name in _OF_TABLES
+    made = (_OF_TABLES if at_once else _OF_SCORES)[name]()
+    if "random_state" in made.get_params(deep=False):
+        made.set_params(random_state=random_state)
+    return OneVsRestCalibrator(made) if several and not at_once else made

@@ -30,7 +30,7 @@ from calibration.measures.reliability import ReliabilityCurve, reliability_curve
 from calibration.measures.scores import auc_score, brier_score
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.class_scores import read_class_scores
-from calibration.selection.names import make_calibrator
+from calibration.selection.auto import make_calibrator
 from calibration.selection.trials import Cells, Rows, Table, hold_trials, set_menu
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array

@@ -20,10 +20,15 @@ from calibration._validation import check_mapping, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator, deal_by_rank
 from calibration.multiclass.base import IdentityCalibrator, MulticlassCalibrator
-from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.held_out import RowLosses, deal_by_class, draw_rows
-from calibration.multiclass.log_probabilities import log_softmax, mix_uniform
-from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.binary import OneVsRestCalibrator
+from calibration.multiclass.class_scores import (
+    ClassScores,
+    RowLosses,
+    deal_by_class,
+    draw_rows,
+    log_softmax,
+    mix_uniform,
+)
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration._kernels._jit import njit
-from calibration._kernels.hashing import mix64
+from calibration._kernels.cells import mix64
 
 
 @njit

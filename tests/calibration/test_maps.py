@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibration import CalibrationMap, HistogramCalibrator, IsotonicCalibrator
+from calibration import CalibrationMap, HistogramCalibrator
 
 
 def random_map(rng, kind, size=6):
@@ -82,42 +82,9 @@ def test_beta_interval_reaches_the_ends_that_were_observed():
     assert interval[1, 1] == 1.0
 
 
-def test_hoeffding_interval_is_its_formula(step):
-    radius = np.sqrt(np.log(2 / 0.1) / (2 * 10))
-    got = step.interval([0.6], coverage=0.9, method="hoeffding")
-    np.testing.assert_allclose(got, [[0.8 - radius, min(0.8 + radius, 1.0)]])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["beta", "hoeffding"])
-def test_intervals_cover_the_event_rate_of_fixed_bins(rng, method):
-    hits = []
-    for _ in range(2000):
-        scores = rng.uniform(size=100)
-        y = rng.uniform(size=100) < 0.3
-        bins = HistogramCalibrator(4, "width").fit(scores, y)
-        low, high = bins.predict_interval([0.1, 0.4, 0.6, 0.9], 0.8, method).T
-        hits.append((low <= 0.3) & (high >= 0.3))
-    assert np.mean(hits) > 0.78
-    if method == "beta":
-        assert np.mean(hits) < 0.83
-
-
-def test_interval_contains_the_prediction(rng):
-    scores = rng.uniform(size=300)
-    pav = IsotonicCalibrator().fit(scores, rng.uniform(size=300) < scores)
-    p = pav.predict(scores)
-    for method in ("beta", "hoeffding"):
-        low, high = pav.predict_interval(scores, 0.5, method).T
-        assert (low <= p).all()
-        assert (p <= high).all()
-
-
 def test_interval_errors_are_named(step):
     with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1"):
         step.interval([0.1], coverage=1)
-    with pytest.raises(ValueError, match="`method` must be one of 'beta', 'hoeff"):
-        step.interval([0.1], method="wald")
     line = CalibrationMap.linear(np.array([0.0]), np.array([0.5]))
     with pytest.raises(ValueError, match="`weight0` and `weight1` must be known"):
         line.interval([0.1])

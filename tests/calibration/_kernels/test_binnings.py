@@ -13,16 +13,15 @@ from calibration._kernels.binnings import (
     _find_cell,
     _twice_centre,
     all_bin_evidences,
-    average_quantile_bins,
     best_binning,
     bin_rate,
     forward_sums,
     log_bin_evidence,
     posterior_sums,
     quantile_starts,
-    running_sums,
     score_quantile_bins,
 )
+from calibration.binning.bbq import _average
 
 
 @pytest.mark.parametrize("rate", [0.005, 0.2, 0.5, 0.77, 0.995])
@@ -38,19 +37,6 @@ def test_evidence_is_the_prior_mean_of_the_likelihood(rate, n0, n1):
     assert log_bin_evidence(n0, n1, rate) == pytest.approx(
         math.log(sum(halves)), abs=1e-5
     )
-
-
-def test_a_uniform_prior_gives_k2():
-    """Eq. 3.6 of the thesis: n0! n1! / (n + 1)!."""
-    factorial = math.factorial
-    for n0, n1 in [(0, 1), (4, 2), (10, 9)]:
-        expected = factorial(n0) * factorial(n1) / factorial(n0 + n1 + 1)
-        assert math.exp(log_bin_evidence(n0, n1, 0.5)) == pytest.approx(expected)
-
-
-def test_an_empty_bin_says_nothing():
-    for rate in (0.005, 0.4, 0.5, 0.995):
-        assert abs(log_bin_evidence(0.0, 0.0, rate)) < 1e-12
 
 
 def test_rate_is_the_middle_of_a_bin_held_off_the_ends():
@@ -153,6 +139,11 @@ def test_negligible_terms_leave_the_sums_finite():
     assert set(np.flatnonzero(cut > 0.5)) == {*starts, m}
 
 
+def running_sums(*weights):
+    """Weight of each class below every edge."""
+    return [np.append(0.0, np.cumsum(weight)) for weight in weights]
+
+
 def slow_starts(weight, n_bins):
     """Bins of floor(n / B) rows and a last one; a cell goes where its centre is."""
     weight = [Fraction(w) for w in weight.tolist()]
@@ -208,7 +199,7 @@ def test_scores_and_averages_are_sums_over_bins(rng, kind):
             square[first:end] += shares[k] * p * (n1 + 2 * rate + 1) / (n0 + n1 + 3)
     args = (*running_sums(weight0, weight1), edges, numbers)
     np.testing.assert_allclose(score_quantile_bins(*args), scores, rtol=1e-12)
-    starts, *steps = average_quantile_bins(*args, shares)
+    starts, steps = _average(*args, shares)
     sizes = np.diff(starts, append=40)
     for found, expected in zip(steps, (mean, square), strict=True):
         np.testing.assert_allclose(np.repeat(found, sizes), expected, atol=1e-13)

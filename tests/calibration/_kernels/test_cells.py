@@ -164,14 +164,6 @@ def test_gaps_are_kept_and_weight_moves_little(rng, law, least_gap):
     assert np.abs(cells[group] - scores).max() < least_gap
 
 
-def test_distant_cells_stay_as_they_are(rng):
-    scores = np.linspace(0.0, 1.0, 11)
-    weight0, weight1 = rng.uniform(0.1, 1.0, (2, 11))
-    cells = join_close_cells(scores, weight0, weight1, 0.05)
-    for kept, given in zip(cells, (scores, weight0, weight1), strict=True):
-        np.testing.assert_array_equal(kept, given)
-
-
 def test_weight_cannot_drag_a_group_along():
     """Groups stay narrower than two gaps however the weights grow to the right."""
     scores = np.arange(12) * 0.9

@@ -7,7 +7,6 @@ from scipy.optimize import minimize
 from calibration._kernels.logistic import (
     LogisticProblem,
     fit_logistic,
-    logistic_objective,
 )
 
 
@@ -32,16 +31,6 @@ def test_minimises_the_objective(rng, p, fractions):
     assert converged
     np.testing.assert_allclose(theta, best.x, atol=1e-5)
     assert objective(theta, *problem) <= best.fun + 1e-9
-
-
-def test_objective_agrees_with_numpy(rng):
-    design = rng.normal(size=(3, 40))
-    weights = rng.uniform(0, 2, (2, 40))
-    problem = LogisticProblem(design, *weights, np.ones(3), np.zeros(3))
-    theta = rng.normal(size=3)
-    assert logistic_objective(problem, theta) == pytest.approx(
-        objective(theta, *problem), rel=1e-13
-    )
 
 
 def test_separable_data_stay_finite_under_a_weak_penalty():

@@ -9,14 +9,12 @@ import pytest
 from scipy.special import xlog1py, xlogy
 
 from calibration._kernels.near_isotonic import (
-    average_blocks,
     blocks_at,
     fuse_equal,
     largest_violation,
     log_likelihoods,
     trace_path,
 )
-from calibration._kernels.pav import pool_adjacent_violators
 
 KINDS = ["pure", "runs", "mixed", "counts", "real"]
 
@@ -106,18 +104,6 @@ def test_equals_the_naive_algorithm_in_exact_fractions(rng, kind):
         for penalty, values, _ in path:
             ours = solve(weight0, weight1, penalty)
             np.testing.assert_allclose(ours, values, atol=1e-13)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_ends_in_isotonic_regression(rng, kind):
-    weight0, weight1 = random_cells(rng, 500, kind)
-    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
-    isotonic = np.repeat(block1 / (block0 + block1), np.diff(starts, append=500))
-    _, penalties, n_blocks = trace_path(*fuse_equal(weight0, weight1)[1:])
-    assert n_blocks[-1] == len(starts)
-    for penalty in (penalties[-1], 1e3 * penalties[-1], 1e300):
-        ours = solve(weight0, weight1, penalty)
-        np.testing.assert_allclose(ours, isotonic, atol=1e-12)
 
 
 def test_certificate_on_many_points(rng):
@@ -232,17 +218,6 @@ def leaf_values(tree, step, penalty, n_leaves):
 
 
 @pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
-def test_blocks_at_a_step_are_those_that_leaves_belong_to(rng, kind):
-    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
-    for step in range(-1, len(penalties)):
-        expected = [climb(tree, leaf, step) for leaf in range(len(ones))]
-        count = n_blocks[step] if step >= 0 else len(ones)
-        nodes, starts = blocks_at(tree, step, count)
-        sizes = np.diff(starts, append=len(ones))
-        assert np.repeat(nodes, sizes).tolist() == expected
-
-
-@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
 def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
     tree, penalties, n_blocks, ones, weight = make_path(rng, 60, kind)
     floor = 0.5 / (weight.sum() + 1.0)
@@ -258,22 +233,3 @@ def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
     np.testing.assert_array_equal(
         log_likelihoods(tree, some, penalties[some], n_blocks[some], floor), found[some]
     )
-
-
-@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
-def test_average_is_the_sum_of_solutions(rng, kind):
-    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
-    for share in (0.1, 0.5, 1.0):
-        steps = np.flatnonzero(rng.uniform(size=len(penalties)) < share)
-        if len(steps) == 0:
-            continue
-        weights = rng.uniform(size=len(steps))
-        expected = np.zeros(len(ones))
-        for step, w in zip(steps, weights, strict=True):
-            expected += w * leaf_values(tree, step, penalties[step], len(ones))[0]
-        count = n_blocks[steps[0]]
-        starts, means = average_blocks(tree, steps, penalties[steps], weights, count)
-        sizes = np.diff(starts, append=len(ones))
-        np.testing.assert_allclose(np.repeat(means, sizes), expected, atol=1e-13)
-        _, nodes = leaf_values(tree, steps[0], 0.0, len(ones))
-        assert len(means) == len(np.unique(nodes)) == count

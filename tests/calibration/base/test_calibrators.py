@@ -1,4 +1,4 @@
-"""What every score calibrator promises."""
+"""What every score calibrator promises, for scores and weights of any size."""
 
 import pickle
 import warnings
@@ -15,11 +15,14 @@ from calibration import (
     CalibrationWarning,
     IdentityCalibrator,
     IsotonicCalibrator,
+    LogisticCalibrator,
     PlattCalibrator,
     ScoreCalibrator,
     ScoreSummary,
     TemperatureCalibrator,
+    brier_score,
 )
+from calibration.base.log_odds import deal_by_rank
 from examples.templates.own_calibrator import StepCalibrator
 
 CALIBRATORS = [
@@ -299,3 +302,138 @@ def test_exact_zeros_and_ones_do_not_take_over_a_fit(rng):
     assert platt.coef_[0] == pytest.approx(without.coef_[0], rel=0.05)
     p = platt.predict([0.0, 1e-9, 0.005, 0.01])
     assert (np.diff(p) >= 0).all()
+
+
+N = 200
+EXPORTED = CALIBRATORS[:-1]
+FAR = [-1.7e308, -1e300, -1.0, 0.0, 5e-324, 1e-300, 1.0, 1e15, 1e300, 1.7e308]
+SCORES = {
+    "1e300": lambda z: z * 1e300,
+    "greatest": lambda z: np.sign(z) * 1.7e308 / (1.0 + np.abs(z)),
+    "1e-300": lambda z: z * 1e-300,
+    "denormal": lambda z: np.round(100 * z) * 5e-324,
+    "ulps": lambda z: 1.0 + np.round(3 * z) * 2.0**-52,
+    "offset": lambda z: 1e15 + np.round(10 * z),
+    "outlier": lambda z: np.append(z[:-1], 1e300),
+    "ordinary": lambda z: z,
+}
+WEIGHTS = {
+    "3e11 in all": np.full(N, 1.5e9),
+    "1e15 in all": np.full(N, 5e12),
+    "2e17 in all": np.full(N, 1e15),
+    "1e300": np.full(N, 1e298),
+    "overflow": np.full(N, 1e307),
+    "1e-300": np.full(N, 1e-300),
+    "denormal": np.full(N, 5e-324),
+    "ratio of 1e13": np.where(np.arange(N) % 2, 1.0, 1e-13),
+    "ratio of 1e30": np.where(np.arange(N) % 2, 1.0, 1e-30),
+    "one of 1e15": np.where(np.arange(N) == 3, 1e15, 1.0),
+    "one of 1e300": np.where(np.arange(N) == 3, 1e300, 1.0),
+    "1e-20 to 1e20": 10.0 ** np.linspace(-20, 20, N),
+    "1e-25 to 1e15": 10.0 ** np.linspace(-25, 15, N),
+}
+
+
+@pytest.fixture
+def labels(rng):
+    return rng.integers(0, 2, N)
+
+
+def probabilities_or_refusal(make, scores, y, weight, points, name):
+    """Fit; predictions are probabilities, or the refusal names the argument."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        try:
+            predicted = make().fit(scores, y, weight).predict(points)
+        except ValueError as error:
+            refusal = str(error)
+        else:
+            assert np.isfinite(predicted).all()
+            assert predicted.min() >= 0.0
+            assert predicted.max() <= 1.0
+            return ""
+    assert f"`{name}` must" in refusal
+    return refusal
+
+
+@pytest.mark.parametrize("size", SCORES)
+@pytest.mark.parametrize("cls", EXPORTED)
+def test_scores_of_any_size(cls, size, rng, labels):
+    scale = "real" if "real" in cls._scales else "logit"
+    scores = SCORES[size](rng.normal(size=N))
+    with np.errstate(all="ignore"):
+        refusal = probabilities_or_refusal(
+            lambda: cls(scale=scale), scores, labels, None, FAR, "scores"
+        )
+    if size in ("ordinary", "offset", "ulps"):
+        assert not refusal
+
+
+@pytest.mark.parametrize("total", WEIGHTS)
+@pytest.mark.parametrize("cls", EXPORTED)
+def test_weights_of_any_size(cls, total, rng):
+    scores = rng.uniform(size=N)
+    y = rng.uniform(size=N) < scores
+    weight = WEIGHTS[total]
+    with np.errstate(all="ignore"):
+        refusal = probabilities_or_refusal(
+            cls, scores, y, weight, np.linspace(0, 1, 7), "sample_weight"
+        )
+    with np.errstate(over="ignore"):
+        assert bool(refusal) == (weight.sum() > 2.0**53 or weight.max() < 1e-307)
+
+
+def test_measures_name_weights_that_are_too_large():
+    with pytest.raises(ValueError, match=r"add up to at most 2\^53 .* 1e\+300 at posi"):
+        brier_score([0, 1], [0.2, 0.7], sample_weight=[1.0, 1e300])
+    with pytest.raises(ValueError, match=r"must reach 2\.23e-308 somewhere, got at mo"):
+        brier_score([0, 1], [0.2, 0.7], sample_weight=[0.0, 5e-324])
+
+
+def test_very_many_rows_have_the_fit_of_fewer(rng):
+    scores = rng.normal(size=N)
+    y = rng.uniform(size=N) < 0.5
+    few, many = (
+        LogisticCalibrator(scale="real").fit(scores, y, np.full(N, weight))
+        for weight in (1e6, 1e12)
+    )
+    np.testing.assert_allclose(
+        many.predict(scores), few.predict(scores), rtol=0, atol=1e-7
+    )
+
+
+def make_cells(rng, n=200):
+    return ScoreSummary.from_scores(rng.normal(size=n), rng.random(n) < 0.3)
+
+
+def test_a_fold_and_its_rest_are_the_whole(rng):
+    cells = make_cells(rng)
+    pairs = deal_by_rank(cells, 5, 0)
+    assert len(pairs) == 5
+    for rest, fold in pairs:
+        whole = rest + fold
+        np.testing.assert_array_equal(whole.scores, cells.scores)
+        np.testing.assert_array_equal(whole.weight1, cells.weight1)
+    assert sum(fold.n for _, fold in pairs) == cells.n
+
+
+def test_the_unit_of_the_scores_plays_no_part(rng):
+    cells = make_cells(rng)
+    scaled = ScoreSummary(0.1 * cells.scores + 7.0, cells.weight0, cells.weight1)
+    for (_, one), (_, other) in zip(
+        deal_by_rank(cells, 4, 3), deal_by_rank(scaled, 4, 3), strict=True
+    ):
+        np.testing.assert_array_equal(0.1 * one.scores + 7.0, other.scores)
+        np.testing.assert_array_equal(one.weight0, other.weight0)
+
+
+def test_a_rest_of_one_class_is_left_out():
+    """The only event is in one fold, whose rest has none."""
+    cells = ScoreSummary.from_scores(np.arange(30.0), np.arange(30) == 11)
+    pairs = deal_by_rank(cells, 3, 0)
+    assert len(pairs) == 2
+    assert all(fold.n1 == 0.0 for _, fold in pairs)
+
+
+def test_too_few_rows_for_two_folds():
+    assert deal_by_rank(ScoreSummary.from_scores([0.5], [1]), 5, 0) == []

@@ -11,12 +11,13 @@ from scipy.stats import beta
 from sklearn.svm import SVC
 
 from calibration import (
+    BBQCalibrator,
     ScoreSummary,
     brier_score,
     expected_calibration_error,
     maximum_calibration_error,
 )
-from calibration.binning.bbq import BBQCalibrator, select_by_elbow
+from calibration.binning.bbq import select_by_elbow
 
 SCORES = pytest.mark.parametrize("score", ["k2", "bdeu"])
 

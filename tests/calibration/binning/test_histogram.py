@@ -1,8 +1,9 @@
-"""Histogram binning against bins counted by hand."""
+"""Histogram binning, and what is known of its error."""
 
 import numpy as np
+import pytest
 
-from calibration import HistogramCalibrator
+from calibration import HistogramCalibrator, auc_loss_bound, ece_bound, mce_bound
 
 
 def test_width_bins_are_closed_on_the_left(rng):
@@ -43,3 +44,78 @@ def test_smoothing_adds_rows_at_the_base_rate():
     fitted = HistogramCalibrator(2, smoothing=2.0)
     fitted.fit([0.1, 0.2, 0.8, 0.9], [0, 0, 0, 1])
     np.testing.assert_allclose(fitted.predict([0.1, 0.9]), [0.5 / 4, 1.5 / 4])
+
+
+# P(y = 1 | s) for s uniform on (0, 1), and its integral from 0 to s.
+TRUTHS = {
+    "half": (lambda s: 0.5 + 0.0 * s, lambda s: 0.5 * s),
+    "square": (lambda s: s**2, lambda s: s**3 / 3),
+    "wave": (
+        lambda s: 0.5 - 0.4 * np.cos(9.0 * s),
+        lambda s: 0.5 * s - 0.4 / 9.0 * np.sin(9.0 * s),
+    ),
+    "step": (
+        lambda s: np.where(s < 0.37, 0.1, 0.9),
+        lambda s: 0.1 * s + 0.8 * np.maximum(s - 0.37, 0.0),
+    ),
+}
+
+everywhere = pytest.mark.parametrize("truth", TRUTHS)
+
+
+def fit(rng, rate, n, n_bins):
+    scores = rng.uniform(size=n)
+    labels = rng.uniform(size=n) < rate(scores)
+    return HistogramCalibrator(n_bins).fit(scores, labels)
+
+
+def bin_errors(fitted, integral):
+    """Size of every bin and |observed rate - true rate| in it."""
+    edges = np.append(fitted.map_.knots, 1.0)
+    edges[0] = 0.0
+    size = np.diff(edges)
+    return size, np.abs(fitted.map_.right - np.diff(integral(edges)) / size)
+
+
+def test_formulas_by_hand():
+    assert mce_bound(1000, 1, 2 / np.e) == pytest.approx(np.sqrt(0.002))
+    assert mce_bound(400, 5, 0.1) == pytest.approx(np.sqrt(10 * np.log(100) / 400))
+    assert ece_bound(50 * np.pi, 1) == pytest.approx(0.1)
+    assert auc_loss_bound(1) == 0.5
+    assert mce_bound(4e6, 7, 0.3) == pytest.approx(mce_bound(1e6, 7, 0.3) / 2)
+    assert ece_bound(1e6, 28) == pytest.approx(2 * ece_bound(1e6, 7))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mce_bound(0, 10, 0.1), r"`n` must lie in \(0, inf\), got 0"),
+        (lambda: mce_bound(10, 0, 0.1), "`n_bins` must be at least 1, got 0"),
+        (lambda: mce_bound(10, 2, 1.0), r"`delta` must lie in \(0, 1\), got 1.0"),
+        (lambda: ece_bound(-1, 2), r"`n` must lie in \(0, inf\), got -1"),
+        (lambda: ece_bound(10, -2), "`n_bins` must be at least 1, got -2"),
+        (lambda: auc_loss_bound(0), "`n_bins` must be at least 1, got 0"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.slow
+@everywhere
+@pytest.mark.parametrize(("n", "n_bins"), [(100, 3), (1000, 10), (5000, 40)])
+def test_mce_of_the_population_exceeds_its_bound_as_seldom_as_said(
+    truth, n, n_bins, rng
+):
+    """Theorem 5.2.1, by its stronger form: the worst of the bins on the scores."""
+    rate, integral = TRUTHS[truth]
+    worst = np.array(
+        [bin_errors(fit(rng, rate, n, n_bins), integral)[1].max() for _ in range(400)]
+    )
+    for delta in (0.02, 0.1, 0.5):
+        assert (worst > mce_bound(n, n_bins, delta)).mean() <= delta
+    # The bound is of the right size: a sixth of it would fail, for all but the
+    # smallest rates, more often than it may.
+    if truth != "square":
+        assert (worst > mce_bound(n, n_bins, 0.1) / 6).mean() > 0.1

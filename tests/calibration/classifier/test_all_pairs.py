@@ -17,7 +17,7 @@ from calibration import (
     CalibrationWarning,
     PlattCalibrator,
 )
-from calibration.multiclass.all_pairs import couple_pairs
+from calibration.multiclass.binary import couple_pairs
 
 
 @pytest.fixture

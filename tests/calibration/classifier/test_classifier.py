@@ -35,16 +35,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 
-from calibration.classifier.classifier import CalibratedClassifier
-from calibration.exceptions import CalibrationWarning
-from calibration.logistic.polynomial import (
+from calibration import (
+    AutoCalibrator,
+    CalibratedClassifier,
+    CalibrationWarning,
+    IdentityCalibrator,
+    IsotonicCalibrator,
     LogisticCalibrator,
     PlattCalibrator,
     TemperatureCalibrator,
 )
-from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.base import IdentityCalibrator
-from calibration.selection.auto import AutoCalibrator
 
 FOLDS = StratifiedKFold(4, shuffle=True, random_state=1)
 

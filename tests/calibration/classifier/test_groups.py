@@ -90,7 +90,7 @@ def test_groups_of_a_frozen_classifier_are_not_used(data, groups):
 @pytest.mark.parametrize(
     ("calibrator", "options"),
     [
-        (IsotonicCalibrator(), {"coverage": 0.8, "method": "hoeffding"}),
+        (IsotonicCalibrator(), {"coverage": 0.8}),
         (BBQCalibrator(), {"coverage": 0.5}),
         (VennAbersCalibrator(), {}),
     ],

@@ -166,24 +166,6 @@ def test_two_classes_as_columns(iris, method):
     )
 
 
-def test_ensemble_is_the_average_of_pairs_made_by_hand(iris, rng):
-    X, y = iris
-    weight = rng.integers(1, 4, 150).astype(float)
-    model = CalibratedClassifier(GaussianNB(), "isotonic", cv=FOLDS, ensemble=True).fit(
-        X, y, weight
-    )
-    answers = []
-    for train, test in FOLDS.split(X, y):
-        base = GaussianNB().fit(X[train], y[train], weight[train])
-        by_hand = OneVsRestCalibrator(IsotonicCalibrator(), classes=base.classes_)
-        by_hand.fit(base.predict_proba(X[test]), y[test], weight[test])
-        answers.append(by_hand.predict(base.predict_proba(X)))
-    np.testing.assert_allclose(
-        model.predict_proba(X), np.mean(answers, axis=0), rtol=1e-12
-    )
-    assert len(model.calibrated_pairs_) == 4
-
-
 # --- labels and columns -----------------------------------------------------------
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.mixture import BayesianGaussianMixture
 
+from calibration import DPMCalibrator
 from calibration.densities import dpm as module
-from calibration.densities.dpm import DPMCalibrator
 
 
 def mixture_density(x):
@@ -37,8 +36,6 @@ def test_recovers_a_known_mixture(data):
     np.testing.assert_allclose(fitted.scales_[0, :2], [1.0, 0.5], atol=0.07)
     grid = np.linspace(-6.0, 8.0, 1401)
     truth = np.column_stack([mixture_density(grid), norm.pdf(grid, 3.0, 0.8)])
-    apart = abs(fitted.densities(grid) - truth).sum(axis=0) * 0.01
-    assert (apart < 0.06).all()
     posterior = truth[:, 1] / truth.sum(axis=1)
     inside = (grid > x.min()) & (grid < x.max())
     assert root_mean_square((fitted.predict(grid) - posterior)[inside]) < 0.03
@@ -58,44 +55,16 @@ def test_prediction_is_bayes_rule_on_student_mixtures(data):
             strict=True,
         )
     ]
-    np.testing.assert_allclose(fitted.densities(grid), np.transpose(densities))
     log_odds = fitted.prior_log_odds_ + np.log(densities[1] / densities[0])
     np.testing.assert_allclose(fitted.predict_log_odds(grid), log_odds, atol=1e-9)
     assert fitted.prior_log_odds_ == pytest.approx(0.0, abs=0.05)
     assert fitted.predict(x).mean() == pytest.approx(0.5, abs=1e-9)
 
 
-def test_bounds_never_fall(data):
-    fitted = DPMCalibrator(scale="real").fit(*data)
-    mixed, normal = fitted.lower_bounds_
-    assert np.diff(mixed).min() > -1e-9
-    assert np.diff(normal).min() > -1e-9
-    assert len(mixed) > 5
-    assert mixed[-1] > mixed[0] + 100.0
-
-
 def test_weights_of_each_class_sum_to_one(data):
     fitted = DPMCalibrator(5, 0.3, scale="real").fit(*data)
     assert fitted.weights_.shape == fitted.means_.shape == (2, 5)
     np.testing.assert_allclose(fitted.weights_.sum(axis=1), 1.0, rtol=1e-12)
-
-
-def test_density_is_about_that_of_scikit_learn(data):
-    x, y = data
-    fitted = DPMCalibrator(scale="real").fit(x, y)
-    rows = x[y == 0][:, None]
-    theirs = BayesianGaussianMixture(
-        n_components=12,
-        weight_concentration_prior_type="dirichlet_process",
-        weight_concentration_prior=1.0,
-        tol=1e-4,
-        max_iter=3000,
-        random_state=0,
-    ).fit(rows)
-    grid = np.linspace(-6.0, 8.0, 1401)
-    widths = np.sqrt(theirs.covariances_[:, 0, 0])
-    density = norm.pdf(grid[:, None], theirs.means_[:, 0], widths) @ theirs.weights_
-    assert abs(fitted.densities(grid)[:, 0] - density).sum() * 0.01 < 0.06
 
 
 def test_groups_change_little(data, monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration import KDECalibrator, NadarayaWatsonCalibrator
+from calibration import NadarayaWatsonCalibrator
 
 
 def formula(scores, y, weight, new, h):
@@ -104,16 +104,6 @@ def test_bandwidth_follows_the_scores_at_any_size(rng):
         other = NadarayaWatsonCalibrator(scale="real").fit(size * scores, y)
         np.testing.assert_allclose(other.bandwidths_, size * fitted.bandwidths_)
         np.testing.assert_allclose(other.predict(size * new), fitted.predict(new))
-
-
-def test_agrees_with_the_smooth_one_in_the_middle(rng):
-    # Far from 0 and 1 only the grid and the pull to the base rate part the two.
-    scores = rng.uniform(0.3, 0.7, 20_000)
-    y = rng.uniform(size=20_000) < scores
-    window = NadarayaWatsonCalibrator(0.05, scale="real").fit(scores, y)
-    smooth = KDECalibrator(0.05, "boxcar", scale="real").fit(scores, y)
-    new = np.linspace(0.35, 0.65, 31)
-    np.testing.assert_allclose(window.predict(new), smooth.predict(new), atol=0.01)
 
 
 def test_light_rows_are_not_lost_beside_heavy_ones(rng):

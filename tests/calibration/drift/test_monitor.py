@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from calibration import (
-    CalibrationMonitor,
-    CalibrationWarning,
-    PlattCalibrator,
-)
+from calibration import CalibrationMonitor, CalibrationWarning, PlattCalibrator
 
 
 def draw(rng, n, shift=0.0):

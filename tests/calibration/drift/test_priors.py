@@ -52,27 +52,6 @@ def test_shifted_forecasts_are_bayes_rule(rng):
     np.testing.assert_allclose(back, table, rtol=1e-12)
 
 
-@pytest.mark.parametrize("new", [1e-300, 0.5, 1 - 1e-12])
-def test_certainty_stays(new):
-    assert shift_prior([0.0, 1.0], 1e-9, new).tolist() == [0.0, 1.0]
-    old = [1e-300, 0.5, 0.5]
-    table = shift_prior(np.eye(3), old, [0.5, 1e-300, 0.5])
-    np.testing.assert_array_equal(table, np.eye(3))
-
-
-def test_the_prior_of_a_calibrator_gives_its_forecasts_back(rng):
-    scores, y = draw_scores(rng, 300, 0.4)
-    pav = IsotonicCalibrator(scale="real").fit(scores, y)
-    p = pav.predict(scores)
-    np.testing.assert_allclose(
-        shift_prior(p, pav.base_rate_, pav.base_rate_), p, atol=1e-15
-    )
-    with np.errstate(divide="ignore"):
-        odds = pav.llr(scores) + np.log(0.02 / 0.98)
-    shifted = shift_prior(p, pav.base_rate_, 0.02)
-    np.testing.assert_allclose(expit(odds), shifted, atol=1e-15)
-
-
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_the_estimate_is_the_limit_of_em(rng, k):
     old = rng.dirichlet(np.full(k, 3.0))

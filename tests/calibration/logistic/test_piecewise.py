@@ -5,10 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from calibration import LogisticCalibrator, ScoreSummary
+from calibration import LogisticCalibrator, PiecewiseLogisticCalibrator, ScoreSummary
 from calibration.base.log_odds import WEAK_RIDGE
 from calibration.logistic import piecewise
-from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 
 
 def make_real(*args, **parameters):
@@ -117,15 +116,6 @@ def test_one_piece_is_logistic_regression(data):
     np.testing.assert_allclose(ours.slopes_, line.coef_, rtol=1e-9)
     assert ours.intercept_ == pytest.approx(line.intercept_, rel=1e-9)
     assert (ours.n_pieces_, ours.regularization_) == (1, 0.0)
-
-
-def test_end_pieces_continue_beyond_the_scores(data):
-    x, y, _ = data
-    ours = make_real(3, 1.0).fit(x, y)
-    log_odds = ours.predict_log_odds([-200.0, -100.0, x.min(), x.max(), 100.0, 200.0])
-    slopes = np.diff(log_odds)[[0, -1]] / 100
-    np.testing.assert_allclose(slopes, ours.slopes_[[0, -1]], rtol=1e-9)
-    assert log_odds[1] == pytest.approx(ours.intercept_ - 100 * ours.slopes_[0])
 
 
 def test_strength_is_the_best_on_held_out_folds(data):

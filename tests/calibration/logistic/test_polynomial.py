@@ -73,13 +73,6 @@ def test_penalty_is_the_documented_one(data, cls, scale):
     np.testing.assert_allclose(got, best.x, atol=2e-5)
 
 
-def test_mean_prediction_is_the_base_rate(data):
-    x, y, _ = data
-    for cls in (LogisticCalibrator, QuadraticCalibrator):
-        p = cls(penalty=50.0, scale="logit").fit(x, y).predict(x)
-        assert p.mean() == pytest.approx(y.mean(), abs=1e-9)
-
-
 def test_temperature_is_the_best_single_factor(data):
     x, y, weight = data
 

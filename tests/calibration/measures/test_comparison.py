@@ -78,26 +78,6 @@ def test_published_wilcoxon():
     assert tests.p_value < 0.05
 
 
-def test_ranks_and_statistics_as_printed_against_plain_loops():
-    losses = 1.0 - AUC
-    n, k = losses.shape
-    ranks = [0.0] * k
-    for row in losses:
-        for j in range(k):
-            better = sum(other < row[j] for other in row)
-            equal = sum(other == row[j] for other in row)
-            ranks[j] += (better + (equal + 1) / 2) / n
-    tests = compare_methods(losses, names=NAMES, control="C4.5+m")
-    np.testing.assert_allclose(tests.average_ranks, ranks, rtol=1e-12)
-    chi2 = 12 * n / (k * (k + 1)) * (sum(r * r for r in ranks) - k * (k + 1) ** 2 / 4)
-    assert tests.friedman_chi2 == pytest.approx(chi2, rel=1e-12)
-    f = (n - 1) * chi2 / (n * (k - 1) - chi2)
-    assert tests.iman_davenport_f == pytest.approx(f, rel=1e-12)
-    for j in range(k):
-        z = (ranks[j] - ranks[1]) / (k * (k + 1) / (6 * n)) ** 0.5
-        assert tests.z[j] == pytest.approx(z, abs=1e-12)
-
-
 def exact_wilcoxon(difference):
     """Two-sided p-value over all signs of the ranks."""
     ranks = rankdata(np.abs(difference))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from calibration import IsotonicCalibrator, ScoreSummary
+from calibration import ELiTECalibrator, ScoreSummary
 from calibration._kernels.trend_filter import trend_filter_path
-from calibration.monotone.elite import ELiTECalibrator
 
 
 @pytest.fixture
@@ -85,17 +84,6 @@ def test_values_are_clipped_to_probabilities():
     assert fitted.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
 
 
-def test_recovers_a_map_that_is_not_increasing_better_than_isotonic(rng):
-    scores = rng.uniform(size=5000)
-    y = rng.uniform(size=5000) < 0.5 + 0.4 * np.sin(9.0 * scores)
-    grid = np.linspace(0.01, 0.99, 99)
-    truth = 0.5 + 0.4 * np.sin(9.0 * grid)
-    elite = ELiTECalibrator().fit(scores, y).predict(grid)
-    isotonic = IsotonicCalibrator().fit(scores, y).predict(grid)
-    assert np.sqrt(np.mean((elite - truth) ** 2)) < 0.03
-    assert np.sqrt(np.mean((isotonic - truth) ** 2)) > 0.15
-
-
 def test_isotonic_penalty_lessens_falls_until_there_are_none(rng):
     scores = rng.uniform(size=600)
     y = rng.uniform(size=600) < 0.4 + 0.2 * np.sin(7.0 * scores)
@@ -109,16 +97,6 @@ def test_isotonic_penalty_lessens_falls_until_there_are_none(rng):
     assert falls[3] == 0.0
     assert fits[3].map_.is_increasing
     assert max(fit.duality_gaps_.max() for fit in fits) < 1e-8
-
-
-def test_isotonic_penalty_changes_nothing_where_nothing_falls():
-    scores = np.linspace(0.0, 1.0, 11)
-    weight1 = np.round(100 * scores**2)
-    x, y = np.tile(scores, 2), np.repeat([1, 0], 11)
-    weight = np.concatenate([weight1, 100 - weight1])
-    plain = ELiTECalibrator().fit(x, y, weight)
-    increasing = ELiTECalibrator(isotonic_penalty=np.inf).fit(x, y, weight)
-    np.testing.assert_allclose(plain.predict(x), increasing.predict(x), atol=1e-9)
 
 
 def test_flat_pieces_take_no_degree_of_freedom():
@@ -180,32 +158,9 @@ def test_few_rows_give_finite_answers(rng, n, price):
             assert fitted.weights_[0] == 1.0
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1.0, 1e300])
-def test_scores_of_any_size(factor):
-    steps = np.array([-4.0, -3.0, -1.0, 0.0, 2.0, 3.0, 4.0, 8.0])
-    scores = np.repeat(steps * factor, 3)
-    y = np.tile([0, 0, 1, 1, 1, 0], 4)
-    one = ELiTECalibrator(scale="real").fit(np.repeat(steps, 3), y)
-    fitted = ELiTECalibrator(scale="real").fit(scores, y)
-    np.testing.assert_allclose(
-        fitted.predict(steps * factor), one.predict(steps), atol=1e-9
-    )
-
-
 def test_an_exactly_affine_map_needs_one_penalty_only():
     scores = np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], 4)
     y = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1]
     fitted = ELiTECalibrator().fit(scores, y)
     np.testing.assert_allclose(fitted.predict(scores), scores, atol=1e-12)
     assert len(fitted.lambdas_) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("price", [0.0, np.inf])
-def test_a_million_scores(rng, price):
-    scores = rng.uniform(size=1_000_000)
-    y = rng.uniform(size=1_000_000) < scores**2
-    summary = ScoreSummary.from_scores(scores, y)
-    model = ELiTECalibrator(isotonic_penalty=price).fit_summary(summary)
-    grid = np.linspace(0.01, 0.99, 99)
-    assert np.abs(model.predict(grid) - grid**2).max() < 0.01

@@ -8,11 +8,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from calibration import (
+    ENIRCalibrator,
     IsotonicCalibrator,
+    NearIsotonicPath,
     ScoreSummary,
     brier_score,
 )
-from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 
 DESIGNS = ["increasing", "wavy", "noise", "ties", "counts", "real"]
 
@@ -134,53 +135,6 @@ def test_monotone_is_the_projection_of_the_average(rng):
     )
 
 
-def test_integer_weights_are_repetitions_bit_for_bit(rng):
-    scores = np.round(rng.uniform(size=500), 2)
-    y = rng.uniform(size=500) < scores
-    weight = rng.integers(0, 4, 500)
-    weighted = ENIRCalibrator().fit(scores, y, weight)
-    repeated = ENIRCalibrator().fit(np.repeat(scores, weight), np.repeat(y, weight))
-    assert weighted.map_.to_dict() == repeated.map_.to_dict()
-    np.testing.assert_array_equal(weighted.model_weights_, repeated.model_weights_)
-
-
-def test_depends_on_the_order_of_scores_only(rng):
-    scores = rng.uniform(0.01, 0.99, size=800)
-    y = rng.uniform(size=800) < scores
-    p = ENIRCalibrator().fit(scores, y).predict(scores)
-    log_odds = np.log(scores / (1 - scores))
-    np.testing.assert_array_equal(
-        ENIRCalibrator(scale="logit").fit(log_odds, y).predict(log_odds), p
-    )
-
-
-def test_mirrored_data_give_the_mirrored_map(rng):
-    """Turning round both the scores and the classes changes nothing else."""
-    summary = make_summary(rng, 1000, "wavy")
-    mirrored = ScoreSummary(
-        1.0 - summary.scores[::-1], summary.weight1[::-1], summary.weight0[::-1]
-    )
-    p = ENIRCalibrator().fit_summary(summary).predict(summary.scores)
-    q = ENIRCalibrator().fit_summary(mirrored).predict(mirrored.scores)
-    np.testing.assert_allclose(p, 1.0 - q[::-1], atol=1e-10)
-
-
-def test_wrong_order_is_corrected_where_isotonic_regression_cannot(rng):
-    """D1: netcal's ENIR is off by .077 where isotonic regression is by .032."""
-    grid = np.linspace(0.0, 1.0, 1001)
-    scores = rng.uniform(size=2000)
-    for truth, bar in [
-        (lambda s: s**2, 1.15),
-        (lambda s: 0.5 + 0.4 * np.sin(9 * s), 0.5),
-    ]:
-        y = rng.uniform(size=2000) < truth(scores)
-        errors = [
-            np.sqrt(np.mean((c.fit(scores, y).predict(grid) - truth(grid)) ** 2))
-            for c in (ENIRCalibrator(), IsotonicCalibrator())
-        ]
-        assert errors[0] < bar * errors[1]
-
-
 def test_circular_data_of_the_thesis(rng):
     """003 table 14: RMSE .38 where isotonic regression has .46, AUC .85 and .65."""
 
@@ -197,16 +151,6 @@ def test_circular_data_of_the_thesis(rng):
     assert np.sqrt(brier_score(y_test, enir)) < 0.39
     assert np.sqrt(brier_score(y_test, isotonic)) > 0.44
     assert roc_auc_score(y_test, enir) > 0.84
-
-
-@pytest.mark.parametrize("n", [2, 3, 5, 9])
-def test_few_rows_are_no_problem(rng, n):
-    for _ in range(20):
-        y = rng.permutation([0, 1, *rng.integers(0, 2, n - 2)])
-        enir = ENIRCalibrator().fit(rng.uniform(size=n), y)
-        p = enir.predict([0.0, 0.3, 0.6, 1.0])
-        assert ((p >= 0.0) & (p <= 1.0)).all()
-        assert np.isfinite(enir.model_weights_).all()
 
 
 @pytest.mark.parametrize("total", [1e-6, 0.5, 1e9])

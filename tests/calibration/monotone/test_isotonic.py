@@ -1,19 +1,29 @@
-"""PAV as a calibrator: optimal for proper scores, prior-free, the ROC's hull."""
+"""Isotonic regression: plain, centred, bagged, and with honest ends."""
 
 import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.spatial import ConvexHull
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
 
 from calibration import (
+    BaggedIsotonicCalibrator,
+    CalibratedClassifier,
     CalibrationWarning,
     CenteredIsotonicCalibrator,
     ELiTECalibrator,
     IsotonicCalibrator,
+    ScoreSummary,
+    VennAbersCalibrator,
 )
+from calibration.monotone.isotonic import merge_intervals
 
 
 def log_loss(q):
@@ -102,15 +112,6 @@ def test_pav_minimises_every_proper_rule_against_brute_force(rng, m):
             assert total_loss(rule, fitted, weight0, weight1) <= best + 1e-9
 
 
-def test_equals_sklearn_at_the_training_scores(rng):
-    scores = np.round(rng.uniform(size=2000), 3)
-    y = rng.uniform(size=2000) < scores**2
-    weight = rng.uniform(size=2000)
-    ours = IsotonicCalibrator().fit(scores, y, weight).predict(scores)
-    theirs = IsotonicRegression().fit(scores, y, weight).predict(scores)
-    np.testing.assert_allclose(ours, theirs, atol=1e-6)
-
-
 def test_steps_lie_midway_and_hold_beyond_the_ends():
     """D9: the step map of PAV, finite and in range for any new score."""
     pav = IsotonicCalibrator().fit([0.2, 0.4, 0.8], [0, 1, 1])
@@ -151,12 +152,6 @@ def test_llr_does_not_depend_on_the_prior(rng, ratio):
     np.testing.assert_allclose(logit, plain + base, atol=1e-9)
 
 
-def test_llr_of_one_class_is_no_evidence():
-    with pytest.warns(CalibrationWarning, match="class 1 only"):
-        pav = IsotonicCalibrator().fit([0.1, 0.2], [1, 1])
-    assert pav.llr([0.1, 0.9]).tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize("ties", [2, 6])
 def test_blocks_are_the_faces_of_the_roc_hull(rng, ties):
     scores = np.round(rng.normal(size=300), ties)
@@ -187,3 +182,172 @@ def test_centred_isotonic_joins_block_means(rng):
     points = rng.uniform(size=100)
     ours = CenteredIsotonicCalibrator().fit(scores, y).predict(points)
     np.testing.assert_allclose(ours, np.interp(points, centers, values), atol=1e-9)
+
+
+@pytest.fixture
+def data(rng):
+    scores = np.round(rng.uniform(size=500), 2)
+    return scores, (rng.uniform(size=500) < scores**2).astype(int)
+
+
+def test_agrees_with_refitting_bootstrap_samples(data, rng):
+    """The talk's five steps done naively; agreement within Monte Carlo noise."""
+    scores, y = data
+    cells = np.unique(scores)
+    fits = []
+    for _ in range(600):
+        rows = rng.integers(0, 500, 500)
+        isotonic = IsotonicRegression(out_of_bounds="clip")
+        fits.append(isotonic.fit(scores[rows], y[rows]).predict(cells))
+    naive, noise = np.mean(fits, axis=0), np.std(fits, axis=0) / np.sqrt(600)
+    ours = BaggedIsotonicCalibrator(600, random_state=1).fit(scores, y)
+    # Besides noise, scores that a bag misses are stepped over here, joined there.
+    assert (np.abs(ours.predict(cells) - naive) < 6 * noise + 0.004).all()
+
+
+def test_is_one_increasing_map_that_keeps_the_base_rate(data):
+    scores, y = data
+    fitted = BaggedIsotonicCalibrator(200, random_state=0).fit(scores, y)
+    assert fitted.map_.is_increasing
+    assert fitted.predict(scores).mean() == pytest.approx(y.mean(), abs=0.01)
+
+
+def test_does_not_depend_on_the_number_of_threads(data):
+    one = BaggedIsotonicCalibrator(50, random_state=3, n_jobs=1).fit(*data)
+    two = BaggedIsotonicCalibrator(50, random_state=3, n_jobs=2).fit(*data)
+    assert one.map_.to_dict() == two.map_.to_dict()
+
+
+def test_random_state_decides(data):
+    maps = [
+        BaggedIsotonicCalibrator(5, random_state=seed).fit(*data).map_.to_dict()
+        for seed in (0, 0, 1)
+    ]
+    assert maps[0] == maps[1]
+    assert maps[0] != maps[2]
+    generator = np.random.RandomState(0)
+    drawn = BaggedIsotonicCalibrator(5, random_state=generator)
+    assert drawn.fit(*data).map_.to_dict() != drawn.fit(*data).map_.to_dict()
+
+
+def test_bounded_summary_uses_counts(rng):
+    scores = rng.uniform(size=20_000)
+    y = rng.uniform(size=20_000) < scores**2
+    cells = ScoreSummary.from_scores(scores, y, max_cells=64)
+    fitted = BaggedIsotonicCalibrator(50, random_state=0).fit_summary(cells)
+    grid = np.linspace(0.05, 0.95, 50)
+    assert np.abs(fitted.predict(grid) - grid**2).max() < 0.05
+
+
+def refit(scores, y, weight, point):
+    """p0 and p1 by definition: isotonic regression with (point, 0), (point, 1)."""
+    answers = []
+    for label in (0, 1):
+        cells, place = np.unique(np.append(scores, point), return_inverse=True)
+        total = np.bincount(place, np.append(weight, 1.0))
+        ones = np.bincount(place, np.append(weight * y, label))
+        fitted = isotonic_regression(ones / total, weights=total).x
+        answers.append(fitted[np.searchsorted(cells, point)])
+    return answers
+
+
+def random_rows(rng, n, kind):
+    """Scores with many ties or none, and labels of both classes."""
+    scores = rng.uniform(size=n)
+    if kind != "distinct":
+        scores = np.round(scores, 1)
+    y = (rng.uniform(size=n) < rng.uniform(size=n)).astype(int)
+    y[:2], scores[:2] = [0, 1], [0.31, 0.62]
+    weight = rng.uniform(0.05, 3.0, n) if kind == "weighted" else np.ones(n)
+    return scores, y, weight
+
+
+@pytest.mark.parametrize("kind", ["distinct", "ties", "weighted"])
+@pytest.mark.parametrize("n", [2, 5, 30])
+def test_interval_is_that_of_a_refit_at_and_between_scores(rng, kind, n):
+    for _ in range(10):
+        scores, y, weight = random_rows(rng, n, kind)
+        cells = np.unique(scores)
+        points = np.concatenate([[0.0, 1.0], cells, 0.5 * (cells[1:] + cells[:-1])])
+        va = VennAbersCalibrator().fit(scores, y, weight)
+        expected = [refit(scores, y, weight, point) for point in points]
+        np.testing.assert_allclose(va.predict_interval(points), expected, atol=1e-13)
+
+
+def test_merged_value_has_least_regret_in_log_loss(rng):
+    scores, y, weight = random_rows(rng, 40, "weighted")
+    va = VennAbersCalibrator().fit(scores, y, weight)
+    for point in (0.1, 0.45, 0.83):
+        p0, p1 = va.predict_interval([point])[0]
+
+        def regret(p, p0=p0, p1=p1):
+            return max(np.log((1 - p0) / (1 - p)), np.log(p1 / p))
+
+        best = minimize_scalar(regret, bounds=(1e-6, 1 - 1e-6), method="bounded")
+        assert va.predict([point])[0] == pytest.approx(best.x, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y"), [([0.2, 0.4, 0.9], [1, 1, 1]), ([0.4, 0.4, 0.4], [0, 1, 1])]
+)
+def test_no_map_to_learn_counts_as_one_cell_of_ties(scores, y):
+    with pytest.warns(CalibrationWarning, match="predicts the constant"):
+        va = VennAbersCalibrator().fit(scores, y)
+    expected = refit(np.full(3, 0.5), np.array(y), np.ones(3), 0.5)
+    np.testing.assert_allclose(va.predict_interval([0.0, 0.4, 1.0]), [expected] * 3)
+    p0, p1 = expected
+    assert va.predict([0.7])[0] == pytest.approx(p1 / (1 - p0 + p1))
+
+
+def test_merging_intervals_is_the_geometric_mean():
+    intervals = np.array([[[0.2, 0.3]], [[0.1, 0.5]]])
+    ones, zeros = np.sqrt(0.3 * 0.5), np.sqrt(0.8 * 0.9)
+    expected = ones / (ones + zeros)
+    assert merge_intervals(list(intervals))[0] == pytest.approx(expected, rel=1e-15)
+    assert merge_intervals([intervals[0]])[0] == pytest.approx(0.3 / (0.8 + 0.3))
+
+
+def test_ensemble_of_folds_is_the_cross_predictor():
+    X, y = make_classification(300, flip_y=0.2, random_state=0)
+    folds = StratifiedKFold(4, shuffle=True, random_state=1)
+    cross = CalibratedClassifier(
+        GaussianNB(), VennAbersCalibrator(), cv=folds, ensemble=True
+    ).fit(X, y)
+    p0, p1 = [], []
+    for train, test in folds.split(X, y):
+        bayes = GaussianNB().fit(X[train], y[train])
+        va = VennAbersCalibrator().fit(bayes.predict_proba(X[test])[:, 1], y[test])
+        interval = va.predict_interval(bayes.predict_proba(X)[:, 1])
+        p0.append(interval[:, 0])
+        p1.append(interval[:, 1])
+    ones = np.prod(p1, axis=0) ** 0.25
+    zeros = np.prod(1 - np.array(p0), axis=0) ** 0.25
+    np.testing.assert_allclose(
+        cross.predict_proba(X)[:, 1], ones / (ones + zeros), rtol=1e-12
+    )
+    pooled = CalibratedClassifier(GaussianNB(), VennAbersCalibrator(), cv=folds)
+    pooled.fit(X, y)
+    np.testing.assert_array_equal(
+        pooled.predict_proba(X)[:, 1],
+        pooled.calibrator_.predict(pooled.estimator_.predict_proba(X)[:, 1]),
+    )
+
+
+def test_a_condensed_summary_will_do(rng):
+    scores = rng.uniform(size=20_000)
+    summary = ScoreSummary.from_scores(scores, rng.uniform(size=20_000) < scores**2)
+    exact = VennAbersCalibrator().fit_summary(summary)
+    coarse = VennAbersCalibrator().fit_summary(summary.condense(2000))
+    points = np.linspace(0.05, 0.95, 50)
+    assert np.abs(exact.predict(points) - coarse.predict(points)).mean() < 0.01
+
+
+def test_refused(rng):
+    va = VennAbersCalibrator()
+    with pytest.raises(NotFittedError, match="not fitted"):
+        va.predict_interval([0.5])
+    va.fit(*random_rows(rng, 30, "ties"))
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -2"):
+        va.predict_interval([-2.0])
+    with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
+        va.predict_interval([np.nan])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.held_out import (
+from calibration.multiclass.class_scores import (
+    ClassScores,
     deal_by_class,
     draw_rows,
 )

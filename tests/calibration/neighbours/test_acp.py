@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
-from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.logistic_intervals import logistic_intervals
-from calibration.neighbours.side_information import ACPCalibrator
+from calibration import ACPCalibrator, CalibrationWarning
 
 
 @pytest.fixture
@@ -93,20 +90,6 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
     assert acp.predict([0.9], [[0.8, 1.0]])[0] == 1.0
 
 
-def test_calibrates_an_overconfident_logistic_regression(rng):
-    """Its intervals, on rows that it has not seen, bring the answer near the truth."""
-    X = rng.normal(size=(4000, 3))
-    truth = 0.1 + 0.8 / (1 + np.exp(-3 * X[:, 0]))
-    y = rng.uniform(size=4000) < truth
-    model = LogisticRegression().fit(X[:300], y[:300])
-    scores = model.predict_proba(X)[:, 1]
-    intervals = logistic_intervals(model, X[:300], X)
-    acp = ACPCalibrator().fit(scores[300:2000], y[300:2000])
-    p = acp.predict(scores[2000:], intervals[2000:])
-    before = np.mean((scores[2000:] - truth[2000:]) ** 2)
-    assert np.mean((p - truth[2000:]) ** 2) < 0.6 * before
-
-
 def brier_without_itself(scores, y, weight, intervals, factor, smoothing=0.0):
     """Forecast each repetition of a row from all rows but itself, by loops."""
     base, total = np.average(y, weights=weight), 0.0
@@ -145,18 +128,6 @@ def test_the_factor_has_the_least_loss_of_rows_left_out(rng, smoothing):
     np.testing.assert_array_equal(
         acp.predict(scores, intervals), plain.predict(scores, narrow)
     )
-
-
-def test_the_factor_makes_wide_intervals_narrow_and_narrow_ones_wide(rng):
-    scores = rng.uniform(size=3000)
-    y = rng.uniform(size=3000) < scores
-    acp = ACPCalibrator().fit(scores, y, intervals=scores[:, None] + [-0.1, 0.1])
-    assert 0.25 <= acp.factor_ <= 2.0
-    assert acp.fit(scores, y).factor_ == 1.0
-    wide = scores[:, None] + [-0.8, 0.8]
-    assert acp.fit(scores, y, intervals=wide).factor_ < 0.5
-    none = ACPCalibrator().fit(scores, y, intervals=scores[:, None] + [-1e-3, 1e-3])
-    assert none.factor_ == 16.0
 
 
 def test_one_class_has_no_factor():

@@ -8,8 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from calibration.exceptions import CalibrationWarning
-from calibration.neighbours.side_information import SBACalibrator
+from calibration import CalibrationWarning, SBACalibrator
 
 
 @pytest.fixture(params=["continuous", "lattice"])
@@ -105,19 +104,6 @@ def test_smoothing_adds_rows_at_the_base_rate(rows):
     smooth = SBACalibrator(8, smoothing=2.0).fit(X, scores, y)
     expected = (8 * plain + 2 * y.mean()) / 10
     np.testing.assert_allclose(smooth.predict(X, scores), expected, rtol=1e-12)
-
-
-def test_features_mend_what_no_map_of_the_score_can(rng):
-    """The score is right in one half of the space and upside down in the other."""
-    X = np.column_stack([rng.integers(0, 2, 4000), rng.normal(size=4000)])
-    truth = expit(2 * X[:, 1])
-    scores = np.where(X[:, 0] == 1, truth, 1 - truth)
-    y = rng.uniform(size=4000) < truth
-    sba = SBACalibrator().fit(X[:3000], scores[:3000], y[:3000])
-    assert sba.n_neighbors_ == 55
-    p = sba.predict(X[3000:], scores[3000:])
-    assert np.mean((p - truth[3000:]) ** 2) < 0.01
-    assert np.mean((scores[3000:] - truth[3000:]) ** 2) > 0.1
 
 
 def test_evidence_and_the_base_rate_make_the_forecast(rows):

@@ -5,8 +5,12 @@ from matplotlib.collections import TriMesh
 from matplotlib.quiver import Quiver
 from scipy.special import softmax
 
-from calibration import IdentityCalibrator, SoftmaxCalibrator
-from calibration.plots import plot_simplex, plot_simplex_field
+from calibration import (
+    IdentityCalibrator,
+    SoftmaxCalibrator,
+    plot_simplex,
+    plot_simplex_field,
+)
 
 NAMES = ["setosa", "versicolor", "virginica"]
 TOP = (0.5, 0.75**0.5)

@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 
 from calibration import (
+    BetaCalibrator,
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScoreSummary,
     auc_score,
     brier_score,
+    compare_calibrators,
     expected_calibration_error,
     log_loss,
     maximum_calibration_error,
     reliability_curve,
 )
-from calibration.logistic.polynomial import BetaCalibrator, PlattCalibrator
-from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.base import IdentityCalibrator
-from calibration.selection.compare import compare_calibrators
-from calibration.summary import ScoreSummary
 
 
 @pytest.fixture

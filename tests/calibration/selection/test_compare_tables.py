@@ -19,8 +19,7 @@ from calibration import (
     plot_reliability,
     reliability_curve,
 )
-from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.held_out import deal_by_class
+from calibration.multiclass.class_scores import ClassScores, deal_by_class
 from tests.calibration.multiclass.draws import draw
 
 NAMES = ["ox", "hen", "cat", "dog"]

@@ -6,20 +6,21 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-from calibration import log_loss
-from calibration.logistic.polynomial import PlattCalibrator
-from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.multiclass.base import IdentityCalibrator
-from calibration.multiclass.held_out import simplest_of_best
+from calibration import (
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScoreSummary,
+    log_loss,
+)
+from calibration.multiclass.class_scores import simplest_of_best
 from calibration.selection.trials import (
     Cells,
     Trials,
     hold_trials,
     learn_weights,
-    pool_logs,
     read_log_odds,
 )
-from calibration.summary import ScoreSummary
 from tests.calibration.multiclass.draws import draw
 
 
@@ -107,17 +108,6 @@ def test_one_impossible_event_is_proof_enough():
     assert harm(one, careful, sure) < 1e-10
 
 
-def test_the_likelihood_ratio_seldom_refutes_a_reference_that_is_right(rng):
-    z = rng.normal(size=50)
-    refuted = []
-    for _ in range(500):
-        weight1 = rng.binomial(1, expit(z)).astype(float)
-        held = hold(np.stack([z, 0.5 * z]), 1.0 - weight1, weight1)
-        gap, _ = gap_and_error(held, 0.5 * z, z)
-        refuted.append(len(z) * gap < np.log(0.1))
-    assert np.mean(refuted) <= 0.1
-
-
 def test_one_row_has_no_error_to_go_by():
     one = hold(np.array([[0.0], [1.0]]), np.zeros(1), np.ones(1))
     assert one.losses(one.logs[1]).error == np.inf
@@ -162,14 +152,6 @@ def test_stack_is_the_optimum_of_a_general_optimiser(trials):
     np.testing.assert_allclose(weights, best.x, atol=1e-4)
 
 
-def test_stack_leaves_out_what_does_harm_exactly(trials):
-    good = odds_of(trials)[1]
-    two = hold(np.stack([0.5 * good, -good]), trials.weight[0], trials.weight[1])
-    weights = two.stack()
-    assert weights[1] == 0.0
-    assert weights[0] > 1.3
-
-
 def test_stack_of_extreme_log_odds_is_finite():
     odds = np.array([[-700.0, -30.0, 30.0, 700.0], [-1.0, 0.0, 0.5, 1.0]])
     wrong = hold(odds, np.array([9.0, 5.0, 5.0, 1.0]), np.array([1.0, 5.0, 5.0, 9.0]))
@@ -182,36 +164,6 @@ def folds_of(cells, n_folds):
     """Summaries of the rests and folds."""
     pairs = Cells(cells).folds(n_folds, 0)
     return [(rest.summary, fold.summary) for rest, fold in pairs]
-
-
-def test_folds_are_disjoint_parts_of_the_summary(rng):
-    cells = ScoreSummary.from_scores(
-        rng.normal(size=300), rng.integers(0, 2, 300), rng.integers(1, 4, 300)
-    )
-    pairs = folds_of(cells, 5)
-    assert len(pairs) == 5
-    whole = sum(fold for _, fold in pairs)
-    np.testing.assert_array_equal(whole.scores, cells.scores)
-    np.testing.assert_array_equal(whole.weight1, cells.weight1)
-    for rest, fold in pairs:
-        np.testing.assert_array_equal((rest + fold).weight0, cells.weight0)
-
-
-def test_folds_do_not_depend_on_the_unit_of_scores(rng):
-    x, y = rng.normal(size=100), rng.integers(0, 2, 100)
-    once = folds_of(ScoreSummary.from_scores(x, y), 3)
-    again = folds_of(ScoreSummary.from_scores(3.3 * x - 1.0, y), 3)
-    for (_, one), (_, other) in zip(once, again, strict=True):
-        np.testing.assert_array_equal(one.weight0, other.weight0)
-        np.testing.assert_allclose(other.scores, 3.3 * one.scores - 1.0)
-
-
-def test_folds_whose_rest_has_one_class_are_left_out():
-    assert folds_of(ScoreSummary.from_scores([0.0, 1.0], [0, 1]), 5) == []
-    one_event = ScoreSummary.from_scores(np.arange(40.0), np.arange(40) == 7)
-    pairs = folds_of(one_event, 4)
-    assert len(pairs) == 3
-    assert all(fold.n1 == 0.0 for _, fold in pairs)
 
 
 def test_trials_are_fits_on_the_other_folds(rng):
@@ -274,12 +226,3 @@ def test_weights_are_the_least_of_what_is_written(ridge, rng):
     assert total(found, *arguments) <= truth.fun + 1e-9
     # One of them is at its bound.
     assert (found == 0.0).any()
-
-
-def test_two_that_say_the_same_share(rng):
-    p, y = draw(rng, 100, 3)
-    logs = np.stack([np.log(p).T] * 2)
-    weights = learn_weights(logs, np.eye(3)[y].T, np.array([0.5, 0.5]), 1.0)
-    assert weights[0] == pytest.approx(weights[1])
-    pooled = np.exp(pool_logs(weights, logs))
-    np.testing.assert_allclose(pooled.sum(axis=0), 1.0)

@@ -8,12 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration import (
-    BetaCalibrator,
-    PlattCalibrator,
-    ScoreSummary,
-    summarize,
-)
+from calibration import BetaCalibrator, PlattCalibrator, ScoreSummary, summarize
 from tests.calibration.test_summary import assert_same
 
 

@@ -24,11 +24,11 @@ from calibration import (
     CalibrationMonitor,
     IsotonicCalibrator,
     LogisticCalibrator,
+    MulticlassCalibrator,
     SBACalibrator,
     ScoreCalibrator,
     VennAbersCalibrator,
 )
-from calibration.multiclass.base import MulticlassCalibrator
 from calibration.storage import load
 
 ESTIMATORS = {

@@ -1,3 +1,5 @@
+"""Reliability diagrams, of two classes and of several; maps, ROC curves and ranks."""
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -5,16 +7,18 @@ from scipy.spatial import ConvexHull
 from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from calibration import compare_methods, reliability_curve
-from calibration.binning.histogram import HistogramCalibrator
-from calibration.logistic.polynomial import PlattCalibrator
-from calibration.maps import CalibrationMap
-from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.plots import (
+from calibration import (
+    CalibrationMap,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    compare_methods,
     plot_calibration_map,
+    plot_class_reliability,
     plot_ranks,
     plot_reliability,
     plot_roc,
+    reliability_curve,
 )
 
 
@@ -273,3 +277,84 @@ def test_what_cannot_be_drawn_is_named(forecasts, rng):
         plot_reliability(curve, forecasts[1])
     with pytest.raises(TypeError, match="`n_bins` must be given with labels only"):
         plot_reliability({"a": curve}, n_bins=3)
+
+
+NAMES = ["setosa", "versicolor", "virginica"]
+
+
+@pytest.fixture
+def tables(rng):
+    y_prob = rng.dirichlet([2, 1, 1], size=600)
+    cuts = (y_prob**1.5 / (y_prob**1.5).sum(axis=1, keepdims=True)).cumsum(axis=1)
+    return (rng.uniform(size=(600, 1)) > cuts).sum(axis=1), y_prob
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"n_bins": 5, "binning": "width", "level": 0.5}, {"bands": None}]
+)
+def test_a_panel_is_the_picture_of_two_classes(tables, options):
+    y, y_prob = tables
+    panels = plot_class_reliability(y, y_prob, **options)
+    assert panels.shape == (3,)
+    for column, ax in enumerate(panels):
+        curve = reliability_curve(y == column, y_prob[:, column], **options)
+        drawn = lines(ax)["observed"]
+        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        alone = plot_reliability(curve)
+        bands = [
+            [c.get_paths()[0].vertices for c in one.collections] for one in (ax, alone)
+        ]
+        np.testing.assert_array_equal(*bands)
+        heights = [[bar.get_height() for bar in one.patches] for one in (ax, alone)]
+        np.testing.assert_array_equal(*heights)
+
+
+def test_titles_say_class_and_share(tables):
+    y, y_prob = tables
+    weight = np.where(y == 0, 0.0, 1.0)
+    for labels in (y, np.array(NAMES)[y]):
+        panels = plot_class_reliability(labels, y_prob, classes=NAMES)
+        share = f"{100 * (y == 1).mean():.2g}"
+        assert panels[1].get_title() == f"versicolor: {share}% of rows"
+    panels = plot_class_reliability(y, y_prob, sample_weight=weight)
+    assert panels[0].get_title() == "0: 0% of rows"
+
+
+def test_shown_classes_in_their_order(tables):
+    y, y_prob = tables
+    panels = plot_class_reliability(
+        y, y_prob, classes=NAMES, shown=["virginica", "setosa"]
+    )
+    assert [ax.get_title().partition(":")[0] for ax in panels] == NAMES[::-2]
+
+
+def test_several_forecasts_have_names_and_colours(tables):
+    y, y_prob = tables
+    panels = plot_class_reliability(y, {"a": y_prob, "calibrated": y_prob}, bands=None)
+    for ax in panels:
+        colors = [line.get_color() for line in ax.lines if line.get_marker() == "o"]
+        assert colors == ["C0", "C1"]
+    (legend,) = panels[0].figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    assert named == ["calibrated", "a", "calibrated"]  # the diagonal, and one's name
+
+
+def test_names_of_axes_stand_at_the_edge(rng):
+    y_prob = rng.dirichlet(np.ones(5), size=50)
+    panels = plot_class_reliability(np.arange(50) % 5, y_prob)
+    assert [bool(ax.get_ylabel()) for ax in panels] == [True, False, False, True, False]
+    below = [bool(ax.get_xlabel()) for ax in panels]
+    assert below == [False, False, True, True, True]
+
+
+def test_what_cannot_be_drawn_of_classes_is_named(tables, rng):
+    y, y_prob = tables
+    pair = {"a": y_prob, "b": y_prob[:5]}
+    with pytest.raises(ValueError, match="`y_prob` must hold forecasts of one shape"):
+        plot_class_reliability(y, pair)
+    with pytest.raises(ValueError, match="`shown` must hold labels that `classes`"):
+        plot_class_reliability(y, y_prob, classes=NAMES, shown=["rose"])
+    many = rng.dirichlet(np.ones(21), size=30)
+    with pytest.raises(ValueError, match="1 to 20 classes, got 21 by default"):
+        plot_class_reliability(np.arange(30) % 21, many)

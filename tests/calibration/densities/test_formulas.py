@@ -1,11 +1,85 @@
-"""Asymmetric Laplace classes against a loop over modes with a general optimiser."""
+"""Normal and asymmetric Laplace classes against formulas and a general optimiser."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import laplace_asymmetric
+from scipy.stats import laplace_asymmetric, norm
 
-from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
+from calibration import AsymmetricLaplaceCalibrator, GaussianCalibrator
+
+
+@pytest.fixture
+def data(rng):
+    y = (rng.uniform(size=300) < 0.3).astype(int)
+    x = np.round(rng.normal(2.0 * y - 1.0, 1.0 + y), 1)
+    return x, y, rng.uniform(0.1, 2.0, 300)
+
+
+def moments(x, y, weight, k):
+    mean = np.average(x[y == k], weights=weight[y == k])
+    return mean, np.average((x[y == k] - mean) ** 2, weights=weight[y == k])
+
+
+def test_moments_and_posterior_are_the_closed_forms(data):
+    x, y, weight = data
+    fitted = GaussianCalibrator(scale="real").fit(x, y, weight)
+    (m0, v0), (m1, v1) = (moments(x, y, weight, k) for k in (0, 1))
+    np.testing.assert_allclose(fitted.means_, [m0, m1], rtol=1e-12)
+    np.testing.assert_allclose(fitted.variances_, [v0, v1], rtol=1e-12)
+    grid = np.linspace(-6, 6, 101)
+    ratio = (weight[y == 1].sum() + 1) / (weight[y == 0].sum() + 1)
+    density = norm.logpdf(grid, m1, np.sqrt(v1)) - norm.logpdf(grid, m0, np.sqrt(v0))
+    expected = np.log(ratio) + density
+    np.testing.assert_allclose(fitted.predict_log_odds(grid), expected, atol=1e-11)
+
+
+def test_shared_variance_is_pooled_and_gives_a_line(data):
+    x, y, weight = data
+    fitted = GaussianCalibrator(shared_variance=True, scale="real").fit(x, y, weight)
+    (m0, v0), (m1, v1) = (moments(x, y, weight, k) for k in (0, 1))
+    share = weight[y == 1].sum() / weight.sum()
+    pooled = (1 - share) * v0 + share * v1
+    np.testing.assert_allclose(fitted.variances_, pooled, rtol=1e-12)
+    log_odds = fitted.predict_log_odds([-1e6, 0.0, 1e6])
+    np.testing.assert_allclose(np.diff(log_odds), 1e6 * (m1 - m0) / pooled, rtol=1e-9)
+
+
+def test_a_class_of_one_score_has_the_variance_of_one_more_row():
+    x, y = [0.0, 1.0, 3.0, 2.0, 2.0, 2.0], [0, 0, 0, 1, 1, 1]
+    fitted = GaussianCalibrator(scale="real").fit(x, y)
+    np.testing.assert_allclose(fitted.variances_, [np.var([0, 1, 3]), np.var(x) / 4])
+    shared = GaussianCalibrator(shared_variance=True, scale="real")
+    shared.fit([1.0, 1.0, 2.0], [0, 0, 1])
+    np.testing.assert_allclose(shared.variances_, np.var([1, 1, 2]) / 4)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_scores_that_the_logit_cannot_tell_apart_give_the_prior(shared):
+    fitted = GaussianCalibrator(shared).fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
+    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), 3 / 5)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_log_odds_are_finite_everywhere(shared, rng):
+    fitted = GaussianCalibrator(shared, scale="real")
+    y = np.repeat([0, 1], 20)
+    for x in (y + 0.1 * rng.normal(size=40), y, 1.0 - y, 1e-3 * y, 1e9 + y):
+        far = fitted.fit(x, y).predict_log_odds([-1e300, -50, 0, 1, 50, 1e300])
+        assert np.isfinite(far).all()
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "weight"),
+    [
+        ([0.0, 0.5], [1, 0], [1e-300, 1e12]),
+        ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1e-12]),
+        ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1.0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:`sample_weight` counts repetitions")
+def test_weights_may_leave_a_class_hardly_any_variance(scores, y, weight):
+    p = GaussianCalibrator().fit(scores, y, weight).predict(scores)
+    assert ((p >= 0.0) & (p <= 1.0)).all()
 
 
 def make_real():
@@ -66,17 +140,6 @@ def test_rates_are_the_papers_formulas(rng):
         np.testing.assert_allclose(fitted.rates_[k], expected, rtol=1e-12)
 
 
-def test_no_point_between_scores_is_a_better_mode(rng):
-    x, y = sample(rng, 40)
-    mode = make_real().fit(x, y).modes_[0]
-    x = x[y == 0]
-    grid = np.linspace(x.min(), x.max(), 2001)[:, None]
-    cost = np.sqrt(np.maximum(grid - x, 0).sum(1))
-    cost += np.sqrt(np.maximum(x - grid, 0).sum(1))
-    at_mode = np.sqrt((mode - x[x <= mode]).sum()) + np.sqrt((x[x > mode] - mode).sum())
-    assert at_mode <= cost.min() + 1e-12
-
-
 def test_posterior_is_bayes_rule_with_add_one_priors(rng):
     x, y = sample(rng, 50)
     fitted = make_real().fit(x, y)
@@ -92,35 +155,6 @@ def test_posterior_is_bayes_rule_with_add_one_priors(rng):
         joint.append(density * ((y == k).sum() + 1) / (len(y) + 2))
     expected = joint[1] / (joint[0] + joint[1])
     np.testing.assert_allclose(fitted.predict(grid), expected, atol=1e-12)
-
-
-def test_log_odds_are_a_line_in_three_pieces(rng):
-    fitted = make_real().fit(*sample(rng, 100))
-    first, second = np.sort(fitted.modes_)
-    inside = np.linspace(first, second, 7)
-    for piece in (first - np.arange(5.0), inside, second + np.arange(5.0)):
-        assert np.diff(fitted.predict_log_odds(piece), 2) == pytest.approx(0, abs=1e-9)
-    (beta0, gamma0), (beta1, gamma1) = fitted.rates_
-    ends = fitted.predict_log_odds([-101.0, -100.0, 100.0, 101.0])
-    assert ends[1] - ends[0] == pytest.approx(beta1 - beta0, abs=1e-9)
-    assert ends[3] - ends[2] == pytest.approx(gamma0 - gamma1, abs=1e-9)
-
-
-def test_recovers_two_asymmetric_classes(rng):
-    n = 100_000
-    y = np.repeat([0, 1], n)
-    truth = {0: (0.0, 1.0, 0.5), 1: (2.0, 0.8, 2.0)}
-    x = np.empty(2 * n)
-    for k, (mode, beta, gamma) in truth.items():
-        below = rng.uniform(size=n) < gamma / (beta + gamma)
-        size = rng.exponential(size=n)
-        x[y == k] = mode + np.where(below, -size / beta, size / gamma)
-    fitted = make_real().fit(x, y)
-    np.testing.assert_allclose(fitted.modes_, [0, 2], atol=0.05)
-    np.testing.assert_allclose(fitted.rates_, [[1, 0.5], [0.8, 2]], rtol=0.03)
-    odds = log_density(x, *truth[1]) - log_density(x, *truth[0])
-    error = fitted.predict(x) - 1 / (1 + np.exp(-odds))
-    assert np.sqrt(np.mean(error**2)) < 0.006
 
 
 def test_an_empty_side_counts_as_one_row_at_the_mean_distance():
@@ -142,12 +176,12 @@ def test_a_nearly_empty_side_is_no_steeper_than_an_empty_one():
     np.testing.assert_allclose(nearly.rates_, exact.rates_, rtol=1e-6)
 
 
-def test_scores_that_the_logit_cannot_tell_apart_give_the_prior():
+def test_one_logit_of_laplace_classes_gives_the_prior():
     fitted = AsymmetricLaplaceCalibrator().fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
     np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), 3 / 5)
 
 
-def test_log_odds_are_finite_everywhere(rng):
+def test_log_odds_of_laplace_classes_are_finite(rng):
     y = np.repeat([0, 1], 20)
     for x in (y + 0.1 * rng.normal(size=40), y, 1.0 - y, 1e-9 * y, 1e9 + y):
         far = make_real().fit(x, y).predict_log_odds([-1e200, -50, 0, 1, 50, 1e200])
