@@ -85,7 +85,7 @@ ARROWS: dict[str, str] = {
     ),
     # Targets that are known only in part.
     "localexpert.partial": (
-        f"scipy sklearn calibration {_GROUND} localexpert.data "
+        f"scipy sklearn calibration {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.distribution localexpert.experts localexpert.law"
     ),
     "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
