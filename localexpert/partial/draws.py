@@ -122,11 +122,12 @@ class Outcomes:
 
     @cached_property
     def values(self) -> Float64Array:
-        """The known values, increasing, if they are few; else none."""
+        """The known values, increasing, if they are few but several; else none."""
         held = self.known & (self.weight > 0.0)
-        values = self.lower[held]
-        few = len(values) > 0 and is_discrete(values, sample_weight=self.weight[held])
-        return np.unique(values) if few else np.empty(0)
+        values = np.unique(self.lower[held])
+        several = len(values) > 1
+        few = several and is_discrete(self.lower[held], 100, self.weight[held])
+        return values if few else np.empty(0)
 
     def draw(
         self,

@@ -22,9 +22,9 @@ from localexpert.partial.draws import Outcomes, nearest_ends
 
 # Laws of errors: normal, or that of least values (a Weibull law of exp y).
 _ERRORS = "normal", "least"
-# Ridges, in rows: of lines, and of lines with so many ramps. Those of the logarithm of
-# the spread are greater by the last number.
-_RIDGE, _RIDGE_OF_RAMPS, _N_RAMPS, _OF_SPREAD = 10.0, 30.0, 6, 4.0
+# Ridges, in rows, of lines and of so many ramps of each column. Those of the logarithm
+# of the spread are greater by the last number.
+_RIDGE, _RIDGE_OF_RAMPS, _N_RAMPS, _OF_SPREAD = 1.0, 60.0, 6, 4.0
 # Bounds of errors in spreads, of the logarithm of the spread, and of that of rates.
 _FAR, _MOST_LOG, _MOST_RATE, _TINIEST = 36.0, 6.0, 50.0, 1e-300
 # A model needs so many finite ends on each side.
@@ -84,12 +84,12 @@ def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> 
     tried = [(*_out_of_fold(s, e, outcomes, columns, folds), s, e) for s, e in options]
     best = min(tried, key=_loss_of)
     bent = Ramps.learn(columns, _N_RAMPS).spread(columns)
-    again = _out_of_fold(*best[2:], outcomes, bent, folds, ridge=_RIDGE_OF_RAMPS)
+    again = _out_of_fold(*best[2:], outcomes, bent, folds, columns.shape[1])
     _, parts, scale, errors = min(best, (*again, *best[2:]), key=_loss_of)
     # Models are too sure of rows that they have seen.
     mean, log_spread = parts
     z = (scale.ends - mean) / np.exp(log_spread)
-    moved, log_wider = _fit(errors, z, outcomes.weight, np.empty((len(mean), 0)), 0.0)
+    moved, log_wider = _fit(errors, z, outcomes.weight, np.empty((len(mean), 0)))
     mean, log_spread = mean + np.exp(log_spread) * moved, log_spread + log_wider
     centres = scale.centre + scale.unit * mean
     spreads = scale.unit * np.exp(log_spread)
@@ -143,7 +143,7 @@ def _out_of_fold(
     outcomes: Outcomes,
     columns: Float64Array,
     folds: list[Fold],
-    ridge: float = _RIDGE,
+    n_lines: int | None = None,
 ) -> tuple[float, Float64Array]:
     """Return the loss of all rows, and mean and log spread (2, n) of each.
 
@@ -156,8 +156,7 @@ def _out_of_fold(
     tests = np.concatenate([test for _, test in folds])
     whole = [] if len(tests) == len(columns) else [(everywhere, everywhere)]
     for train, test in [*whole, *folds]:
-        seen = columns[train]
-        found = _fit(errors, ends[:, train], weight[train], seen, ridge)
+        found = _fit(errors, ends[:, train], weight[train], columns[train], n_lines)
         parts[:, test] = found @ inputs[test].T
     parts[1] = np.clip(parts[1], -_MOST_LOG, _MOST_LOG)
     logs = _likelihood(errors, ends, *parts)[0]
@@ -169,11 +168,16 @@ def _fit(
     ends: Float64Array,
     weight: Float64Array,
     columns: Float64Array,
-    ridge: float,
+    n_lines: int | None = None,
 ) -> Float64Array:
-    """Return coefficients (2, 1 + q) of the mean and of the log spread."""
+    """Return coefficients (2, 1 + q) of the mean and of the log spread.
+
+    Columns after the first `n_lines` are ramps.
+    """
     inputs = np.column_stack([np.ones(len(columns)), columns])
-    penalty = np.full((2, inputs.shape[1]), ridge)
+    penalty = np.full((2, inputs.shape[1]), _RIDGE)
+    if n_lines is not None:
+        penalty[:, 1 + n_lines :] = _RIDGE_OF_RAMPS
     penalty[1] *= _OF_SPREAD
     # The intercept of the spread is held a little, for few known targets.
     penalty[:, 0] = 0.0, 1.0
