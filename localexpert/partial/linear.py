@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, ndtr
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
@@ -33,19 +35,6 @@ _LEAST_ENDS = 2
 _SCORES, _MOST_VALUES = np.linspace(-4.0, 4.0, 41), 300
 # No draw is greater than the greatest end by more than this factor, as a logarithm.
 _MOST_FACTOR = 10.0
-
-
-class _Scale(NamedTuple):
-    """Ends and entries (3, n) on a scale where errors are alike, in its unit.
-
-    `cost` makes the losses of scales comparable: known targets have densities.
-    """
-
-    ends: Float64Array
-    centre: float
-    unit: float
-    is_log: bool
-    cost: float
 
 
 def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> Law:
@@ -80,47 +69,126 @@ def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> 
     sides = outcomes.lower[held], outcomes.upper[held]
     if min(np.isfinite(side).sum() for side in sides) < _LEAST_ENDS:
         return _wide_law(*sides, outcomes.ends).take(np.zeros(len(held), np.intp))
-    options = [(s, e) for s in _scales(outcomes) for e in _ERRORS]
-    tried = [(*_out_of_fold(s, e, outcomes, columns, folds), s, e) for s, e in options]
-    best = min(tried, key=_loss_of)
-    bent = Ramps.learn(columns, _N_RAMPS).spread(columns)
-    again = _out_of_fold(*best[2:], outcomes, bent, folds, columns.shape[1])
-    _, parts, scale, errors = min(best, (*again, *best[2:]), key=_loss_of)
-    # Models are too sure of rows that they have seen.
-    mean, log_spread = parts
-    z = (scale.ends - mean) / np.exp(log_spread)
-    moved, log_wider = _fit(errors, z, outcomes.weight, np.empty((len(mean), 0)))
-    mean, log_spread = mean + np.exp(log_spread) * moved, log_spread + log_wider
-    centres = scale.centre + scale.unit * mean
-    spreads = scale.unit * np.exp(log_spread)
-    if len(outcomes.values):
-        return _law_of_cells(outcomes.values, scale, errors, centres, spreads)
-    return _smooth_law(outcomes, scale, errors, centres, spreads)
+    allowed = (False, True) if _may_have_logs(outcomes) else (False,)
+    models = [_Model(outcomes, *kind) for kind in product(allowed, _ERRORS)]
+    straight = [(model, model.out_of_fold(columns, folds)) for model in models]
+    best = min(straight, key=_loss_of)
+    bent = np.asarray(Ramps.learn(columns, _N_RAMPS).spread(columns), np.float64)
+    again = best[0].out_of_fold(bent, folds, columns.shape[1])
+    model, parts = min(best, (best[0], again), key=_loss_of)
+    return model.law(*model.widened(*parts))
 
 
-def _loss_of(tried: tuple[float, Float64Array, _Scale, str]) -> float:
-    return tried[0]
+def _loss_of(tried: tuple[_Model, Float64Array]) -> float:
+    model, parts = tried
+    return model.loss(*parts)
 
 
-def _scales(outcomes: Outcomes) -> list[_Scale]:
-    """Return the scales that suit the targets."""
-    known, weight = outcomes.known, outcomes.weight
-    ends = np.stack([*_cells(outcomes), outcomes.entry])
-    positive = outcomes.ends.min() >= 0.0 and (ends[1] > 0.0).all()
-    found = []
-    for is_log in (False, True)[: 1 + positive]:
-        cost = 0.0
-        if is_log:
+def _may_have_logs(outcomes: Outcomes) -> bool:
+    upper = _cells(outcomes)[1]
+    return bool(outcomes.ends.min() >= 0.0 and (upper > 0.0).all())
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A scale on which errors of one law are alike. Means and spreads are in its unit.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    is_log : bool
+        Whether it is the logarithm.
+    errors : {"normal", "least"}
+    """
+
+    outcomes: Outcomes
+    is_log: bool
+    errors: str
+
+    @cached_property
+    def scaled(self) -> tuple[Float64Array, float, float]:
+        """Lower and upper ends and entries (3, n), and centre and unit of all."""
+        ends = np.stack([*_cells(self.outcomes), self.outcomes.entry])
+        if self.is_log:
             with np.errstate(divide="ignore"):
                 ends = np.log(np.maximum(ends, 0.0))
-        near = nearest_ends(ends[0], ends[1])
+        near, weight = nearest_ends(ends[0], ends[1]), self.outcomes.weight
         centre = float(np.average(near, weights=weight))
         unit = float(np.sqrt(np.average((near - centre) ** 2, weights=weight))) or 1.0
-        if len(outcomes.values) == 0:
-            density = np.log(unit) + (near if is_log else 0.0)
-            cost = float((weight * known * density).sum())
-        found.append(_Scale((ends - centre) / unit, centre, unit, is_log, cost))
-    return found
+        return (ends - centre) / unit, centre, unit
+
+    def loss(self, mean: Float64Array, log_spread: Float64Array) -> float:
+        """Return the log score of all rows. Known targets have densities of y."""
+        (ends, centre, unit), known = self.scaled, self.outcomes.known
+        logs = np.maximum(_likelihood(self.errors, ends, mean, log_spread)[0], -_FAR)
+        if len(self.outcomes.values) == 0:
+            stretch = centre + unit * ends[0, known] if self.is_log else 0.0
+            logs[known] -= np.log(unit) + stretch
+        return -float(self.outcomes.weight @ logs)
+
+    def out_of_fold(
+        self, columns: Float64Array, folds: list[Fold], n_lines: int | None = None
+    ) -> Float64Array:
+        """Return mean and log spread (2, n) of rows that the model has not seen.
+
+        Rows that no fold tests have those of a model of all rows. Columns after the
+        first `n_lines` are ramps.
+        """
+        ends, weight = self.scaled[0], self.outcomes.weight
+        inputs = np.column_stack([np.ones(len(columns)), columns])
+        parts, rows = np.empty((2, len(columns))), np.arange(len(columns))
+        untested = len(rows) - sum(len(test) for _, test in folds)
+        for train, test in [(rows, rows)] * (untested > 0) + folds:
+            seen = ends[:, train], weight[train], inputs[train]
+            parts[:, test] = _fit(self.errors, *seen, n_lines) @ inputs[test].T
+        parts[1] = np.clip(parts[1], -_MOST_LOG, _MOST_LOG)
+        return parts
+
+    def widened(
+        self, mean: Float64Array, log_spread: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return centres and spreads of y or its logarithm, right in the mean.
+
+        Models are too sure of rows that they have not seen.
+        """
+        ends, centre, unit = self.scaled
+        z, one = (ends - mean) / np.exp(log_spread), np.ones((len(mean), 1))
+        moved, wider = _fit(self.errors, z, self.outcomes.weight, one)[:, 0]
+        mean, log_spread = mean + np.exp(log_spread) * moved, log_spread + wider
+        return centre + unit * mean, unit * np.exp(log_spread)
+
+    def law(self, centres: Float64Array, spreads: Float64Array) -> Law:
+        """Return the law of all rows. If y has few values it has masses of those."""
+        if len(self.outcomes.values):
+            return self._law_of_cells(centres, spreads)
+        levels = ndtr(_SCORES)
+        normal = self.errors == "normal"
+        z = _SCORES if normal else np.log(-np.log1p(-levels))
+        values = centres[:, None] + spreads[:, None] * z
+        if not self.is_log:
+            return law_of_quantiles(values, levels, None)
+        most = np.log(self.outcomes.ends.max()) + _MOST_FACTOR
+        return law_of_quantiles(np.exp(np.minimum(values, most)), levels, (0.0, None))
+
+    def _law_of_cells(self, centres: Float64Array, spreads: Float64Array) -> Law:
+        """Return masses of cells around known values. A lattice goes on beyond them."""
+        values = self.outcomes.values
+        step = lattice_step(values)
+        if step is not None:
+            reach = _SCORES[-1] * spreads
+            ends = [
+                np.quantile(centres - reach, 0.01),
+                np.quantile(centres + reach, 0.99),
+            ]
+            far = np.exp(ends) if self.is_log else np.asarray(ends)
+            low, high = np.round((far - values[0]) / step)
+            high = max(min(high, low + _MOST_VALUES), low + 1.0)
+            values = values[0] + step * np.arange(low, high + 1.0)
+        edges = 0.5 * (values[1:] + values[:-1])
+        edges = np.log(np.maximum(edges, _TINIEST)) if self.is_log else edges
+        z = np.clip((edges - centres[:, None]) / spreads[:, None], -_FAR, _FAR)
+        upto = -np.expm1(_laws_of_errors(self.errors, z)[0])
+        return Law.discrete(values, np.diff(upto, axis=1, prepend=0.0, append=1.0))
 
 
 def _cells(outcomes: Outcomes) -> tuple[Float64Array, Float64Array]:
@@ -137,44 +205,17 @@ def _cells(outcomes: Outcomes) -> tuple[Float64Array, Float64Array]:
     return edges[first], edges[last]
 
 
-def _out_of_fold(
-    scale: _Scale,
-    errors: str,
-    outcomes: Outcomes,
-    columns: Float64Array,
-    folds: list[Fold],
-    n_lines: int | None = None,
-) -> tuple[float, Float64Array]:
-    """Return the loss of all rows, and mean and log spread (2, n) of each.
-
-    Rows that no fold tests have those of a model of all rows.
-    """
-    ends, weight = scale.ends, outcomes.weight
-    inputs = np.column_stack([np.ones(len(columns)), columns])
-    parts = np.empty((2, len(columns)))
-    everywhere = np.arange(len(columns))
-    tests = np.concatenate([test for _, test in folds])
-    whole = [] if len(tests) == len(columns) else [(everywhere, everywhere)]
-    for train, test in [*whole, *folds]:
-        found = _fit(errors, ends[:, train], weight[train], columns[train], n_lines)
-        parts[:, test] = found @ inputs[test].T
-    parts[1] = np.clip(parts[1], -_MOST_LOG, _MOST_LOG)
-    logs = _likelihood(errors, ends, *parts)[0]
-    return scale.cost - float(weight @ np.maximum(logs, -_FAR)), parts
-
-
 def _fit(
     errors: str,
     ends: Float64Array,
     weight: Float64Array,
-    columns: Float64Array,
+    inputs: Float64Array,
     n_lines: int | None = None,
 ) -> Float64Array:
     """Return coefficients (2, 1 + q) of the mean and of the log spread.
 
-    Columns after the first `n_lines` are ramps.
+    The first of `inputs` is 1. After it and `n_lines` come ramps.
     """
-    inputs = np.column_stack([np.ones(len(columns)), columns])
     penalty = np.full((2, inputs.shape[1]), _RIDGE)
     if n_lines is not None:
         penalty[:, 1 + n_lines :] = _RIDGE_OF_RAMPS
@@ -233,46 +274,6 @@ def _laws_of_errors(
         return log_ndtr(-z), -0.5 * z**2 - LOG_SQRT_TWO_PI, -z
     rise = np.exp(z)
     return -rise, z - rise, 1.0 - rise
-
-
-def _smooth_law(
-    outcomes: Outcomes,
-    scale: _Scale,
-    errors: str,
-    centres: Float64Array,
-    spreads: Float64Array,
-) -> Law:
-    """Return the law of all rows from their centres and spreads."""
-    levels = ndtr(_SCORES)
-    z = ndtri(levels) if errors == "normal" else np.log(-np.log1p(-levels))
-    values = centres[:, None] + spreads[:, None] * z
-    if not scale.is_log:
-        return law_of_quantiles(values, levels, None)
-    most = np.log(outcomes.ends.max()) + _MOST_FACTOR
-    return law_of_quantiles(np.exp(np.minimum(values, most)), levels, (0.0, None))
-
-
-def _law_of_cells(
-    values: Float64Array,
-    scale: _Scale,
-    errors: str,
-    centres: Float64Array,
-    spreads: Float64Array,
-) -> Law:
-    """Return masses of the cells around values. A lattice goes on beyond them."""
-    step = lattice_step(values)
-    if step is not None:
-        reach = _SCORES[-1] * spreads
-        ends = np.quantile(centres - reach, 0.01), np.quantile(centres + reach, 0.99)
-        far = np.exp(ends) if scale.is_log else np.asarray(ends)
-        low, high = np.round((far - values[0]) / step)
-        high = max(min(high, low + _MOST_VALUES), low + 1.0)
-        values = values[0] + step * np.arange(low, high + 1.0)
-    edges = 0.5 * (values[1:] + values[:-1])
-    edges = np.log(np.maximum(edges, _TINIEST)) if scale.is_log else edges
-    z = np.clip((edges - centres[:, None]) / spreads[:, None], -_FAR, _FAR)
-    upto = -np.expm1(_laws_of_errors(errors, z)[0])
-    return Law.discrete(values, np.diff(upto, axis=1, prepend=0.0, append=1.0))
 
 
 def _wide_law(lower: Float64Array, upper: Float64Array, ends: Float64Array) -> Law:
