@@ -85,7 +85,7 @@ ARROWS: dict[str, str] = {
     ),
     # Targets that are known only in part.
     "localexpert.partial": (
-        f"scipy sklearn calibration {_GROUND} localexpert.data "
+        f"scipy sklearn calibration {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.distribution localexpert.experts localexpert.law"
     ),
     "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
@@ -166,8 +166,8 @@ ARROWS: dict[str, str] = {
         "scipy sklearn calibration calibration._kernels calibration.storage "
         "localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
-        "localexpert.monitor localexpert.reading localexpert.recalibration "
-        "localexpert.regressor "
+        "localexpert.monitor localexpert.partial localexpert.reading "
+        "localexpert.recalibration localexpert.regressor "
         "localexpert.reporting localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",

@@ -13,7 +13,9 @@ from localexpert.cli.output import check_file, note, show_table, warn
 from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
 from localexpert.large.fit_large import fit_large
+from localexpert.partial.outcomes import censored
 from localexpert.reading import ColumnReader, files
+from localexpert.reading.formats import read_yes_no
 from localexpert.reading.messages import count, refuse, refusing
 from localexpert.reading.reader import (
     check_column,
@@ -69,7 +71,8 @@ def _fit(options: Any, paths: list[str]) -> TableModel:
     if n_rows > most:
         why = f"{size}, more than --max-train-rows {most}"
         conformal = "--recalibrate conformal" * (options.recalibrate == "conformal")
-        for what in ("--time" * bool(options.time), conformal, *streams):
+        in_order, seen = "--time" * bool(options.time), "--event" * bool(options.event)
+        for what in (in_order, seen, conformal, *streams):
             if what:
                 refuse(f"{what} needs a fit in memory, got {why}")
         note(f"{why}: fitted to a sample, calibrated by the others, part by part")
@@ -106,7 +109,7 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
     note(f"fitting {count(len(rows), 'row')}, {count(features.shape[1], 'feature')}")
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
         model.fit(features, roles["target"], sample_weight=weight, groups=groups)
-    return TableModel.of(reader, model, name, len(rows))
+    return TableModel.of(reader, model, name, len(rows), options.event)
 
 
 def _fit_large(options: Any, paths: list[str], n_rows: int, most: int) -> TableModel:
@@ -178,7 +181,20 @@ def _make_part(
         refuse_if(~(weight >= 0.0), rows, name, rule)
     if options.group is not None:
         roles["group"] = read_words(rows, options.group, "group")
+    if options.event is not None:
+        roles["target"] = censored(y[known], _read_events(options, rows))
     return rows, reader.transform(rows, odd=odd), roles
+
+
+def _read_events(options: Any, rows: files.Frame) -> Float64Array:
+    """Return 1 for rows whose target is known, 0 where it is still to come."""
+    words = read_words(rows, options.event, "event", options.missing)
+    events = read_yes_no(words.tolist())
+    for value in (0.0, 1.0):
+        events[np.isin(words, [f"{value:g}", f"{value}"])] = value
+    rule = f"event {options.event!r} must hold yes or no, true or false, or 1 or 0"
+    refuse_if(np.isnan(events), rows, options.event, rule)
+    return events
 
 
 def _order_in_time(
@@ -244,7 +260,7 @@ def _dialect(options: Any) -> dict[str, Any]:
 
 
 def _make_reader(options: Any) -> ColumnReader:
-    others = filter(None, [options.weight, options.group, *options.drop])
+    others = filter(None, [options.weight, options.group, options.event, *options.drop])
     roles = {"others": tuple(dict.fromkeys(others)), "categories": options.categories}
     return ColumnReader(options.target, **roles, **_dialect(options))
 

@@ -52,7 +52,8 @@ class TableModel:
     origin : dict of str to object
         "rows": number of training rows that have a target; of a model of the shell also
         "table": the training file without its folder, "fitted": the day (UTC) as
-        YYYY-MM-DD, "version": of the package, and "corrected": by what.
+        YYYY-MM-DD, "version": of the package, "corrected": by what, and "event": the
+        column that says which targets are known, if it has one.
     """
 
     reader: ColumnReader
@@ -60,9 +61,21 @@ class TableModel:
     origin: dict[str, Any]
 
     @classmethod
-    def of(cls, reader: ColumnReader, model: Any, table: str, n_rows: int) -> Self:
-        """Return a model that was fitted to so many rows of a table today."""
-        origin = {"table": table, "rows": n_rows, "fitted": today()}
+    def of(
+        cls,
+        reader: ColumnReader,
+        model: Any,
+        table: str,
+        n_rows: int,
+        event: str | None = None,
+    ) -> Self:
+        """Return a model that was fitted to so many rows of a table today.
+
+        If targets were known in part, `event` is the column that says which.
+        """
+        origin: dict[str, Any] = {"table": table, "rows": n_rows, "fitted": today()}
+        if event is not None:
+            origin["event"] = event
         return cls(reader, model, {**origin, "version": __version__, "corrected": ""})
 
     @property
@@ -170,6 +183,12 @@ def read_known(
     target = model.target if options.target is None else options.target
     if target is None:
         refuse(f"--target must name a column: {options.model} was fitted in Python")
+    if (event := model.origin.get("event")) is not None:
+        refuse(
+            f"{options.model} was fitted with --event {event}: targets are known in "
+            "part, and this command takes known ones; predict, and score in Python "
+            "with localexpert.censored"
+        )
     n_rows, n_found = 0, 0
     odd: list[Any] = []
     roles = {**dict.fromkeys(kept, "column"), target: "target"}

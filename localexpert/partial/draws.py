@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.typing import Float64Array
 from localexpert._validation import as_numbers, check_same_length, refuse, show
 from localexpert.data.folds import Fold, Rows
+from localexpert.experts.thresholds import is_discrete, lattice_step
 from localexpert.law.law import Law
 from localexpert.law.steps import clip_scores, scores_of
 
@@ -118,8 +120,23 @@ class Outcomes:
         """Which targets are known, shape (n,)."""
         return np.asarray(self.lower == self.upper)
 
-    def draw(self, laws: Sequence[Law], rng: np.random.Generator) -> Draws:
-        """Return each unknown target once from each law, in equal parts of its weight.
+    @cached_property
+    def values(self) -> Float64Array:
+        """The known values, increasing, if they are few but several; else none."""
+        held = self.known & (self.weight > 0.0)
+        values = np.unique(self.lower[held])
+        several = len(values) > 1
+        few = several and is_discrete(self.lower[held], 100, self.weight[held])
+        return values if few else np.empty(0)
+
+    def draw(
+        self,
+        laws: Sequence[Law],
+        shares: Float64Array,
+        n_draws: int,
+        rng: np.random.Generator,
+    ) -> Draws:
+        """Return each unknown target several times, in equal parts of its weight.
 
         A row with an entry also stands for rows that are not seen, because their
         targets lie at most there. Their number is P(Y <= entry) / P(Y > entry), and
@@ -127,31 +144,49 @@ class Outcomes:
 
         Parameters
         ----------
-        laws : sequence of laws of the n rows
+        laws : sequence of m laws of the n rows
+        shares : ndarray of shape (m, n)
+            How often each law is drawn from.
+        n_draws : int
         rng : Generator
         """
-        k, known = len(laws), self.known
+        known = self.known
         free, late = np.flatnonzero(~known), np.flatnonzero(self.entry > -np.inf)
-        # Draws of a row lie apart: one in each k-th part of its conditional law.
-        shares = rng.uniform(size=(2, len(self)))
+        # Draws of a row lie apart: one in each part of its conditional law.
+        turn, *start = rng.uniform(size=(3, len(self)))
+        upto = np.cumsum(shares, axis=0)[:-1]
         none = np.full(len(self), -np.inf)
         parts = [(np.flatnonzero(known), self.lower[known], self.weight[known])]
-        for number, law in enumerate(laws):
-            odds = _odds_of_unseen(law.take(late), self.entry[late])
-            seen, unseen = self.weight / k, np.zeros(len(self))
-            unseen[late] = seen[late] * odds
-            rest = late[odds >= _LEAST_UNSEEN]
-            pieces = (
-                (free, self.lower, self.upper, seen),
-                (rest, none, self.entry, unseen),
-            )
-            for share, (rows, low, high, weight) in zip(shares, pieces, strict=True):
-                at = np.mod(share[rows] + number / k, 1.0)
-                y = draw_between(law.take(rows), low[rows], high[rows], at)
-                parts.append((rows, y, weight[rows]))
+        for number in range(n_draws):
+            chosen = (upto <= np.mod(turn + number / n_draws, 1.0)).sum(axis=0)
+            for place, law in enumerate(laws):
+                own, entered = (part[chosen[part] == place] for part in (free, late))
+                odds = _odds_of_unseen(law.take(entered), self.entry[entered])
+                seen, unseen = self.weight / n_draws, np.zeros(len(self))
+                unseen[entered] = seen[entered] * odds
+                rest = entered[odds >= _LEAST_UNSEEN]
+                pieces = (
+                    (own, self.lower, self.upper, seen),
+                    (rest, none, self.entry, unseen),
+                )
+                for level, (rows, low, high, weight) in zip(start, pieces, strict=True):
+                    at = np.mod(level[rows] + number / n_draws, 1.0)
+                    y = draw_between(law.take(rows), low[rows], high[rows], at)
+                    y = np.clip(self._nearest_values(y), low[rows], high[rows])
+                    parts.append((rows, y, weight[rows]))
         rows, y, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(rows, kind="stable")
         return Draws(rows[order], y[order], weight[order])
+
+    def _nearest_values(self, y: Float64Array) -> Float64Array:
+        """Return values like the known ones, if those are few: on their lattice."""
+        values = self.values
+        if len(values) == 0:
+            return y
+        step = lattice_step(values)
+        if step is not None:
+            return np.asarray(values[0] + step * np.round((y - values[0]) / step))
+        return values[np.searchsorted(0.5 * (values[1:] + values[:-1]), y)]
 
 
 def nearest_ends(lower: Float64Array, upper: Float64Array) -> Float64Array:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from localexpert.data.folds import Fold, make_folds
 from localexpert.data.honest_rows import find_copies
-from localexpert.data.table import take_rows
+from localexpert.data.table import Table, take_rows
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.learn.settings import Effort, Settings
 from localexpert.partial.draws import Draws, Outcomes, nearest_ends
+from localexpert.partial.linear import linear_law
 
 # The law of the residuals is enough for a round.
 _ROUND = {"stacker": None, "recalibrate": None, "verbose": 0}
@@ -47,8 +48,10 @@ class DrawnFits:
     @cached_property
     def folds(self) -> list[Fold] | None:
         """The user's own folds of the n rows, if there are any."""
-        if isinstance(self.model.cv, str | Integral):
-            return None
+        dealt = isinstance(self.model.cv, str | Integral)
+        return None if dealt else self._deal()
+
+    def _deal(self) -> list[Fold]:
         known = self.outcomes
         near = nearest_ends(known.lower, known.upper)
         held = near, self.groups, self.settings.seed, known.weight
@@ -62,6 +65,12 @@ class DrawnFits:
             held = known.weight, self.model.cv, self.settings.seed
             found = find_copies(self.given, *held)
         return np.arange(len(known)) if found is None else found
+
+    def first_law(self) -> Law:
+        """Return laws of the n rows from a linear model that has not seen them."""
+        table = Table.of(self.given)
+        folds = self.folds or self._deal()
+        return linear_law(self.outcomes, table.dense(table.dense_inputs), folds)
 
     def fit(self, draws: Draws, **changes: Any) -> Any:
         """Return a copy of the regressor with changed parameters, fitted on draws."""

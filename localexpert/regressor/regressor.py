@@ -310,7 +310,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             refuse("recalibrate", rule, repr(self.recalibrate))
         outcomes = outcomes.within(settings.limits.bounds)
         fits = DrawnFits(self, given, outcomes, groups, settings)
-        draws, told = draw_in_rounds(outcomes, fits.forecast, settings.seed)
+        draws, told = draw_in_rounds(
+            outcomes, fits.first_law(), fits.forecast, settings.seed
+        )
         model = fits.fit(draws, effort=settings.effort, random_state=settings.seed)
         for name, value in vars(model).items():
             if name.endswith("_"):

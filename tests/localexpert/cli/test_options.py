@@ -13,7 +13,7 @@ OPTIONS = {
     "fit": """table --target --out --seed --jobs --max-train-rows --drop --weight
         --group --missing --categories --date-order --fast --thresholds-count
         --thresholds --frame --strategy --calibrator --folds --smoothing --recalibrate
-        --bounds --monotone --time --effort --no-sketch""",
+        --bounds --monotone --time --event --effort --no-sketch""",
     "inspect": "model --json",
     "predict": """model table --out --quantiles --interval --exceed --keep --var --es
         --tail --total --digits""",

@@ -49,6 +49,10 @@ fit good.csv --time kind | --time must name dates or numbers, got words in 'kind
 fit good.csv --time zero | --time must have two different times at least
 fit good.csv --time some | --time must not have gaps, got '' in line 3
 fit good.csv --time x --group kind | --group deals folds by groups and --time by order
+fit good.csv --event v | good.csv has no event 'v'; its columns are
+fit good.csv --event kind | event 'kind' must hold yes or no, true or false, or 1 or 0
+fit good.csv --event gap | event 'gap' has a gap in line 2 of good.csv
+fit good.csv --event y | target 'y' cannot be weight, group or dropped as well
 fit good.csv --time y | target 'y' cannot be the time as well
 fit good.csv --folds 31 --fast | `cv` must not be greater than the number of rows
 fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`
@@ -62,6 +66,7 @@ fit good.csv --out - | --out must be a file
 fit good.csv wide.csv | good.csv has no column 'v', which wide.csv has
 fit good.csv wide.csv --max-train-rows 20 | good.csv has no column 'v', which wide.csv
 fit good.csv --max-train-rows 20 --time x | --time needs a fit in memory, got 1 file,
+fit good.csv --max-train-rows 20 --event x | --event needs a fit in memory, got 1 file,
 fit good.csv --max-train-rows 20 --recalibrate conformal | conformal needs a fit in memo
 fit good.csv - --max-train-rows 20 | standard input needs a fit in memory, got 2 files
 fit - --max-train-rows 20 | --max-train-rows needs files, whose rows are counted first

@@ -7,7 +7,7 @@ from scipy import stats
 from localexpert import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.partial.draws import Outcomes, draw_between
-from localexpert.partial.rounds import log_loss, marginal_law
+from localexpert.partial.rounds import mix_laws, row_losses
 
 INF = np.inf
 
@@ -50,7 +50,8 @@ def test_copies_have_parts_of_the_weight_and_one_fold(
     lower, upper = np.array([[1.0, 0.0, 2.0, 0.0], [1.0, INF, 2.0, 3.0]])
     weight = np.array([1.0, 2.0, 3.0, 4.0])
     outcomes = Outcomes.of(lower, upper, None, weight)
-    draws = outcomes.draw([law_of(stats.norm(), 4)] * 3, rng)
+    laws = [law_of(stats.norm(), 4)] * 2
+    draws = outcomes.draw(laws, np.full((2, 4), 0.5), 3, rng)
     np.testing.assert_allclose(np.bincount(draws.rows, draws.weight), weight)
     np.testing.assert_array_equal(np.bincount(draws.rows), [1, 3, 1, 3])
     assert (draws.y >= lower[draws.rows]).all()
@@ -69,38 +70,64 @@ def test_rows_that_entered_late_stand_for_those_not_seen(
     y = stats.truncnorm(0.0, INF).rvs(n, random_state=rng)
     entry = np.where(np.arange(n) % 3, 0.0, -INF)
     outcomes = Outcomes.of(y, y, entry, np.ones(n))
-    draws = outcomes.draw([law_of(stats.norm(), n)] * 2, rng)
+    draws = outcomes.draw([law_of(stats.norm(), n)], np.ones((1, n)), 2, rng)
     ghosts = draws.y <= 0.0
     # Half of the law lies above 0: as many rows are not seen as are.
     assert draws.weight[ghosts].sum() == pytest.approx((entry == 0.0).sum(), rel=1e-3)
     assert draws.repeats
 
 
-def test_log_loss_is_that_of_what_is_known() -> None:
+def test_each_law_is_drawn_from_by_its_share(rng: np.random.Generator) -> None:
+    n = 2000
+    outcomes = Outcomes.of(np.zeros(n), np.full(n, INF), None, np.ones(n))
+    laws = [law_of(stats.uniform(left, 1.0), n) for left in (0.0, 5.0)]
+    shares = np.array([[0.3], [0.7]]) * np.ones(n)
+    draws = outcomes.draw(laws, shares, 4, rng)
+    assert draws.weight[draws.y > 3.0].sum() / n == pytest.approx(0.7, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [(np.arange(6.0), np.arange(7.0, 10.0)), (np.array([0.0, 1.0, 2.7, 7.0]), [7.0])],
+)
+def test_draws_are_values_like_those_known(
+    values: np.ndarray, drawn: np.ndarray, rng: np.random.Generator
+) -> None:
+    known = np.repeat(values, 20)
+    lower = np.append(known, np.full(30, 7.0))
+    upper = np.append(known, np.full(30, INF))
+    outcomes = Outcomes.of(lower, upper, None, np.ones(len(lower)))
+    law = law_of(stats.uniform(6.0, 3.4), len(lower))
+    found = outcomes.draw([law], np.ones((1, len(lower))), 1, rng).y
+    np.testing.assert_array_equal(np.unique(found[len(known) :]), drawn)
+
+
+def test_row_losses_are_those_of_what_is_known() -> None:
     lower = np.array([0.3, 1.0, -INF, -1.0, 2.0])
     upper = np.array([0.3, INF, -2.0, 0.5, 2.0])
     entry = np.array([-INF, 0.5, -INF, -INF, 1.0])
-    weight = np.arange(1.0, 6.0)
-    found = log_loss(Outcomes.of(lower, upper, entry, weight), law_of(stats.norm(), 5))
+    outcomes = Outcomes.of(lower, upper, entry, np.ones(5))
+    found = row_losses(outcomes, law_of(stats.norm(), 5))
     cdf, logpdf = stats.norm.cdf, stats.norm.logpdf
-    each = [
+    wanted = [
         logpdf(0.3),
         np.log(cdf(-1.0) / cdf(-0.5)),
         np.log(cdf(-2.0)),
         np.log(cdf(0.5) - cdf(-1.0)),
         logpdf(2.0) - np.log(cdf(-1.0)),
     ]
-    assert found == pytest.approx(-np.average(each, weights=weight), abs=1e-4)
+    np.testing.assert_allclose(-found, wanted, atol=1e-4)
 
 
-def test_the_law_of_all_targets_together(rng: np.random.Generator) -> None:
-    y, limit = np.exp(rng.normal(size=(2, 3000)))
-    ends = np.minimum(y, limit), np.where(y <= limit, y, INF)
-    law = marginal_law(Outcomes.of(*ends, None, np.ones(3000)))
-    levels = np.array([[0.1, 0.3, 0.5, 0.7]])
-    wanted = stats.norm.ppf(levels)
-    np.testing.assert_allclose(np.log(law.ppf(levels)), wanted, atol=0.1)
-    counts = rng.poisson(4.0, 3000).astype(float)
-    ends = np.minimum(counts, 5.0), np.where(counts < 5.0, counts, INF)
-    law = marginal_law(Outcomes.of(*ends, None, np.ones(3000)))
-    np.testing.assert_array_equal(law.atoms, np.arange(6.0))
+def test_the_best_mixture_of_laws(rng: np.random.Generator) -> None:
+    losses, weight = rng.gamma(2.0, size=(2, 300)), rng.uniform(size=300)
+    parts = np.linspace(0.0, 1.0, 2001)
+    mixed = parts[:, None] * np.exp(-losses[0]) + (1.0 - parts)[:, None] * np.exp(
+        -losses[1]
+    )
+    wanted = -(np.log(mixed) @ weight) / weight.sum()
+    loss, shares = mix_laws(losses, weight)
+    assert loss == pytest.approx(wanted.min(), abs=1e-5)
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
+    best = parts[np.argmin(wanted)]
+    assert np.average(shares[0], weights=weight) == pytest.approx(best, abs=5e-3)
