@@ -133,28 +133,22 @@ def check_array(
     if not fits:
         sizes = ["any" if want is None else str(want) for want in shape]
         wanted = f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
-        msg = f"`{name}` must have shape {wanted}, got shape {array.shape}."
-        raise ValueError(msg)
+        refuse(name, f"have shape {wanted}", f"shape {array.shape}")
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        msg = f"`{name}` must be finite, got {array[place]} at position {place}."
-        raise ValueError(msg)
+        refuse(name, "be finite", f"{array[place]} at position {place}")
     return array
 
 
 def check_increasing(values: Float64Array, name: str) -> None:
     """Refuse a vector that is empty or does not increase strictly."""
     if len(values) == 0:
-        msg = f"`{name}` must hold at least one value, got none."
-        raise ValueError(msg)
+        refuse(name, "hold at least one value", "none")
     falls = np.diff(values) <= 0.0
     if falls.any():
         k = int(np.argmax(falls))
-        msg = (
-            f"`{name}` must increase strictly, "
-            f"got {show(values[k])} before {show(values[k + 1])} at position {k}."
-        )
-        raise ValueError(msg)
+        got = f"{show(values[k])} before {show(values[k + 1])} at position {k}"
+        refuse(name, "increase strictly", got)
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
@@ -162,16 +156,12 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     pair = list(bounds) if isinstance(bounds, list | tuple | np.ndarray) else []
     numbers = [b is None or (isinstance(b, Real) and not _is_flag(b)) for b in pair]
     if len(pair) != 2 or not all(numbers):
-        msg = (
-            "`bounds` must be a pair of numbers (low, high), either None where there "
-            f"is no bound, got {bounds!r}."
-        )
-        raise ValueError(msg)
+        rule = "be a pair of numbers (low, high), either None where there is no bound"
+        refuse("bounds", rule, f"{bounds!r}")
     low = -np.inf if pair[0] is None else float(pair[0])
     high = np.inf if pair[1] is None else float(pair[1])
     if not low < high:
-        msg = f"`bounds` must be (low, high) with low < high, got {bounds!r}."
-        raise ValueError(msg)
+        refuse("bounds", "be (low, high) with low < high", f"{bounds!r}")
     return low, high
 
 
@@ -186,11 +176,8 @@ def check_target_size(y: Float64Array) -> None:
         )
         raise ValueError(msg)
     if 0.0 < np.ptp(y) < _LEAST_RANGE:
-        msg = (
-            f"`y` must differ by at least {_LEAST_RANGE:g}, got values from "
-            f"{y.min():g} to {y.max():g}: take another unit."
-        )
-        raise ValueError(msg)
+        rule = f"differ by at least {_LEAST_RANGE:g}"
+        refuse("y", rule, f"values from {y.min():g} to {y.max():g}: take another unit")
 
 
 def check_row_weights(
@@ -200,18 +187,12 @@ def check_row_weights(
     weights = check_weights(sample_weight, n)
     least, most = weights[weights > 0.0].min(), weights.max()
     if least < most / _MOST_RATIO:
-        msg = (
-            f"`sample_weight` must not differ by more than a factor of "
-            f"{_MOST_RATIO:g}, got {least:g} and {most:g}: rows that hardly count "
-            "have weight 0."
-        )
-        raise ValueError(msg)
+        rule = f"not differ by more than a factor of {_MOST_RATIO:g}"
+        got = f"{least:g} and {most:g}: rows that hardly count have weight 0"
+        refuse("sample_weight", rule, got)
     if most > _MOST_ROWS / n or most < 1.0 / _MOST_ROWS:
-        msg = (
-            f"`sample_weight` must count rows, up to {_MOST_ROWS:g} of them in all, "
-            f"got weights up to {most:g}: divide by their mean."
-        )
-        raise ValueError(msg)
+        rule = f"count rows, up to {_MOST_ROWS:g} of them in all"
+        refuse("sample_weight", rule, f"weights up to {most:g}: divide by their mean")
     warn_of_light(weights, stacklevel=stacklevel)
     return weights
 
@@ -222,8 +203,7 @@ def check_seed(random_state: int | None) -> int:
         return int(np.random.default_rng().integers(2**31))
     seed = check_integer(random_state, "random_state", 0)
     if seed > _LARGEST_SEED:
-        msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
-        raise ValueError(msg)
+        refuse("random_state", f"be at most {_LARGEST_SEED}", seed)
     return seed
 
 
@@ -250,8 +230,7 @@ def check_targets(
     if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
         rule = "be finite" if finite else "not be NaN"
         wrong = array[~np.isfinite(array)] if finite else array[np.isnan(array)]
-        msg = f"`{name}` must {rule}, got {wrong.flat[0]}."
-        raise ValueError(msg)
+        refuse(name, rule, wrong.flat[0])
     try:
         return np.broadcast_to(array, np.broadcast_shapes(array.shape, (n,)))
     except ValueError as error:
@@ -296,8 +275,7 @@ def check_probability_rows(
         i = int(np.argmax(excess))
         rule = "1" if full else "at most 1"
         got = show(sums[i])
-        msg = f"`{name}` must sum to {rule} in every row, got {got} in row {i}."
-        raise ValueError(msg)
+        refuse(name, f"sum to {rule} in every row", f"{got} in row {i}")
     # Rows that are exact up to the last bits are left as they are.
     scale = np.where(excess > _LAST_BITS, sums, 1.0)
     return np.ascontiguousarray(rows / scale[:, None])

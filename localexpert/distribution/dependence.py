@@ -10,7 +10,7 @@ from scipy.stats import f as f_law
 from scipy.stats import norm
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_level
+from localexpert._validation import check_level, refuse
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_outcomes,
@@ -95,11 +95,8 @@ def estimate_correlation(
     sizes = np.array([len(each) for each in rows])
     n, n_groups, most = len(target), len(sizes), int(sizes.max())
     if n_groups < 2 or most < 2:
-        msg = (
-            "`groups` must be two or more, one of them of two rows at least, got "
-            f"{n_groups} for {n} rows."
-        )
-        raise ValueError(msg)
+        rule = "be two or more, one of them of two rows at least"
+        refuse("groups", rule, f"{n_groups} for {n} rows")
     scores, known = _mean_scores(dist, target)
     means = np.array([scores[each].mean() for each in rows])
     within = sum(((scores[r] - m) ** 2).sum() for r, m in zip(rows, means, strict=True))

@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_levels,
     check_vector,
     count_rows,
+    refuse,
 )
 
 if TYPE_CHECKING:
@@ -130,8 +131,7 @@ def forecast_frame(columns: dict[str, Float64Array], index: Any) -> pd.DataFrame
     n = len(columns["mean"])
     if index is not None and count_rows(index) != n:
         got = count_rows(index) if count_rows(index) >= 0 else reprlib.repr(index)
-        msg = f"`index` must have a label for each of the {n} rows, got {got}."
-        raise ValueError(msg)
+        refuse("index", f"have a label for each of the {n} rows", got)
     frame: pd.DataFrame = pandas.DataFrame(columns, index=index)
     return frame
 

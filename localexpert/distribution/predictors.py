@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
+from localexpert._validation import refuse
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimator"
@@ -64,11 +65,8 @@ def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
     kind = type(find_forecaster(model)).__name__
     dist = _ask(model, X)
     if not isinstance(dist, PredictiveDistribution):
-        msg = (
-            "`model` must forecast a PredictiveDistribution, got "
-            f"{type(dist).__name__} of {kind}.predict_dist."
-        )
-        raise TypeError(msg)
+        got = f"{type(dist).__name__} of {kind}.predict_dist"
+        refuse("model", "forecast a PredictiveDistribution", got, TypeError)
     return dist
 
 
@@ -87,17 +85,14 @@ def find_forecaster(model: Any, name: str = "model") -> Any:
     estimator
     """
     inner, places = _unwrap(model)
-    if _forecasts(inner):
-        return inner
-    got = type(inner).__name__
-    if isinstance(inner, type):
-        got = f"the class {inner.__name__} where a fitted object is needed"
-    where = f" as {', in '.join(reversed(places))}" if places else ""
-    msg = (
-        f"`{name}` must have a method predict_dist, got {got}{where}; it is found "
-        f"inside {_KNOWN}."
-    )
-    raise TypeError(msg)
+    if not _forecasts(inner):
+        got = type(inner).__name__
+        if isinstance(inner, type):
+            got = f"the class {inner.__name__} where a fitted object is needed"
+        where = f" as {', in '.join(reversed(places))}" if places else ""
+        got = f"{got}{where}; it is found inside {_KNOWN}"
+        refuse(name, "have a method predict_dist", got, TypeError)
+    return inner
 
 
 def innermost(model: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Int64Array
-from localexpert._validation import check_list, check_mapping, format_number
+from localexpert._validation import check_list, check_mapping, format_number, refuse
 from localexpert.data.columns import Columns, has_columns, list_columns
 
 # A group shows so many of its values.
@@ -56,8 +56,7 @@ class MixedRows:
         named = tuple(k if group else str(labels[k]) for group, k in players)
         for name in held.values():
             if named.count(name) > 1:
-                msg = f"`groups` must not be named as a feature is, got {name!r}."
-                raise ValueError(msg)
+                refuse("groups", "not be named as a feature is", f"{name!r}")
         owner = np.array([players.index(key) for key in keys], dtype=np.int64)
         return cls(table, named, owner)
 
@@ -104,11 +103,8 @@ def read_table(X: Any, name: str) -> Any:
     """Return a data frame as it is and anything else as an array with two axes."""
     table = X if hasattr(X, "columns") else np.asarray(X)
     if len(table.shape) != 2 or 0 in table.shape:
-        msg = (
-            f"`{name}` must be an array or data frame of shape (n, p) that is not "
-            f"empty, got shape {tuple(table.shape)}."
-        )
-        raise ValueError(msg)
+        rule = "be an array or data frame of shape (n, p) that is not empty"
+        refuse(name, rule, f"shape {tuple(table.shape)}")
     return table
 
 
@@ -116,19 +112,15 @@ def check_columns(X: Any, other: Any, name: str) -> None:
     """Refuse a table of that name with other columns than `X` has."""
     want, got = Columns.of(X), Columns.of(other)
     if got != want:
-        msg = (
-            f"`{name}` must have the columns of `X`, {want.names or want.n_columns}, "
-            f"got {got.names or got.n_columns}."
-        )
-        raise ValueError(msg)
+        rule = f"have the columns of `X`, {want.names or want.n_columns}"
+        refuse(name, rule, got.names or got.n_columns)
 
 
 def join_rows(X: Any, background: Any) -> Any:
     """Return the rows of `X` and after them those of a background that is like it."""
     if type(X) is not type(background):
         rule, found = type(X).__name__, type(background).__name__
-        msg = f"`background` must be of the type of `X`, {rule}, got {found}."
-        raise TypeError(msg)
+        refuse("background", f"be of the type of `X`, {rule}", found, TypeError)
     check_columns(X, background, "background")
     if not has_columns(X):
         return np.concatenate([X, background])
@@ -138,11 +130,8 @@ def join_rows(X: Any, background: Any) -> Any:
             types[0] != types[1]
             and not {getattr(t, "kind", "") for t in types} < _NUMBERS
         ):
-            msg = (
-                "`background` must have the types of the columns of `X`, "
-                f"got {types[1]} and {types[0]} in column {name!r}."
-            )
-            raise TypeError(msg)
+            got = f"{types[1]} and {types[0]} in column {name!r}"
+            refuse("background", "have the types of the columns of `X`", got, TypeError)
     if hasattr(X, "with_columns"):  # polars
         return X.vstack(background)
     import pandas as pd
@@ -159,8 +148,7 @@ def _read_groups(
     for name, features in groups.items():
         listed = check_list(features, f"groups[{name!r}]", "features")
         if not listed:
-            msg = f"`groups[{name!r}]` must hold at least one feature, got none."
-            raise ValueError(msg)
+            refuse(f"groups[{name!r}]", "hold at least one feature", "none")
         for feature in listed:
             found = [j for j, label in enumerate(labels) if feature == label]
             if numbered and feature in range(len(labels)):
@@ -170,7 +158,6 @@ def _read_groups(
                 (any(j in held for j in found), "a feature once"),
             ):
                 if wrong:
-                    msg = f"`groups` must hold {rule}, got {feature!r} in {name!r}."
-                    raise ValueError(msg)
+                    refuse("groups", f"hold {rule}", f"{feature!r} in {name!r}")
             held |= dict.fromkeys(found, name)
     return held

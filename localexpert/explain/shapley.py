@@ -18,6 +18,7 @@ from localexpert._validation import (
     check_level,
     check_number,
     make_rng,
+    refuse,
 )
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_once
@@ -250,8 +251,7 @@ def explain_forecast(
     check_predicts(model)
     check_choice(method, "method", ("auto", "enumerate", "sample"))
     if check_integer(n_permutations, "n_permutations", 4) % 2:
-        msg = f"`n_permutations` must be even, got {n_permutations}."
-        raise ValueError(msg)
+        refuse("n_permutations", "be even", n_permutations)
     label, evaluate = _read_number(of, at)
     rows, rng = read_table(X, "X"), make_rng(random_state)
     against = read_table(background, "background")
@@ -281,8 +281,7 @@ def _read_number(of: Any, at: Any) -> tuple[str, Evaluate]:
         check_choice(of, "of", _NAMES)
     if (of in ("quantile", "exceedance")) == (at is None):
         rule = 'a level or a value where `of` is "quantile" or "exceedance", else None'
-        msg = f"`at` must be {rule}, got {at!r}."
-        raise ValueError(msg)
+        refuse("at", f"be {rule}", f"{at!r}")
     if of == "quantile":
         level = check_level(at, "at")
         return f"quantile {level:g}", methodcaller("ppf", level)
@@ -385,13 +384,9 @@ class _Game:
         """Return the numbers of n distributions, finite and as many."""
         values = np.asarray(self.evaluate(dist), dtype=np.float64)
         if values.shape != (n,):
-            msg = (
-                f"`of` must return one number per row, shape ({n},), "
-                f"got shape {values.shape}."
-            )
-            raise ValueError(msg)
+            rule = f"return one number per row, shape ({n},)"
+            refuse("of", rule, f"shape {values.shape}")
         if not np.isfinite(values).all():
             got = values[~np.isfinite(values)][0]
-            msg = f"`of` must return finite numbers, got {got} of {self.label}."
-            raise ValueError(msg)
+            refuse("of", "return finite numbers", f"{got} of {self.label}")
         return values

@@ -15,6 +15,7 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import follow_curves
 from localexpert._kernels.monotone import increase_rows
+from localexpert._validation import refuse
 from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 
@@ -493,11 +494,8 @@ def cut_curve(
     mass = np.exp(log_between(z[:, 0], z[:, 1]))
     if not (mass > 0.0).all():
         i = int(np.argmin(mass))
-        msg = (
-            "`bounds` must hold some of the probability of every row, "
-            f"got ({ends[i, 0]:g}, {ends[i, 1]:g}) and none of row {i}."
-        )
-        raise ValueError(msg)
+        rule = "hold some of the probability of every row"
+        refuse("bounds", rule, f"({ends[i, 0]:g}, {ends[i, 1]:g}) and none of row {i}")
     middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))
     farthest = _FARTHEST * (middle[:, 2] - middle[:, 0])
     new_low = np.where(middle[:, 1] - low < farthest, low, -np.inf)

@@ -21,6 +21,7 @@ from localexpert._validation import (
     check_vector,
     format_number,
     plain_label,
+    refuse,
 )
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.partial.scores import pit_values
@@ -322,8 +323,7 @@ def _read_groups(
     """
     array = np.asarray(groups)
     if array.ndim != 1:
-        msg = f"`groups` must have shape (n,), got shape {array.shape}."
-        raise ValueError(msg)
+        refuse("groups", "have shape (n,)", f"shape {array.shape}")
     check_same_length(n, "`dist`", len(array), "groups")
     numeric = array.dtype.kind in "iuf"
     missing = np.isnan(array) if numeric else np.zeros(n, dtype=bool)
@@ -343,8 +343,7 @@ def _read_groups(
     group[missing] = len(names)
     met, group = np.unique(group, return_inverse=True)
     if len(met) > _MOST_GROUPS:
-        msg = f"`groups` must hold at most {_MOST_GROUPS} groups, got {len(met)}."
-        raise ValueError(msg)
+        refuse("groups", f"hold at most {_MOST_GROUPS} groups", len(met))
     return [[*names, "missing"][g] for g in met], group, numeric
 
 

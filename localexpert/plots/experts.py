@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_level,
     check_list,
     format_number,
+    refuse,
 )
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.report import ExpertReport
@@ -82,11 +83,8 @@ def plot_expert_report(
 
     report = getattr(report, "expert_report_", report)
     if not isinstance(report, ExpertReport):
-        msg = (
-            "`report` must be an ExpertReport or a regressor that has one, "
-            f"got {type(report).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be an ExpertReport or a regressor that has one"
+        refuse("report", rule, type(report).__name__, TypeError)
     drawn = canvas.open_panels(axes, len(_PANELS), (2.93, 2.25), sharex=True)
     x = report.thresholds
     accuracy, kappa, auc, loss, error, rate = drawn
@@ -170,11 +168,8 @@ def plot_threshold_reliability(
 
     tasks = getattr(getattr(innermost(model), "forecaster_", None), "tasks_", model)
     if not isinstance(tasks, TaskRecord):
-        msg = (
-            "`model` must be a TaskRecord or a fitted LocalExpertRegressor whose "
-            f"target varies, got {type(model).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a TaskRecord or a fitted LocalExpertRegressor whose target varies"
+        refuse("model", rule, type(model).__name__, TypeError)
     rate = tasks.weight @ tasks.below / tasks.weight.sum()
     shown = _pick_thresholds(rate, numbers)
     options: dict[str, Any] = {
@@ -225,6 +220,5 @@ def _pick_thresholds(rate: Float64Array, numbers: Sequence[int] | None) -> list[
     chosen = [check_integer(k, "numbers", 0) for k in listed]
     if not chosen or max(chosen) >= n:
         got = f"{max(chosen)}" if chosen else "none"
-        msg = f"`numbers` must hold at least one number below {n}, got {got}."
-        raise ValueError(msg)
+        refuse("numbers", f"hold at least one number below {n}", got)
     return chosen

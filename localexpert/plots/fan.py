@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_list,
     check_same_length,
     check_vector,
+    refuse,
 )
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
@@ -111,8 +112,7 @@ def plot_fan(
     listed = check_list(coverages, "coverages", "levels")
     shares = sorted(check_level(share, "coverages") for share in listed)
     if not shares:
-        msg = "`coverages` must hold at least one value, got none."
-        raise ValueError(msg)
+        refuse("coverages", "hold at least one value", "none")
     called = inputs.name_target(target_name, y)
     values, dated = _read_positions(x, len(dist))
     outcomes = None if y is None else check_outcomes(y, dist)
@@ -164,8 +164,7 @@ def _read_positions(x: Any, n: int) -> tuple[Float64Array, bool]:
     values = check_vector(array, "x")
     check_same_length(n, "`dist`", len(values), "x")
     if len(np.unique(values)) < 2:
-        msg = f"`x` must hold at least two different values, got {values[0]:g} only."
-        raise ValueError(msg)
+        refuse("x", "hold at least two different values", f"{values[0]:g} only")
     return values, dated
 
 

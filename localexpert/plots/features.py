@@ -15,6 +15,7 @@ from localexpert._validation import (
     check_integer,
     format_number,
     plain_label,
+    refuse,
 )
 from localexpert.explain import Explanation
 from localexpert.plots import inputs
@@ -88,8 +89,7 @@ def plot_importance(
         table = table.to_frame()
     values = check_array(table, "table", (None, None))
     if 0 in values.shape:
-        msg = f"`table` must hold at least one value, got shape {values.shape}."
-        raise ValueError(msg)
+        refuse("table", "hold at least one value", f"shape {values.shape}")
     p, k = values.shape
     # A list has an `index` too, which is no names.
     frame = table if hasattr(table, "columns") else None
@@ -156,8 +156,8 @@ def plot_explanation(
     ['age = 61', 'dose = 2.5']
     """
     if not isinstance(explanation, Explanation):
-        msg = f"`explanation` must be an Explanation, got {type(explanation).__name__}."
-        raise TypeError(msg)
+        rule = "be an Explanation"
+        refuse("explanation", rule, type(explanation).__name__, TypeError)
     row = inputs.check_row(row, "row", len(explanation))
     parts = explanation.largest(row, max_features)[::-1]
     labels, *numbers = zip(*parts, strict=True)

@@ -19,6 +19,7 @@ from localexpert._validation import (
     check_list,
     check_number,
     format_number,
+    refuse,
 )
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
@@ -223,8 +224,7 @@ def plot_forecasts(
         rows = np.arange(min(len(dist), _MOST_UNASKED))
     listed = check_list(rows, "rows", "numbers of rows")
     if not listed:
-        msg = "`rows` must hold at least one number, got none."
-        raise ValueError(msg)
+        refuse("rows", "hold at least one number", "none")
     picked = [inputs.check_row(row, "rows", len(dist)) for row in listed]
     given = [f"row {row}" for row in picked] if labels is None else labels
     names = inputs.check_labels(given, len(picked), "labels", "rows")

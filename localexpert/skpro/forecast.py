@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length
+from localexpert._validation import check_same_length, refuse
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
@@ -109,8 +109,7 @@ class SkproForecast(BaseDistribution):
         self.columns = pd.RangeIndex(1) if columns is None else self.columns
         check_same_length(n, "`forecast`", len(self.index), "index")
         if len(self.columns) != 1:
-            msg = f"`columns` must have one label, got {len(self.columns)}."
-            raise ValueError(msg)
+            refuse("columns", "have one label", len(self.columns))
         self._shape = (n, 1)
 
     def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:

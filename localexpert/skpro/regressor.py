@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
+from localexpert._validation import refuse
 from localexpert.distribution.predictors import predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.skpro.bases import BaseProbaRegressor
@@ -73,8 +74,7 @@ class LocalExpertProba(BaseProbaRegressor):
 
     def _fit(self, X: DataFrame, y: DataFrame, C: Any = None) -> LocalExpertProba:  # noqa: ARG002
         if y.shape[1] != 1:
-            msg = f"`y` must have one column, got {y.shape[1]}."
-            raise ValueError(msg)
+            refuse("y", "have one column", y.shape[1])
         chosen = LocalExpertRegressor() if self.estimator is None else self.estimator
         self.estimator_ = clone(chosen)
         self.estimator_.fit(_named(X), y.iloc[:, 0].to_numpy(dtype=np.float64))

@@ -78,7 +78,7 @@ ONE = {"atoms": [0], "masses": [[1.0]]}
             "`atoms` must increase strictly",
         ),
         (ONE | {"coefficients": None, "widths": [0.0]}, "`widths` must be positive"),
-        ({"coefficients": None}, "`coefficients` or `atoms` with `masses` must be giv"),
+        ({"coefficients": None}, "`atoms` must be given where there are"),
     ],
 )
 def test_what_is_refused(arrays: dict[str, object], message: str) -> None:
