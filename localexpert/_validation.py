@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     as_numbers,
-    check_ax,
     check_callable,
     check_choice,
     check_finite,
@@ -47,51 +46,6 @@ from calibration._validation import (
     warn_of_light,
 )
 from calibration.typing import Float64Array
-
-__all__ = [
-    "are_probabilities",
-    "as_numbers",
-    "check_answers",
-    "check_array",
-    "check_ax",
-    "check_bounds",
-    "check_callable",
-    "check_choice",
-    "check_finite",
-    "check_flag",
-    "check_in_unit",
-    "check_increasing",
-    "check_integer",
-    "check_labels",
-    "check_level",
-    "check_levels",
-    "check_list",
-    "check_mapping",
-    "check_n_jobs",
-    "check_number",
-    "check_path",
-    "check_probability_rows",
-    "check_row_weights",
-    "check_same_length",
-    "check_seed",
-    "check_target_size",
-    "check_targets",
-    "check_vector",
-    "check_verbose",
-    "check_weights",
-    "count_rows",
-    "find_no_number",
-    "format_number",
-    "is_auto",
-    "is_gap",
-    "make_rng",
-    "plain_label",
-    "refuse",
-    "show",
-    "speaking_of",
-    "told_of_light",
-    "warn_of_light",
-]
 
 # What forests take for a seed.
 _LARGEST_SEED = 2**32 - 1
@@ -154,8 +108,9 @@ def check_increasing(values: Float64Array, name: str) -> None:
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Return (low, high) with low < high; None or an infinity is no bound."""
     pair = list(bounds) if isinstance(bounds, list | tuple | np.ndarray) else []
-    numbers = [b is None or (isinstance(b, Real) and not _is_flag(b)) for b in pair]
-    if len(pair) != 2 or not all(numbers):
+    # Python takes a truth value for a number.
+    flags = any(isinstance(b, bool | np.bool_) for b in pair)
+    if len(pair) != 2 or flags or not all(isinstance(b, Real | None) for b in pair):
         rule = "be a pair of numbers (low, high), either None where there is no bound"
         refuse("bounds", rule, f"{bounds!r}")
     low = -np.inf if pair[0] is None else float(pair[0])
@@ -205,11 +160,6 @@ def check_seed(random_state: int | None) -> int:
     if seed > _LARGEST_SEED:
         refuse("random_state", f"be at most {_LARGEST_SEED}", seed)
     return seed
-
-
-def _is_flag(value: Any) -> bool:
-    """Say whether a value is a truth value, which Python takes for a number."""
-    return isinstance(value, bool | np.bool_)
 
 
 def check_levels(levels: ArrayLike, name: str) -> Float64Array:
