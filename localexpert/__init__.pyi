@@ -9,15 +9,11 @@ from localexpert.curves.spline import RawSpline as RawSpline
 from localexpert.data.dates import date_features as date_features
 from localexpert.data.folds import make_folds as make_folds
 from localexpert.distribution.answers import ExpectedMean as ExpectedMean
-from localexpert.distribution.dependence import (
-    estimate_correlation as estimate_correlation,
-)
 from localexpert.distribution.predictive import (
     PredictiveDistribution as PredictiveDistribution,
 )
 from localexpert.distribution.predictive import concatenate as concatenate
 from localexpert.distribution.predictors import predict_dist as predict_dist
-from localexpert.distribution.spread import SpreadParts as SpreadParts
 from localexpert.ensemble import DistributionEnsemble as DistributionEnsemble
 from localexpert.ensemble import pool as pool
 from localexpert.ensemble import pool_weights as pool_weights
@@ -35,6 +31,7 @@ from localexpert.explain import explain_forecast as explain_forecast
 from localexpert.explain import permutation_importance as permutation_importance
 from localexpert.large.fit_large import fit_large as fit_large
 from localexpert.large.predict_table import predict_table as predict_table
+from localexpert.law.join import SpreadParts as SpreadParts
 from localexpert.law.totals import CorrelationEstimate as CorrelationEstimate
 from localexpert.learn.roads import CellRoad as CellRoad
 from localexpert.learn.roads import DiscreteRoad as DiscreteRoad
@@ -46,6 +43,9 @@ from localexpert.learn.steps import Step as Step
 from localexpert.metrics import DistributionScorer as DistributionScorer
 from localexpert.metrics import crps_score as crps_score
 from localexpert.metrics import crps_scorer as crps_scorer
+from localexpert.metrics import (
+    estimate_correlation as estimate_correlation,
+)
 from localexpert.metrics import interval_coverage as interval_coverage
 from localexpert.metrics import interval_score as interval_score
 from localexpert.metrics import log_score as log_score

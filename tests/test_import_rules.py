@@ -81,7 +81,7 @@ ARROWS: dict[str, str] = {
     "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution "
-        "localexpert.partial"
+        "localexpert.law localexpert.partial"
     ),
     # Targets that are known only in part.
     "localexpert.partial": (

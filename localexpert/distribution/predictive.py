@@ -27,9 +27,8 @@ from localexpert._validation import (
     refuse,
     show,
 )
-from localexpert.distribution.frame import Questions, forecast_frame
+from localexpert.distribution.frame import Questions, forecast_frame, forecast_html
 from localexpert.distribution.makers import MadeForecasts
-from localexpert.distribution.notebook import forecast_html
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.law.totals import Correlation, CorrelationEstimate, total_law

@@ -23,7 +23,7 @@ from localexpert._validation import (
 )
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.explain.rows import MixedRows, read_table
+from localexpert.explain.shapley import MixedRows, read_table
 from localexpert.metrics import crps_score, pinball_loss
 from localexpert.progress import show_progress
 

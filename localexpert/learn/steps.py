@@ -16,9 +16,9 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import show
 from localexpert.data.sample import Sample
-from localexpert.law.bounds import clip, cut
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
+from localexpert.law.level_map import clip, cut
 from localexpert.law.steps import scores_of
 from localexpert.law.transform import ValueMap, call_vectorised, carry_law
 

@@ -6,10 +6,13 @@ from localexpert.plots.calibration import (
     plot_quantile_reliability,
     plot_sharpness,
 )
-from localexpert.plots.experts import plot_expert_report, plot_threshold_reliability
-from localexpert.plots.fan import plot_fan
-from localexpert.plots.features import plot_explanation, plot_importance
-from localexpert.plots.forecast import plot_forecast, plot_forecasts
+from localexpert.plots.features import (
+    plot_expert_report,
+    plot_explanation,
+    plot_importance,
+    plot_threshold_reliability,
+)
+from localexpert.plots.forecast import plot_fan, plot_forecast, plot_forecasts
 from localexpert.plots.survival import plot_survival
 
 __all__ = [

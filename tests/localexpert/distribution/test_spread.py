@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from localexpert import LocalExpertRegressor
-from localexpert.distribution.spread import spread_parts
+from localexpert.law.join import spread_parts
 from localexpert.law.law import Law
 
 

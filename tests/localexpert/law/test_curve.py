@@ -14,10 +14,9 @@ from localexpert.law.basis import (
     harmonic_slopes,
     steepest_slopes,
 )
-from localexpert.law.bounds import clip
 from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.level_map import LevelMap, clip, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, places_of
 

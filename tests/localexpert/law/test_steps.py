@@ -7,8 +7,14 @@ from scipy import stats
 from scipy.special import expit, ndtr, ndtri
 
 from localexpert import PredictiveDistribution
-from localexpert.law.bounds import clip, cut
-from localexpert.law.level_map import LevelMap, log_rate, map_levels, recentre
+from localexpert.law.level_map import (
+    LevelMap,
+    clip,
+    cut,
+    log_rate,
+    map_levels,
+    recentre,
+)
 from localexpert.law.transform import ValueMap, transform_law
 from tests.forecasts import beside, normal
 from tests.localexpert.law.kinds import (
