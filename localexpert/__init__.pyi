@@ -25,10 +25,14 @@ from localexpert.experts.report import ExpertReport as ExpertReport
 from localexpert.experts.thresholds import find_atoms as find_atoms
 from localexpert.experts.thresholds import is_discrete as is_discrete
 from localexpert.experts.thresholds import place_thresholds as place_thresholds
-from localexpert.explain import Explanation as Explanation
-from localexpert.explain import PermutationImportance as PermutationImportance
-from localexpert.explain import explain_forecast as explain_forecast
-from localexpert.explain import permutation_importance as permutation_importance
+from localexpert.explain.permutation import (
+    PermutationImportance as PermutationImportance,
+)
+from localexpert.explain.permutation import (
+    permutation_importance as permutation_importance,
+)
+from localexpert.explain.shapley import Explanation as Explanation
+from localexpert.explain.shapley import explain_forecast as explain_forecast
 from localexpert.large.fit_large import fit_large as fit_large
 from localexpert.large.predict_table import predict_table as predict_table
 from localexpert.law.join import SpreadParts as SpreadParts
@@ -60,18 +64,22 @@ from localexpert.partial.scores import concordance_index as concordance_index
 from localexpert.partial.scores import d_calibration_test as d_calibration_test
 from localexpert.partial.scores import integrated_brier_score as integrated_brier_score
 from localexpert.partial.scores import survival_brier_score as survival_brier_score
-from localexpert.plots import plot_coverage as plot_coverage
-from localexpert.plots import plot_expert_report as plot_expert_report
-from localexpert.plots import plot_explanation as plot_explanation
-from localexpert.plots import plot_fan as plot_fan
-from localexpert.plots import plot_forecast as plot_forecast
-from localexpert.plots import plot_forecasts as plot_forecasts
-from localexpert.plots import plot_importance as plot_importance
-from localexpert.plots import plot_pit as plot_pit
-from localexpert.plots import plot_quantile_reliability as plot_quantile_reliability
-from localexpert.plots import plot_sharpness as plot_sharpness
-from localexpert.plots import plot_survival as plot_survival
-from localexpert.plots import plot_threshold_reliability as plot_threshold_reliability
+from localexpert.plots.calibration import plot_coverage as plot_coverage
+from localexpert.plots.calibration import plot_pit as plot_pit
+from localexpert.plots.calibration import (
+    plot_quantile_reliability as plot_quantile_reliability,
+)
+from localexpert.plots.calibration import plot_sharpness as plot_sharpness
+from localexpert.plots.features import plot_expert_report as plot_expert_report
+from localexpert.plots.features import plot_explanation as plot_explanation
+from localexpert.plots.features import plot_importance as plot_importance
+from localexpert.plots.features import (
+    plot_threshold_reliability as plot_threshold_reliability,
+)
+from localexpert.plots.forecast import plot_fan as plot_fan
+from localexpert.plots.forecast import plot_forecast as plot_forecast
+from localexpert.plots.forecast import plot_forecasts as plot_forecasts
+from localexpert.plots.survival import plot_survival as plot_survival
 from localexpert.recalibration.conformal import (
     ConformalRecalibration as ConformalRecalibration,
 )

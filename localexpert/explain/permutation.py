@@ -51,7 +51,7 @@ class PermutationImportance:
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.explain import PermutationImportance
+    >>> from localexpert import PermutationImportance
     >>> importance = PermutationImportance(
     ...     ("age", "dose"),
     ...     levels=np.array([0.5]),
@@ -189,7 +189,7 @@ def permutation_importance(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.explain import permutation_importance
+    >>> from localexpert import permutation_importance
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = 0.1 + 0.8 * X[:, 0]

@@ -68,7 +68,7 @@ class Explanation:
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.explain import Explanation
+    >>> from localexpert import Explanation
     >>> names, inputs = ("age", "dose"), np.array([["61", "2.5"]])
     >>> values, errors = np.array([[-1.0, 3.0]]), np.array([[0.1, 0.1]])
     >>> print(Explanation("mean", names, values, errors, 5.0, np.array([7.0]), inputs))
@@ -243,7 +243,7 @@ def explain_forecast(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.explain import explain_forecast
+    >>> from localexpert import explain_forecast
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = np.asarray(X) @ [0.1, 0.3]

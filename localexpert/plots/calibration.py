@@ -99,7 +99,7 @@ def plot_pit(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_pit
+    >>> from localexpert import plot_pit
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> ax = plot_pit(np.repeat([0.0, 1.0], [12, 28]), dist)
@@ -177,7 +177,7 @@ def plot_quantile_reliability(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_quantile_reliability
+    >>> from localexpert import plot_quantile_reliability
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])
@@ -281,7 +281,7 @@ def plot_coverage(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_coverage
+    >>> from localexpert import plot_coverage
     >>> rows = np.tile([0.5, 0.5], (4, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = [0.0, 1.0, 0.0, 1.0]
@@ -406,7 +406,7 @@ def plot_sharpness(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_sharpness
+    >>> from localexpert import plot_sharpness
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])

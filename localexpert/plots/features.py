@@ -25,7 +25,7 @@ from localexpert._validation import (
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.report import ExpertReport
 from localexpert.experts.task_record import TaskRecord
-from localexpert.explain import Explanation
+from localexpert.explain.shapley import Explanation
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def plot_importance(
 
     Examples
     --------
-    >>> from localexpert.plots import plot_importance
+    >>> from localexpert import plot_importance
     >>> table = [[0.1, 0.2], [0.5, 0.4]]
     >>> ax = plot_importance(table, features=["age", "income"], columns=[10, 20])
     >>> [text.get_text() for text in ax.get_yticklabels()]
@@ -156,7 +156,7 @@ def plot_explanation(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.plots import plot_explanation
+    >>> from localexpert import plot_explanation
     >>> names, inputs = ("age", "dose"), np.array([["61", "2.5"]])
     >>> values, errors = np.array([[-1.0, 3.0]]), np.zeros((1, 2))
     >>> told = Explanation("mean", names, values, errors, 5.0, np.array([7.0]), inputs)
@@ -294,7 +294,7 @@ def plot_expert_report(
     >>> import numpy as np
     >>> from localexpert.experts.report import ExpertReport
     >>> from localexpert.experts.task_record import TaskRecord
-    >>> from localexpert.plots import plot_expert_report
+    >>> from localexpert import plot_expert_report
     >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
     >>> below = np.array([[False], [True], [True], [True]])
     >>> first, last = np.array([0, 1]), np.array([2, 3])
@@ -382,7 +382,7 @@ def plot_threshold_reliability(
     --------
     >>> import numpy as np
     >>> from localexpert.experts.task_record import TaskRecord
-    >>> from localexpert.plots import plot_threshold_reliability
+    >>> from localexpert import plot_threshold_reliability
     >>> p = np.linspace(0.01, 0.99, 40)[:, None]
     >>> below = np.arange(40)[:, None] % 3 > 0
     >>> tasks = TaskRecord(np.array([1.5]), p, p**0.5, below, [], np.ones(40))

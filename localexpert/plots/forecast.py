@@ -117,7 +117,7 @@ def plot_forecast(
     Examples
     --------
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_forecast
+    >>> from localexpert import plot_forecast
     >>> rows = [[0.2, 0.5, 0.3]]
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
     >>> density, cdf = plot_forecast(dist, y=1.0)
@@ -215,7 +215,7 @@ def plot_forecasts(
     Examples
     --------
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_forecasts
+    >>> from localexpert import plot_forecasts
     >>> rows = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> ax = plot_forecasts(dist, [0, 2], labels=["a", "b"])
@@ -520,7 +520,7 @@ def plot_fan(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_fan
+    >>> from localexpert import plot_fan
     >>> rows = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> days = np.arange("2024-01-01", "2024-01-04", dtype="datetime64[D]")

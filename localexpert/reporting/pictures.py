@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from localexpert.experts.report import ExpertReport
-from localexpert.explain import PermutationImportance
+from localexpert.explain.permutation import PermutationImportance
 from localexpert.plots.calibration import (
     plot_coverage,
     plot_pit,

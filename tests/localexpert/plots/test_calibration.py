@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from localexpert.plots import (
+from localexpert import (
     plot_coverage,
     plot_pit,
     plot_quantile_reliability,

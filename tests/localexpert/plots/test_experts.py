@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import log_loss
 
 from calibration import reliability_curve
+from localexpert import plot_expert_report, plot_threshold_reliability
 from localexpert.experts.report import ExpertReport
 from localexpert.experts.task_record import TaskRecord
-from localexpert.plots import plot_expert_report, plot_threshold_reliability
 
 CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
 TITLES = ["Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.dates import date2num
 
-from localexpert.plots import plot_fan
+from localexpert import plot_fan
 
 DAYS = np.datetime64("2024-01-01") + np.arange(60)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import Explanation
-from localexpert.plots import plot_explanation, plot_importance
+from localexpert import Explanation, plot_explanation, plot_importance
 
 TABLE = np.array([[0.1, 0.2, 0.0], [0.5, 0.4, 0.6], [0.3, 0.0, 0.3]])
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from localexpert import PredictiveDistribution, pool
-from localexpert.plots import plot_forecast, plot_forecasts
+from localexpert import PredictiveDistribution, plot_forecast, plot_forecasts, pool
 from localexpert.plots.forecast import ForecastShape
 from tests.forecasts import beside, normal, of_values
 
