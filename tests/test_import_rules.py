@@ -88,7 +88,9 @@ ARROWS: dict[str, str] = {
         f"scipy sklearn calibration {_GROUND} localexpert.data "
         "localexpert.distribution localexpert.experts localexpert.law"
     ),
-    "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
+    "localexpert.risk": (
+        f"calibration._lazy {_GROUND} localexpert.distribution localexpert.law"
+    ),
     # How a forecast is learned: stages that do not know each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",
     "localexpert.coordinate": (

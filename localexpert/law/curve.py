@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -37,6 +37,11 @@ _NEAR = 1e-6
 _LEAST_GAP = 1e-300
 
 
+def without_caches(record: Any) -> tuple[type[Any], tuple[Any, ...]]:
+    """Return how to copy or pickle a dataclass: by its fields alone."""
+    return type(record), tuple(getattr(record, one.name) for one in fields(record))
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     r"""y = Q_i(z) for a standard normal z: n smooth distributions.
@@ -66,8 +71,7 @@ class Curve:
         return len(self.coefficients)
 
     def __reduce__(self) -> tuple[type[Curve], tuple[Any, ...]]:
-        arrays = self.coefficients, self.slopes, self.low, self.high
-        return type(self), (self.basis, *arrays)
+        return without_caches(self)
 
     @cached_property
     def is_free(self) -> bool:

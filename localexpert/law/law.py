@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
-from localexpert.law.curve import Curve, cut_curve, golden_section
+from localexpert.law.curve import (
+    Curve,
+    cut_curve,
+    golden_section,
+    without_caches,
+)
 from localexpert.law.steps import (
     cell_edges,
     cell_widths,
@@ -118,21 +123,7 @@ class Law:
         return len(self.masses)
 
     def __reduce__(self) -> tuple[type[Law], tuple[Any, ...]]:
-        fields = (
-            self.curve,
-            self.atoms,
-            self.masses,
-            self.widths,
-            self.step,
-            self.offset,
-        )
-        return type(self), (
-            *fields,
-            self.ends,
-            self.end_width,
-            self.ordered,
-            self.known,
-        )
+        return without_caches(self)
 
     def take(self, rows: slice | NDArray[Any]) -> Law:
         """Return the law of some rows."""
@@ -414,14 +405,20 @@ class Law:
         at = walls[np.minimum(k + 1, n_atoms)]
         start = np.take_along_axis(before, np.minimum(k, n_atoms - 1), axis=1)
         in_jump = (k < n_atoms) & (none | (p > start))
-        share = np.where(none, 1.0, rest)
-        held = [
-            np.take_along_axis(part, k, axis=1) for part in (self._upto, self._beyond)
-        ]
-        lower = np.clip((p - held[0]) / share, 0.0, 1.0)
-        upper = np.clip((ndtr(-scores) - held[1]) / share, 0.0, 1.0)
-        smooth = self.curve.values(scores_of(lower, upper))
+        smooth = self.curve.values(self.rest_scores(k, p, ndtr(-scores)))
         return np.where(in_jump, at, np.clip(smooth, walls[k], walls[k + 1]))
+
+    def rest_scores(
+        self, k: NDArray[np.intp], below: Float64Array, above: Float64Array
+    ) -> Float64Array:
+        """Return scores of the curve at levels of the law with k atoms below (n, m)."""
+        share = np.where(self.rest > 0.0, self.rest, 1.0)[:, None]
+        parts = (below, self._upto), (above, self._beyond)
+        lower, upper = (
+            np.clip((level - np.take_along_axis(held, k, axis=1)) / share, 0.0, 1.0)
+            for level, held in parts
+        )
+        return scores_of(lower, upper)
 
     @cached_property
     def _jumps(self) -> tuple[Float64Array, Float64Array]:

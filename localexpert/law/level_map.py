@@ -229,11 +229,7 @@ def _beside_atoms(
         rest * ndtr(-g) + np.take_along_axis(beyond, k, axis=1),
     ]
     back = levels.inverse(scores_of(*(np.minimum(part, 1.0) for part in whole)))
-    held = [np.take_along_axis(part, k, axis=1) for part in (law._upto, law._beyond)]
-    own = np.where(law.rest > 0.0, law.rest, 1.0)[:, None]
-    lower = np.clip((ndtr(back) - held[0]) / own, 0.0, 1.0)
-    upper = np.clip((ndtr(-back) - held[1]) / own, 0.0, 1.0)
-    at = clip_scores(scores_of(lower, upper))
+    at = clip_scores(law.rest_scores(k, ndtr(back), ndtr(-back)))
     return masses, np.maximum.accumulate(np.where(law.rest[:, None] > 0, at, g), axis=1)
 
 

@@ -203,13 +203,8 @@ def plot_quantile_reliability(
     # With nothing to subtract both curves are what they are.
     from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
     label = f"{inputs.format_percent(coverage)} consistency band"
-    looks: dict[str, Any] = {
-        "color": canvas.GREY,
-        "alpha": 0.25,
-        "lw": 0,
-        "label": label,
-    }
-    ax.fill_between(ends, low - from_ends, high - from_ends, **looks)
+    looks: dict[str, Any] = {"color": canvas.GREY, "alpha": 0.25, "lw": 0}
+    ax.fill_between(ends, low - from_ends, high - from_ends, label=label, **looks)
     ax.plot(ends, ends - from_ends, "--", color=canvas.GREY, lw=1, label="calibrated")
     ax.plot(nominal, share - from_share, "o-", color="C0", ms=4, lw=1.4)
     ax.lines[-1].set_label("forecast")
@@ -470,10 +465,5 @@ def _hide_tails(
         label = f"{beyond.sum()} of {len(error)} outside, error up to "
         label += format_number(error[beyond].max(), 3)
         x, y = np.minimum(width[beyond], right), np.minimum(error[beyond], top)
-        looks: dict[str, Any] = {
-            "color": canvas.GREY,
-            "ms": 4,
-            "mew": 0,
-            "clip_on": False,
-        }
-        ax.plot(x, y, "^", alpha=0.6, label=label, **looks)
+        looks: dict[str, Any] = {"color": canvas.GREY, "alpha": 0.6, "clip_on": False}
+        ax.plot(x, y, "^", ms=4, mew=0, label=label, **looks)

@@ -233,13 +233,8 @@ def _mark_ends(ax: Axes, base: float, total: float, n_bars: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.vlines(base, _FLOOR, 0.0, color=canvas.GREY, ls="--", lw=1, zorder=0)
-    looks: dict[str, Any] = {
-        "color": canvas.ink_of(ax),
-        "ls": "--",
-        "lw": 1,
-        "zorder": 0,
-    }
-    ax.vlines(total, n_bars - 1, n_bars - 0.4, **looks)
+    looks: dict[str, Any] = {"color": canvas.ink_of(ax), "ls": "--", "lw": 1}
+    ax.vlines(total, n_bars - 1, n_bars - 0.4, zorder=0, **looks)
     ax.set_ylim(_FLOOR, n_bars - 0.4)
     low: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
     above: dict[str, Any] = {"xytext": (0.0, 3.0), "ha": "center"}
