@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localexpert import Explanation, explain_forecast
-from tests.forecasts import of_values
+from localexpert import explain_forecast
+from tests.forecasts import explained, of_values
 
 GRID = np.linspace(-12.0, 12.0, 241)
 
@@ -235,20 +235,8 @@ def test_types_are_kept_and_the_answer_is_that_of_numbers(polars):
         assert both.inputs[0].tolist() == ["3, True", "bee"]
 
 
-@pytest.fixture
-def told():
-    return Explanation(
-        "mean",
-        ("age", "dose", "town"),
-        np.array([[-1.0, 3.0, 0.5], [2.0, 0.25, -4.0]]),
-        np.array([[0.1, 0.0, 0.2], [0.3, 0.1, 0.4]]),
-        5.0,
-        np.array([7.5, 3.25]),
-        np.array([["61", "2.5", "ant"], ["20", "0", "bee"]], dtype=object),
-    )
-
-
-def test_text_lists_the_largest_first_and_sums_the_others(told):
+def test_text_lists_the_largest_first_and_sums_the_others():
+    told = explained()
     assert str(told).splitlines() == [
         "mean of row 0: 7.5 = 5 (base) + contributions",
         "  dose = 2.5          +3",  # exact: no error

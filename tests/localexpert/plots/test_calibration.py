@@ -14,7 +14,6 @@ from localexpert import (
     plot_quantile_reliability,
     plot_sharpness,
 )
-from tests.forecasts import normal
 
 
 def least_count(n, p, level):
@@ -95,14 +94,6 @@ class TestQuantiles:
         np.testing.assert_array_equal(labelled(less, "calibrated").get_ydata(), 0.0)
         assert legend(plain) == legend(less)
         assert less.get_ylabel() == "Share of outcomes below, less the level"
-
-    def test_true_forecasts_with_jumps_are_reliable(self, discrete, rng, labelled):
-        dist = discrete[np.repeat(np.arange(60), 200)]
-        y = dist.ppf(rng.uniform(size=12_000))
-        ax = plot_quantile_reliability(y, dist, difference=True)
-        gaps = labelled(ax, "forecast").get_ydata()
-        # Five deviations of the share at the middle level.
-        assert np.abs(gaps).max() < 5.0 * 0.5 / np.sqrt(12_000)
 
 
 def ticks(ax):
@@ -263,11 +254,3 @@ def test_an_outlier_does_not_press_the_others_down(many, labelled):
     marks = labelled(ax, "1 of 400 outside, error up to 1000").get_xydata()
     assert marks[:, 1].tolist() == [ax.get_ylim()[1]]
     assert ax.get_ylim()[0] <= 0.0
-
-
-def test_wide_forecasts_are_counted_but_no_bin_is_cut_off(legend):
-    width = np.r_[np.ones(400), 1e6]
-    dist = normal(np.zeros(401), width)
-    ax = plot_sharpness(np.zeros(401), dist)
-    assert bars(ax)[0][:, 0].max() <= ax.get_xlim()[1]
-    assert any(text.startswith("1 of 401 outside") for text in legend(ax))
