@@ -18,7 +18,6 @@ from examples.causal_edges import (
     fill_zeros,
     judge,
     mirror,
-    read_pairs,
     to_cpdag,
 )
 
@@ -65,12 +64,6 @@ def test_cpdag_is_what_equivalent_graphs_share(rng):
         check_graph(found, v)
 
 
-def test_pairs_are_told_by_their_arrows():
-    graph = np.zeros((3, 3), dtype=bool)
-    graph[0, 1] = graph[2, 0] = graph[1, 2] = graph[2, 1] = True
-    assert read_pairs(graph).tolist() == [1, 2, 3]  # 0 -> 1, 0 <- 2, 1 -- 2
-
-
 def graph_of(*edges, v=3):
     graph = np.zeros((v, v), dtype=bool)
     for edge in edges:
@@ -93,13 +86,6 @@ def graph_of(*edges, v=3):
 def test_graphs_that_are_none_are_refused(graph, said):
     with pytest.raises(ValueError, match="`learner` must return .*" + said):
         edge_shares(np.zeros((9, 3)), lambda _: graph, 2)
-
-
-def test_replicates_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="`n_replicates` must be at least 2, got 1"):
-        edge_shares(np.zeros((9, 3)), lambda _: graph_of(), 1)
-    with pytest.raises(ValueError, match="`resample` must be 'bootstrap' or"):
-        edge_shares(np.zeros((9, 3)), lambda _: graph_of(), 2, resample="jackknife")
 
 
 @pytest.mark.parametrize(("resample", "size"), [("bootstrap", 20), ("subsample", 10)])
@@ -175,19 +161,6 @@ def test_measures_are_those_of_the_table():
     assert found["directed_recall"] == 0.5
     assert found["undirected_precision"] == 0.5
     assert found["undirected_recall"] == 0.5
-
-
-def test_an_edge_is_told_above_its_bound():
-    p = np.array([[0.61, 0.39, 0.0, 0.0], [0.59, 0.1, 0.1, 0.21]])
-    assert decide(p).tolist() == [0, 3]
-
-
-def test_networks_have_their_edges_and_states():
-    network = Network.draw(12, 15, 300, seed=0)
-    assert network.dag.sum() == 15
-    check_graph(network.dag, 12)
-    assert set(np.unique(network.data)) <= {0, 1, 2}
-    assert network.data.shape == (300, 12)
 
 
 def slow_score(data, sizes, one, parents):

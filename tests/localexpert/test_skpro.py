@@ -14,7 +14,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_score, log_score, pinball_loss
 from localexpert.skpro import LocalExpertProba, SkproForecast
@@ -158,22 +157,6 @@ class TestForecast:
         plain = SkproForecast(forecast)
         assert (list(plain.index), list(plain.columns)) == ([0, 1, 2], [0])
 
-    @every_kind
-    def test_samples_come_from_the_forecast(self, forecast):
-        draws = show(forecast).sample(400)
-        assert draws.shape == (1200, 1)
-        # From numpy's global state, as of all of skpro: bounds of seven deviations.
-        pit = [forecast.pit(draws.loc[i, "y"]) for i in range(400)]
-        assert_allclose(np.mean(pit, axis=0), 0.5, atol=0.1)
-        if forecast.law.is_discrete:
-            assert set(draws["y"]) <= set(forecast.atoms)
-
-    def test_plots_of_masses_know_the_values(self, forecasts):
-        row = show(forecasts["discrete"]).iloc[0, 0]
-        ax = row.plot(fun="pmf", x_bounds=(0.0, 9.0))
-        heights = ax.containers[0].markerline.get_xydata()
-        assert_array_equal(heights, [[0.0, 0.2], [1.0, 0.5], [3.0, 0.3]])
-
     def test_what_is_refused(self, forecasts):
         forecast = forecasts["discrete"]
         for call, words in (
@@ -243,19 +226,6 @@ class TestRegressor:
         masses = -shown.log_pmf(truth).to_numpy().mean()
         assert masses == pytest.approx(log_score(y[150:], dist))
         assert LogLoss()(truth, shown) == np.inf
-
-    def test_tables_of_other_kinds_and_pipelines(self, table):
-        X, y = table
-        frame = quick().fit(X, y).predict(X)
-        array = quick().fit(X.to_numpy(), y.to_numpy()[:, 0])
-        assert_array_equal(array.predict(X.to_numpy()), frame["price"])
-        mixed = X.set_axis(["u", 1, 2], axis=1)
-        model = quick().fit(mixed, y["price"])
-        assert_array_equal(np.ravel(model.predict(mixed)), frame["price"])
-        piped = (StandardScaler() * quick()).fit(X, y)
-        assert piped.predict_proba(X[:4]).shape == (4, 1)
-        with pytest.raises(ValueError, match="`y` must have one column, got 2"):
-            LocalExpertProba().fit(X, y.assign(other=1.0))
 
     def test_any_estimator_of_distributions(self, table, forecasts):
         class Constant(BaseEstimator):

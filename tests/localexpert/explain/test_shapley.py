@@ -287,7 +287,6 @@ TABLE = table([3], ["bee"], [True])
         ({"groups": {"g": "x1"}}, "must be a list of features"),
         ({"groups": {"x2": [0]}}, "named as a feature is, got 'x2'"),
         ({"n_permutations": 5}, "`n_permutations` must be even, got 5"),
-        ({"model": object()}, "`model` must have a method predict_dist"),
         ({"X": np.ones(3)}, r"`X` must be .*got shape \(3,\)"),
         ({"background": np.ones((0, 3))}, r"`background` must be .*shape \(0, 3\)"),
         ({"background": np.ones((4, 2))}, "columns of `X`, 3, got 2"),
