@@ -116,10 +116,7 @@ class SkproForecast(BaseDistribution):
     }
 
     def __init__(
-        self,
-        forecast: PredictiveDistribution,
-        index: Any = None,
-        columns: Any = None,
+        self, forecast: PredictiveDistribution, index: Any = None, columns: Any = None
     ):
         self.forecast = forecast
         super().__init__(index=index, columns=columns)

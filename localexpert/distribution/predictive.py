@@ -634,9 +634,7 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
 
 
 def mass_below_zero(
-    dist: PredictiveDistribution,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
+    dist: PredictiveDistribution, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float | None:
     r"""Return the mean probability of values below zero, if no target was there.
 

@@ -174,7 +174,11 @@ def pool_laws(
             'beside a smooth rest, got "probit".'
         )
         raise ValueError(msg)
-    _check_lattices(laws)
+    steps = {(law.step, law.offset) for law in laws if law.curve is not None}
+    if len(steps) > 1:
+        got = ", ".join(f"{step:g}" for step, _ in sorted(steps))
+        msg = f"distributions of different lattices have no pool, got steps {got}."
+        raise ValueError(msg)
     laws = [law.clipped for law in laws]
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
     if not all(_keeps_values(law, lattices[:1]) for law in laws):
@@ -207,17 +211,6 @@ def pool_laws(
         known=None,
     )
     return _with_endless_moments(pool, laws, rows)
-
-
-def _check_lattices(laws: Sequence[Law]) -> None:
-    """Refuse curves that are rounded to different lattices."""
-    steps = {(law.step, law.offset) for law in laws if law.curve is not None}
-    if len(steps) > 1:
-        msg = (
-            "distributions of different lattices have no pool, got steps "
-            f"{', '.join(f'{step:g}' for step, _ in sorted(steps))}."
-        )
-        raise ValueError(msg)
 
 
 def _pool_discrete(

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
-from localexpert.law.curve import (
-    Curve,
-    cut_curve,
-    golden_section,
-    without_caches,
-)
+from localexpert.law.curve import Curve, cut_curve, golden_section, without_caches
 from localexpert.law.steps import (
     cell_edges,
     cell_widths,

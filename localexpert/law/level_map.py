@@ -155,7 +155,9 @@ def map_levels(law: Law, levels: LevelMap) -> Law:
     if levels.is_identity or len(law) == 0:
         return law
     if law.curve is None:
-        return replace(law, masses=_map_masses(law, levels), known=None)
+        values = np.broadcast_to(law.atoms, law.masses.shape)
+        masses = masses_of_scores(levels.forward(law.scores(values))[0])
+        return replace(law, masses=masses, known=None)
     g = np.broadcast_to(law.curve.basis.greville, law.curve.coefficients.shape)
     masses, at = law.masses, levels.inverse(g)
     if len(law.atoms):
@@ -179,12 +181,6 @@ def _read_at(law: Law, at: Float64Array) -> Curve:
     found = curve.coefficients + basis.solve(read - own)
     found = increase_curves(found, read, basis)
     return replace(curve, coefficients=found, slopes=end_slopes(found, basis))
-
-
-def _map_masses(law: Law, levels: LevelMap) -> Float64Array:
-    """Return the masses of a discrete law, mapped."""
-    values = np.broadcast_to(law.atoms, law.masses.shape)
-    return masses_of_scores(levels.forward(law.scores(values))[0])
 
 
 def masses_of_scores(scores: Float64Array) -> Float64Array:

@@ -256,11 +256,7 @@ _SHARES = np.linspace(0.1, 0.9, 6)
 
 
 @canvas.panels
-def plot_expert_report(
-    report: Any,
-    *,
-    axes: Any = None,
-) -> NDArray[np.object_]:
+def plot_expert_report(report: Any, *, axes: Any = None) -> NDArray[np.object_]:
     """Draw how good each threshold's expert is, out of fold.
 
     Accuracy and kappa, mean over folds and one standard deviation either side; area

@@ -242,10 +242,7 @@ def best_action(
     chosen = np.argmin(table, axis=1)
     rows = np.arange(len(dist))
     return BestAction(
-        grid[rows, chosen],
-        table[rows, chosen],
-        chosen,
-        table if keep_table else None,
+        grid[rows, chosen], table[rows, chosen], chosen, table if keep_table else None
     )
 
 

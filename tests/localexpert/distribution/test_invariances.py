@@ -182,9 +182,7 @@ def test_a_pool_of_one_is_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
-    [PitRecalibration, ConformalRecalibration],
-    ids=["pit", "conformal"],
+    "make", [PitRecalibration, ConformalRecalibration], ids=["pit", "conformal"]
 )
 @every
 def test_a_calibrated_forecast_is_hardly_recalibrated(

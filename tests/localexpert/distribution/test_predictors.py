@@ -14,11 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    PowerTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
 from localexpert.distribution.predictors import (

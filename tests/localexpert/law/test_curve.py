@@ -6,12 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 
-from localexpert.law.basis import (
-    STANDARD,
-    Basis,
-    basis_of,
-    harmonic_slopes,
-)
+from localexpert.law.basis import STANDARD, Basis, basis_of, harmonic_slopes
 from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, map_levels
