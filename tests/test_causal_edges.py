@@ -1,15 +1,12 @@
 """The graphs of examples/causal_edges.py: against brute force, and bad ones refused."""
 
 import itertools
-from math import lgamma
 
 import numpy as np
 import pytest
 
-from benchmarks.hill_climbing import climb, family_score
 from examples.causal_edges import (
     KnownPairs,
-    Network,
     calibrate,
     check_graph,
     decide,
@@ -161,48 +158,3 @@ def test_measures_are_those_of_the_table():
     assert found["directed_recall"] == 0.5
     assert found["undirected_precision"] == 0.5
     assert found["undirected_recall"] == 0.5
-
-
-def slow_score(data, sizes, one, parents):
-    """BDeu of an equivalent sample of one row, written out."""
-    q = int(np.prod(sizes[parents]))
-    score = 0.0
-    for states in itertools.product(*(range(sizes[parent]) for parent in parents)):
-        held = data[(data[:, parents] == np.array(states, dtype=int)).all(axis=1), one]
-        counts = np.bincount(held, minlength=sizes[one])
-        score += lgamma(1 / q) - lgamma(1 / q + len(held))
-        a = 1 / (q * sizes[one])
-        score += sum(lgamma(a + count) - lgamma(a) for count in counts)
-    return score
-
-
-@pytest.mark.slow
-def test_hill_climbing_ends_on_a_hill():
-    """No arrow added, taken or turned gains, by scores written out."""
-    v = 6
-    data = Network.draw(v, 7, 300, seed=2).data
-    sizes = data.max(axis=0) + 1
-    table = np.ascontiguousarray(data.T.astype(np.uint8))
-    found = climb(table, sizes, ~np.eye(v, dtype=bool), 1.0).T
-
-    def total(dag):
-        columns = (np.flatnonzero(dag[:, one]) for one in range(v))
-        return sum(slow_score(data, sizes, i, pa) for i, pa in enumerate(columns))
-
-    for one in range(v):
-        score = family_score(
-            table, sizes, one, np.ascontiguousarray(found[:, one]), 1.0
-        )
-        parents = np.flatnonzero(found[:, one])
-        assert score == pytest.approx(slow_score(data, sizes, one, parents))
-    assert is_acyclic(found)
-    assert found.sum() >= 3
-    best = total(found)
-    for tail, head in itertools.permutations(range(v), 2):
-        other = found.copy()
-        other[tail, head] = not found[tail, head]
-        turned = other.copy()
-        turned[head, tail] |= found[tail, head]
-        for changed in (other, turned):
-            if is_acyclic(changed):
-                assert total(changed) < best + 1e-6

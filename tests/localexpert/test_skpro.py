@@ -212,21 +212,6 @@ class TestRegressor:
         ours = [pinball_loss(truth, dist, level=level) for level in (0.1, 0.9)]
         assert loss == pytest.approx(np.mean(ours))
 
-    def test_metrics_of_a_discrete_target(self, table, rng):
-        from skpro.metrics import CRPS, LogLoss
-
-        X = table[0]
-        y = pd.Series(rng.poisson(1.0 + 2.0 * X["u"]).clip(0, 5), X.index, name="count")
-        model = quick().fit(X[:150], y[:150])
-        shown, truth = model.predict_proba(X[150:]), y[150:].to_frame()
-        dist = shown.forecast
-        assert dist.law.is_discrete
-        assert CRPS()(truth, shown) == pytest.approx(crps_score(y[150:], dist))
-        # The values are a step of 1 apart, so that masses are densities.
-        masses = -shown.log_pmf(truth).to_numpy().mean()
-        assert masses == pytest.approx(log_score(y[150:], dist))
-        assert LogLoss()(truth, shown) == np.inf
-
     def test_any_estimator_of_distributions(self, table, forecasts):
         class Constant(BaseEstimator):
             def fit(self, X, y):  # noqa: ARG002
