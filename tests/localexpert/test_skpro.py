@@ -3,8 +3,6 @@
 import doctest
 import importlib.util
 import pickle
-import subprocess
-import sys
 from itertools import pairwise
 from textwrap import dedent
 
@@ -17,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from localexpert import LocalExpertRegressor, crps_score, log_score, pinball_loss
 from localexpert.skpro import LocalExpertProba, SkproForecast
+from tests.processes import run_python
 
 needs_skpro = pytest.mark.skipif(
     importlib.util.find_spec("skpro") is None, reason="skpro is not installed"
@@ -258,14 +257,8 @@ WITHOUT = """
 
 
 def test_without_skpro_objects_say_what_to_install():
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", dedent(WITHOUT)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert done.stdout.splitlines() == [
+    told = run_python("-W", "error", "-c", dedent(WITHOUT))
+    assert told.splitlines() == [
         f"`{name}` needs skpro: pip install 'localexpert[skpro]'."
         for name in ("LocalExpertProba", "SkproForecast")
     ]
