@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from examples.causal_edges import (
     KnownPairs,
@@ -57,7 +58,7 @@ def test_cpdag_is_what_equivalent_graphs_share(rng):
         dag = np.triu(rng.uniform(size=(v, v)) < rng.uniform(0.2, 0.9), 1)
         dag = dag[np.ix_(order, order)]
         found = to_cpdag(dag)
-        np.testing.assert_array_equal(found, slow_cpdag(dag))
+        assert_array_equal(found, slow_cpdag(dag))
         check_graph(found, v)
 
 
@@ -118,10 +119,10 @@ def test_calibration_does_not_mind_the_order_of_a_pair(pairs):
     known = KnownPairs.draw(shares, classes, 80, 0)
     assert np.bincount(classes[known.rows]).tolist() == [20, 20, 20, 20]
     p = calibrate(shares, classes, known)
-    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert_allclose(p.sum(axis=1), 1.0)
     turned = np.array([0, 2, 1, 3])[classes]
     other = calibrate(mirror(shares), turned, known)
-    np.testing.assert_allclose(other, mirror(p), atol=1e-9)
+    assert_allclose(other, mirror(p), atol=1e-9)
 
 
 def test_calibration_gains(pairs):

@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.datasets import make_multilabel_classification
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -135,7 +136,7 @@ def test_several_labels_are_calibrated_one_by_one():
     for label, table in enumerate(several.predict_proba(X)):
         alone = CalibratedClassifier(GaussianNB(), "logistic", cv=3)
         alone.fit(X, y[:, label], sample_weight=weight)
-        np.testing.assert_array_equal(table, alone.predict_proba(X))
+        assert_array_equal(table, alone.predict_proba(X))
     assert several.predict(X).shape == y.shape
 
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import make_column_transformer
@@ -160,7 +161,7 @@ def test_scorers_look_inside_pipelines(numbered):
             own = clone(encoder).fit(X.iloc[train])
             dist = Ten().predict_dist(own.transform(X.iloc[test]))
             by_hand.append(-loss(y.iloc[test], dist))
-        np.testing.assert_array_equal(got, by_hand)
+        assert_array_equal(got, by_hand)
 
 
 def test_searches_judge_distributions(numbered):
@@ -200,7 +201,7 @@ def test_weights_are_routed_to_scorers(numbered):
                 )
                 for _, t in folds
             ]
-            np.testing.assert_array_equal(got, by_hand)
+            assert_array_equal(got, by_hand)
         again = pickle.loads(pickle.dumps(scorer))
         assert repr(again.get_metadata_routing()) == repr(scorer.get_metadata_routing())
     # A request of one scorer is no other's.

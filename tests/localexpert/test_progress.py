@@ -14,6 +14,7 @@ import pytest
 import tqdm.auto
 from joblib.parallel import BACKENDS, ThreadingBackend
 from numba.core import event
+from numpy.testing import assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.parallel import delayed
@@ -239,7 +240,7 @@ class TestFits:
         for n_jobs in (None, 2):
             told = cheap(**options, n_jobs=n_jobs).fit(*data)
             self.check(terminal)
-            np.testing.assert_array_equal(
+            assert_array_equal(
                 told.predict_quantiles(X, [0.1, 0.9]),
                 silent.predict_quantiles(X, [0.1, 0.9]),
             )

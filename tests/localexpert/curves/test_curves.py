@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.integrate import quad
 from scipy.interpolate import BSpline, CubicHermiteSpline, make_smoothing_spline
@@ -43,7 +44,7 @@ def test_curves_increase_whatever_the_probabilities(rng, builder, k):
         g = CubicHermiteSpline(curves.knots, values, slopes)
         inside = fine[(fine > curves.knots[0]) & (fine < curves.knots[-1])]
         assert (np.diff(g(inside)) > 0).all()
-    np.testing.assert_allclose(curves.slopes[:, [0, -1]], 1.0)
+    assert_allclose(curves.slopes[:, [0, -1]], 1.0)
 
 
 def follow(curves, t, nu=0):
@@ -66,9 +67,9 @@ def test_rows_in_order_at_thresholds_are_in_order_everywhere(rng, smoothing, k):
         fine = np.linspace(low.knots[0], low.knots[-1], 4000)
         assert (follow(low, fine) - follow(high, fine)).max() < 1e-11
         # Beyond the knots they are parallel lines.
-        np.testing.assert_allclose(low.slopes[:, 0], 1.0)
-        np.testing.assert_allclose(low.slopes[:, -1], 1.2)
-        np.testing.assert_allclose(high.slopes[:, [0, -1]], [[1.0, 1.2]] * 100)
+        assert_allclose(low.slopes[:, 0], 1.0)
+        assert_allclose(low.slopes[:, -1], 1.2)
+        assert_allclose(high.slopes[:, [0, -1]], [[1.0, 1.2]] * 100)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
@@ -78,10 +79,10 @@ def test_a_straight_line_is_left_alone(smoothing):
     curves = ProbitSpline(smoothing).build(p, T, 10**6)
     inner = np.linspace(-0.35, 0.35, 50)
     expected = lines[:, :1] * inner + lines[:, 1:]
-    np.testing.assert_allclose(follow(curves, inner), expected, atol=1e-12)
+    assert_allclose(follow(curves, inner), expected, atol=1e-12)
     # The marginal itself is left alone in its tails, too.
     wide = np.linspace(-3.4, 3.4, 50)
-    np.testing.assert_allclose(follow(curves, wide)[2], wide, atol=1e-12)
+    assert_allclose(follow(curves, wide)[2], wide, atol=1e-12)
 
 
 def test_coefficients_are_means_of_broken_lines(rng):
@@ -99,7 +100,7 @@ def test_coefficients_are_means_of_broken_lines(rng):
     means = np.stack([np.interp(at, t, row) @ hat for row in z], axis=1)
     fine = np.linspace(knots[3], knots[-4], 500)
     expected = BSpline(knots, means, 3)(fine).T
-    np.testing.assert_allclose(follow(curves, fine), expected, atol=1e-5)
+    assert_allclose(follow(curves, fine), expected, atol=1e-5)
 
 
 def test_rows_are_smoothed_by_generalised_cross_validation(rng):
@@ -112,7 +113,7 @@ def test_rows_are_smoothed_by_generalised_cross_validation(rng):
         c = vectors.T @ row
         scores = ((f * c) ** 2).sum(axis=1) / f.sum(axis=1) ** 2
         best = vectors @ ((1.0 - f[scores.argmin()]) * c)
-        np.testing.assert_allclose(ours, best, atol=2e-3)
+        assert_allclose(ours, best, atol=2e-3)
 
 
 PLACES = np.cumsum(1.0 + 3.0 * np.abs(np.sin(np.arange(25.0))))
@@ -133,7 +134,7 @@ def test_a_raw_curve_has_the_degrees_of_freedom_that_are_asked_for(rng, df):
     fine = np.linspace(PLACES[0], PLACES[-1], 400)
     for row, ours in zip(p, curve(fine), strict=True):
         theirs = make_smoothing_spline(PLACES, row, lam=np.exp(log))
-        np.testing.assert_allclose(ours, theirs(fine), atol=1e-7)
+        assert_allclose(ours, theirs(fine), atol=1e-7)
 
 
 def test_raw_curves_at_the_ends_of_what_is_asked_for(rng):
@@ -141,9 +142,9 @@ def test_raw_curves_at_the_ends_of_what_is_asked_for(rng):
     line = RawSpline("smoothing_spline", df=2).curve(p, PLACES)(PLACES)
     for row, ours in zip(p, line, strict=True):
         fit = np.polynomial.Polynomial.fit(PLACES, row, 1)
-        np.testing.assert_allclose(ours, fit(PLACES), atol=1e-7)
+        assert_allclose(ours, fit(PLACES), atol=1e-7)
     for every in (RawSpline("pchip"), RawSpline("smoothing_spline", df=40)):
-        np.testing.assert_allclose(every.curve(p, PLACES)(PLACES), p, atol=1e-9)
+        assert_allclose(every.curve(p, PLACES)(PLACES), p, atol=1e-9)
     with pytest.raises(ValueError, match=r"`df` must lie in \[2, inf\), got 1"):
         RawSpline("smoothing_spline", df=1)
     with pytest.raises(ValueError, match="`method` must be one of 'pchip', 'smooth"):
@@ -178,13 +179,11 @@ def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(p_first):
     shares = np.array([0.02, 0.1, 0.35])
     below, above = ndtri(0.1 * shares), -ndtri(0.1 * shares[::-1])
     more, places = extend_tails(z, t, below, above)
-    np.testing.assert_array_equal(places, np.concatenate([below, t, above]))
+    assert_array_equal(places, np.concatenate([below, t, above]))
     moved = ndtr(z[0, 0] + below - t[0])
-    np.testing.assert_allclose(
-        ndtr(more[0, :3]), np.minimum(p_first * shares, moved), rtol=1e-9
-    )
+    assert_allclose(ndtr(more[0, :3]), np.minimum(p_first * shares, moved), rtol=1e-9)
     moved = ndtr(-(z[0, -1] + above - t[-1]))
-    np.testing.assert_allclose(
+    assert_allclose(
         ndtr(-more[0, -3:]), np.minimum(0.002 * shares[::-1], moved), rtol=1e-9
     )
 
@@ -288,10 +287,10 @@ def test_integer_weights_are_repetitions(rng, n):
     weight = rng.integers(0, 4, n)
     r = np.linspace(-6.0, 6.0, 200)
     one = BaseCDF.fit(x, weight).t(r)
-    np.testing.assert_allclose(one, BaseCDF.fit(np.repeat(x, weight)).t(r), atol=1e-6)
+    assert_allclose(one, BaseCDF.fit(np.repeat(x, weight)).t(r), atol=1e-6)
     order = rng.permutation(n)
     again = BaseCDF.fit(x[order], weight[order]).t(r)
-    np.testing.assert_allclose(one, again, atol=1e-9)
+    assert_allclose(one, again, atol=1e-9)
 
 
 def test_least_slopes_keep_four_moments():
@@ -318,18 +317,18 @@ def test_tails_have_the_hazard_that_is_stated(shape):
             hazard = -stats.genpareto(shape, scale=scale).logsf(x)
         t = base.t(end + sign * x)
         got = stats.norm.logsf(sign * t)
-        np.testing.assert_allclose(got, stats.norm.logsf(level) - hazard, rtol=1e-9)
-        np.testing.assert_allclose(base.inverse(t), end + sign * x, rtol=1e-9)
+        assert_allclose(got, stats.norm.logsf(level) - hazard, rtol=1e-9)
+        assert_allclose(base.inverse(t), end + sign * x, rtol=1e-9)
         step = 1e-6 * (1.0 + x)
         rise = base.t(end + sign * (x + step)) - t
         rate = base.derivative(end + sign * (x + 0.5 * step))
-        np.testing.assert_allclose(rate, sign * rise / step, rtol=1e-4)
+        assert_allclose(rate, sign * rise / step, rtol=1e-4)
 
 
 def test_infinity_and_points_that_overflow():
     base = BaseCDF([-1.0, 1.0], [-1.0, 1.0], [1.0, 1.0], (0.2, 0.0))
     ends = np.array([-np.inf, np.inf])
-    np.testing.assert_array_equal(base.t(ends), ends)
-    np.testing.assert_array_equal(base.inverse(ends), ends)
-    np.testing.assert_array_equal(base.derivative(ends), [0.0, 0.0])
+    assert_array_equal(base.t(ends), ends)
+    assert_array_equal(base.inverse(ends), ends)
+    assert_array_equal(base.derivative(ends), [0.0, 0.0])
     assert np.isfinite(base.inverse([-1e4, 1e4])).all()

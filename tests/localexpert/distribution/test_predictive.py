@@ -240,7 +240,7 @@ def test_draws_have_the_loss_that_was_expected(name, loss):
     errors = found.std(axis=0) / np.sqrt(len(draws))
     assert (np.abs(found.mean(axis=0) - rows) < 4.0 * errors + 1e-12).all()
     variances = loss_variances(dist.law, loss, rows)
-    np.testing.assert_allclose(variances, found.var(axis=0), rtol=0.15, atol=1e-12)
+    assert_allclose(variances, found.var(axis=0), rtol=0.15, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -248,7 +248,7 @@ def test_the_expected_crps_is_the_mean_over_levels(name):
     dist = forecast_of(name)
     levels = (np.arange(20_000) + 0.5)[:, None] / 20_000
     mean = dist.crps(dist.ppf(levels)).mean(axis=0)
-    np.testing.assert_allclose(dist.expected_crps(), mean, rtol=2e-3)
+    assert_allclose(dist.expected_crps(), mean, rtol=2e-3)
 
 
 def test_the_interval_is_that_of_a_sum():

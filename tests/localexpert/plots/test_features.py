@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
 
 from calibration import reliability_curve
@@ -34,7 +35,7 @@ def heads(ax):
 def test_colours_are_the_table(ax):
     assert plot_importance(TABLE, sort=False, ax=ax) is ax
     (image,) = ax.images
-    np.testing.assert_array_equal(image.get_array(), TABLE)
+    assert_array_equal(image.get_array(), TABLE)
     assert image.get_clim() == (0.0, 0.6)
     assert ticks(ax) == heads(ax) == ["0", "1", "2"]
     assert len(plt.get_fignums()) == 1
@@ -43,7 +44,7 @@ def test_colours_are_the_table(ax):
 def test_the_most_important_feature_is_on_top():
     ax = plot_importance(TABLE, features=["a", "b", "c"])
     assert ticks(ax) == ["b", "c", "a"]
-    np.testing.assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])
+    assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])
     # Row 0 of an image is drawn on top.
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
 
@@ -146,11 +147,11 @@ def test_means_and_deviations_over_folds(report, panels, name):
     figures = getattr(report, name)
     (bars,) = panels[name.capitalize()].containers
     line, _, (sticks,) = bars.lines
-    np.testing.assert_array_equal(line.get_xdata(), CUTS)
-    np.testing.assert_allclose(line.get_ydata(), figures.mean(axis=1))
+    assert_array_equal(line.get_xdata(), CUTS)
+    assert_allclose(line.get_ydata(), figures.mean(axis=1))
     ends = np.array([stick[:, 1] for stick in sticks.get_segments()])
     widths = 2.0 * figures.std(axis=1)
-    np.testing.assert_allclose(np.diff(ends)[:, 0], widths, atol=1e-12)
+    assert_allclose(np.diff(ends)[:, 0], widths, atol=1e-12)
 
 
 def test_losses_before_and_after(report, panels):
@@ -160,7 +161,7 @@ def test_losses_before_and_after(report, panels):
     ):
         drawn = lines(panels[title])
         for label, suffix in (("before", "_raw"), ("after", "")):
-            np.testing.assert_array_equal(
+            assert_array_equal(
                 drawn[f"{label} calibration"].get_xydata(),
                 np.column_stack([CUTS, getattr(report, name + suffix)]),
             )
@@ -170,23 +171,21 @@ def test_losses_before_and_after(report, panels):
 def test_auc_and_base_rate(report, panels):
     for title, figures in (("AUC", report.auc), ("Base rate", report.base_rate)):
         line = panels[title].lines[0]
-        np.testing.assert_array_equal(
-            line.get_xydata(), np.column_stack([CUTS, figures])
-        )
+        assert_array_equal(line.get_xydata(), np.column_stack([CUTS, figures]))
 
 
 def test_dashed_lines_are_what_the_base_rate_gets(below, panels):
     rate = below.mean(axis=0)
     right = np.maximum(rate, 1.0 - rate)
     drawn = lines(panels["Accuracy"])["base rate alone"]
-    np.testing.assert_allclose(drawn.get_ydata(), right)
+    assert_allclose(drawn.get_ydata(), right)
     assert drawn.get_linestyle() == "--"
     lost = [log_loss(below[:, k], np.full(300, rate[k])) for k in range(4)]
     drawn = lines(panels["Log loss"])["base rate alone"]
-    np.testing.assert_allclose(drawn.get_ydata(), lost)
+    assert_allclose(drawn.get_ydata(), lost)
     for title, level in (("AUC", 0.5), ("Kappa", 0.0)):
         (flat,) = [ln for ln in panels[title].lines if ln.get_linestyle() == "--"]
-        np.testing.assert_array_equal(flat.get_ydata(), level)
+        assert_array_equal(flat.get_ydata(), level)
 
 
 def test_one_class_at_one_threshold_in_one_fold():
@@ -194,7 +193,7 @@ def test_one_class_at_one_threshold_in_one_fold():
     folds = [(np.empty(0, int), np.arange(2))]
     report = ExpertReport.of(TaskRecord(np.zeros(1), p, p, below, folds, np.ones(2)))
     axes = plot_expert_report(report)
-    np.testing.assert_array_equal(lines(axes[1, 0])["base rate alone"].get_ydata(), 0.0)
+    assert_array_equal(lines(axes[1, 0])["base rate alone"].get_ydata(), 0.0)
     axes[0, 0].figure.canvas.draw()
 
 
@@ -215,7 +214,7 @@ def test_curves_before_and_after(tasks, labelled):
         curve = reliability_curve(
             tasks.below[:, 4], p[:, 4], sample_weight=tasks.weight, n_bins=5
         )
-        np.testing.assert_array_equal(
+        assert_array_equal(
             labelled(ax, f"{label} calibration").get_xydata(),
             np.column_stack([curve.mean_prob, curve.event_rate]),
         )

@@ -171,11 +171,7 @@ def test_actions_are_shared_or_each_rows_own_and_the_first_of_equals_wins():
         (best_action, {"actions": [0.0, np.inf]}, "`actions` must be finite, got inf"),
         (expected_loss, {"loss": lambda *of: of[1]}, "`loss` must return an array of"),
         (expected_loss, {"loss": lambda *of: len(of)}, "`loss` must return an array"),
-        (
-            expected_loss,
-            {"loss": lambda *of: of[0] + np.nan},
-            r"`loss` must be finite, got nan for y = .* and action = 1\.",
-        ),
+        (expected_loss, {"loss": lambda *of: of[0] + np.nan}, r"nan for y = .*n = 1\."),
         (expected_loss, {"action": np.ones((2, 3))}, r"a number or have shape \(3,\)"),
         (expected_loss, {"breaks": [[1.0], [2.0]]}, r"`breaks` must have shape \(3, a"),
     ],
@@ -336,6 +332,10 @@ def test_amounts_may_be_forecasts_and_what_is_worth_the_cost_is_not_sent():
 DECIDE, PAY = cost_decision, realised_cost
 
 
+def charge(cost):
+    return send(0.1, 1.0, [0.0] * 3, cost=cost)
+
+
 @pytest.mark.parametrize(
     ("call", "given", "message"),
     [
@@ -355,11 +355,7 @@ DECIDE, PAY = cost_decision, realised_cost
         (send, ([0.1, 0.2], 1.0, [0] * 3), "`probability` must broadcast .* 3 rows"),
         (send, (0.1, 1.0, 1.0), r"`received` must have shape \(any,\)"),
         (send, (0.1, normal([0.0] * 5), [0, 1]), "`amount` must have a row .* got 5"),
-        (
-            lambda cost: send(0.1, 1.0, [0.0] * 3, cost=cost),
-            ([0, 0, -2],),
-            r"`cost` must not be negative, got -2 in row 2\.",
-        ),
+        (charge, ([0, 0, -2],), r"`cost` must not be negative, got -2 in row 2\."),
     ],
 )
 def test_refusals_of_costs(call, given, message):
