@@ -124,12 +124,9 @@ def check_target_size(y: Float64Array) -> None:
     """Refuse targets whose moments are no numbers."""
     most = int(np.argmax(np.abs(y)))
     if abs(y[most]) > _LARGEST_TARGET:
-        msg = (
-            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {show(y[most])} at "
-            f"position {most}: leave the row out if that stands for a missing value, "
-            "or else take another unit."
-        )
-        raise ValueError(msg)
+        cure = "leave the row out if that stands for a missing value, or else take"
+        got = f"{show(y[most])} at position {most}: {cure} another unit"
+        refuse("y", f"lie within +-{_LARGEST_TARGET:g}", got)
     if 0.0 < np.ptp(y) < _LEAST_RANGE:
         rule = f"differ by at least {_LEAST_RANGE:g}"
         refuse("y", rule, f"values from {y.min():g} to {y.max():g}: take another unit")
@@ -184,12 +181,10 @@ def check_targets(
     try:
         return np.broadcast_to(array, np.broadcast_shapes(array.shape, (n,)))
     except ValueError as error:
-        msg = (
-            f"`{name}` must broadcast against the {n} rows, shape ({n},), got shape "
-            f"{array.shape}; for values that all rows share take `cdf_at` or "
-            "`quantiles`, or a column of shape (k, 1)."
-        )
-        raise ValueError(msg) from error
+        cure = "take `cdf_at` or `quantiles`, or a column of shape (k, 1)"
+        got = f"shape {array.shape}; for values that all rows share {cure}"
+        rule = f"broadcast against the {n} rows, shape ({n},)"
+        refuse(name, rule, got, cause=error)
 
 
 def are_probabilities(p: Float64Array) -> bool:

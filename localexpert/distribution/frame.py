@@ -121,10 +121,8 @@ class Questions:
             columns += [*dist.interval(coverage).T]
         columns += [dist.sf(value) for value in self.values]
         for level in self.risks:
-            columns += [
-                dist.value_at_risk(level, self.tail),
-                dist.expected_shortfall(level, self.tail),
-            ]
+            columns.append(dist.value_at_risk(level, self.tail))
+            columns.append(dist.expected_shortfall(level, self.tail))
         return dict(zip(self._all_names(), columns, strict=True))
 
 

@@ -550,11 +550,9 @@ def _read_correlation(
     if np.ndim(correlation) == 0:
         rho = check_number(correlation, "correlation", -1.0, 1.0)
         if most > 1 and rho < -1.0 / (most - 1) - _ROUNDING:
-            msg = (
-                f"`correlation` of {most} rows must be at least -1 / {most - 1}, got "
-                f"{rho:g}: no such correlation of all pairs exists."
-            )
-            raise ValueError(msg)
+            rule = f"be at least -1 / {most - 1} for {most} rows"
+            got = f"{rho:g}: no such correlation of all pairs exists"
+            refuse("correlation", rule, got)
         return None if rho == 0.0 else Correlation(rng, rho)
     matrix = check_array(correlation, "correlation", (n, n))
     if not np.allclose(np.diag(matrix), 1.0, rtol=0.0, atol=_ROUNDING):

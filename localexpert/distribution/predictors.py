@@ -125,9 +125,8 @@ def open_same(model: Any, *, pipelines: bool = False) -> Any:
 
 
 def _forecasts(model: Any) -> bool:
-    return not isinstance(model, type) and callable(
-        getattr(model, "predict_dist", None)
-    )
+    method = getattr(model, "predict_dist", None)
+    return not isinstance(model, type) and callable(method)
 
 
 def _open(model: Any) -> tuple[Any, str] | None:
@@ -175,11 +174,8 @@ def _ask(model: Any, X: Any) -> Any:
     inner = opened[0]
     check_is_fitted(model)
     if hasattr(model, "refit") and not hasattr(model, "best_estimator_"):
-        msg = (
-            f"`refit` of {type(model).__name__} must not be False for a forecast, "
-            f"got {model.refit!r}."
-        )
-        raise ValueError(msg)
+        rule = f"not be False for a forecast of {type(model).__name__}"
+        refuse("refit", rule, f"{model.refit!r}")
     if isinstance(model, TransformedTargetRegressor):
         return _untransform_target(model, _ask(inner, X))
     if isinstance(model, Pipeline):
@@ -215,10 +211,8 @@ def _untransform_target(
         why = re.sub(r"\b(func|inverse)\b", lambda found: names[found[0]], str(error))
         if " finite " in why:
             why += " `bounds` of the regressor keep forecasts where it is finite."
-        msg = (
-            f"{type(model).__name__} forecasts distributions with an increasing "
-            f"{got}: {why}"
-        )
+        need = f"{type(model).__name__} forecasts distributions with an increasing"
+        msg = f"{need} {got}: {why}"
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(msg) from error
 

@@ -107,10 +107,8 @@ class Explanation:
         -------
         str
         """
-        lines = [
-            f"{self.of} of row {row}: {self.total[row]:.4g} = "
-            f"{self.base:.4g} (base) + contributions"
-        ]
+        head = f"{self.of} of row {row}: {self.total[row]:.4g}"
+        lines = [f"{head} = {self.base:.4g} (base) + contributions"]
         parts = self.largest(row, max_features)
         width = max(len(label) for label, _, _ in parts)
         for label, value, error in parts:
@@ -328,11 +326,8 @@ class _Game:
         """Return exact contributions, shape (n, P), from all coalitions."""
         p, m = len(self.mixed.names), len(base)
         if p > _MOST_ENUMERATED:
-            msg = (
-                f'`method` must not be "enumerate" for more than {_MOST_ENUMERATED} '
-                f"features or groups, got {p} of them."
-            )
-            raise ValueError(msg)
+            most = f"{_MOST_ENUMERATED} features or groups"
+            refuse("method", f'not be "enumerate" for more than {most}', f"{p} of them")
         codes = np.arange(1, 2**p - 1)
         members = (codes[:, None] >> np.arange(p)) & 1 > 0
         inner = self._worth(
@@ -432,9 +427,8 @@ class MixedRows:
         names = Columns.of(table).names
         labels = names or tuple(f"x{j}" for j in range(table.shape[1]))
         held = _read_groups(labels, {} if groups is None else groups, names is None)
-        keys: list[tuple[bool, Any]] = [
-            (j in held, held.get(j, j)) for j in range(len(labels))
-        ]
+        places = range(len(labels))
+        keys: list[tuple[bool, Any]] = [(j in held, held.get(j, j)) for j in places]
         players = list(dict.fromkeys(keys))
         named = tuple(k if group else str(labels[k]) for group, k in players)
         for name in held.values():
@@ -476,9 +470,8 @@ class MixedRows:
             mine = np.flatnonzero(self.owner == player)
             cells = [map(format_number, columns[j][:n]) for j in mine[:_VALUES_SHOWN]]
             more = ", ..." if len(mine) > _VALUES_SHOWN else ""
-            text[:, player] = [
-                ", ".join(row) + more for row in zip(*cells, strict=True)
-            ]
+            rows = zip(*cells, strict=True)
+            text[:, player] = [", ".join(row) + more for row in rows]
         return text
 
 
@@ -509,10 +502,8 @@ def join_rows(X: Any, background: Any) -> Any:
         return np.concatenate([X, background])
     for name, *types in zip(X.columns, X.dtypes, background.dtypes, strict=True):
         # Numbers of different width can be joined, and nothing else.
-        if (
-            types[0] != types[1]
-            and not {getattr(t, "kind", "") for t in types} < _NUMBERS
-        ):
+        kinds = {getattr(one, "kind", "") for one in types}
+        if types[0] != types[1] and not kinds < _NUMBERS:
             got = f"{types[1]} and {types[0]} in column {name!r}"
             refuse("background", "have the types of the columns of `X`", got, TypeError)
     if hasattr(X, "with_columns"):  # polars

@@ -259,20 +259,14 @@ class Curve:
         # Between nodes a lower peak may be the higher one.
         best = np.argsort(-np.where(is_peak, heights, -np.inf), axis=1, kind="stable")
         best = best[:, :_PEAKS]
-        low, high = (
-            grid[np.maximum(best - 1, 0)],
-            grid[np.minimum(best + 1, len(grid) - 1)],
-        )
+        low = grid[np.maximum(best - 1, 0)]
+        high = grid[np.minimum(best + 1, len(grid) - 1)]
         inner = golden_section(lambda z: -self.heights(z)[1], low, high, _GOLDEN_STEPS)
         # Try the ends, too: a density that is cut may be greatest there.
         trials = np.hstack([inner, low, high])
         values, heights = self.heights(trials)
-        place = np.argmax(heights, axis=1)[:, None]
-        best_y, highest = (
-            np.take_along_axis(found, place, axis=1)[:, 0]
-            for found in (values, heights)
-        )
-        return best_y, highest
+        row, place = np.arange(len(self)), np.argmax(heights, axis=1)
+        return values[row, place], heights[row, place]
 
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.

@@ -284,11 +284,8 @@ def _check_levels(levels: ArrayLike) -> Float64Array:
     found = check_array(np.atleast_1d(as_numbers(levels, "levels")), "levels", (None,))
     check_increasing(found, "levels")
     if len(found) < 2:
-        msg = (
-            "`levels` must be two or more, for one quantile does not say how wide a "
-            f"distribution is, got {found[0]:g} alone."
-        )
-        raise ValueError(msg)
+        why = "one quantile does not say how wide a distribution is"
+        refuse("levels", f"be two or more, for {why}", f"{found[0]:g} alone")
     outside = (found <= 0.0) | (found >= 1.0)
     if outside.any():
         refuse("levels", "lie in (0, 1)", f"{found[outside][0]:g}")
@@ -343,11 +340,8 @@ def _count(rows: Float64Array, values: Float64Array) -> Law:
     """Return the law of the shares of values (V,) in each row."""
     n, m = rows.shape
     if len(values) * n > _MOST_CELLS:
-        msg = (
-            f'`kind` must not be "discrete" for {len(values)} values in {n} rows, '
-            f'which is more than {_MOST_CELLS:g} probabilities: take "smooth".'
-        )
-        raise ValueError(msg)
+        rule = f'not be "discrete" for more than {_MOST_CELLS:g} probabilities'
+        refuse("kind", rule, f'{len(values)} values in {n} rows: take "smooth"')
     if n == 0:
         return Law.discrete(np.zeros(1), np.empty((0, 1)))
     cell = np.arange(n)[:, None] * len(values) + np.searchsorted(values, rows)

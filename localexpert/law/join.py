@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import invert_rows
-from localexpert._validation import check_choice, check_probability_rows
+from localexpert._validation import check_choice, check_probability_rows, refuse
 from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
@@ -169,11 +169,8 @@ def pool_laws(
     if len(laws) == 1:
         return laws[0]
     if kind == "probit" and not can_pool_scores(laws):
-        msg = (
-            '`kind` must be "linear" for laws with values of positive probability '
-            'beside a smooth rest, got "probit".'
-        )
-        raise ValueError(msg)
+        what = "laws with values of positive probability beside a smooth rest"
+        refuse("kind", f'be "linear" for {what}', '"probit"')
     steps = {(law.step, law.offset) for law in laws if law.curve is not None}
     if len(steps) > 1:
         got = ", ".join(f"{step:g}" for step, _ in sorted(steps))
@@ -271,10 +268,8 @@ def _pool_rows(
             _add_member(sums[j], w[:, None], *own, kind)
     u = np.hstack([values for values, _ in read])
     order = np.argsort(u, axis=1, kind="stable")
-    every = [np.hstack(list(sums[:, k])) for k in range(3)]
-    u, below, above, rate = (
-        np.take_along_axis(part, order, axis=1) for part in (u, *every)
-    )
+    found = [u, *(np.hstack(list(sums[:, k])) for k in range(3))]
+    u, below, above, rate = (np.take_along_axis(part, order, axis=1) for part in found)
     z = below
     if kind == "linear":
         z = scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0))

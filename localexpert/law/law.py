@@ -344,10 +344,8 @@ class Law:
         with np.errstate(divide="ignore"):
             found = np.log(self.rest)[:, None] + log_between(z0, z1)
             if len(self.atoms):
-                count = [
-                    count_upto(self.atoms, self._reach, at) for at in (lower, upper)
-                ]
-                parts = (np.take_along_axis(self._upto, at, axis=1) for at in count)
+                sides = (count_upto(self.atoms, self._reach, y) for y in (lower, upper))
+                parts = (np.take_along_axis(self._upto, at, axis=1) for at in sides)
                 before, upto = parts
                 found = np.logaddexp(found, np.log(np.maximum(upto - before, 0.0)))
         inside = (upper > low) & (lower < high)
@@ -436,10 +434,8 @@ class Law:
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
         ends = np.clip(self.curve.values(z), *self.ends)
         atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
-        ends[:, 0], ends[:, 2] = (
-            np.minimum(ends[:, 0], atoms[0]),
-            np.maximum(ends[:, 2], atoms[-1]),
-        )
+        ends[:, 0] = np.minimum(ends[:, 0], atoms[0])
+        ends[:, 2] = np.maximum(ends[:, 2], atoms[-1])
         place = np.rint((ends - self.offset) / self.step)
         low, high = (place[:, ::2] - place[:, 1:2]).T
         grid = _cells_upto(max(float(-low.min()), float(high.max()), 1.0))
@@ -569,9 +565,8 @@ class Law:
             assert part.curve is not None
             if self.step > 0.0:
                 y, masses = part.steps()
-                width = np.maximum(
-                    np.diff(y, axis=1, append=y[:, -1:] + self.step), 1e-300
-                )
+                gaps = np.diff(y, axis=1, append=y[:, -1:] + self.step)
+                width = np.maximum(gaps, 1e-300)
                 out[rows] = step_entropy(masses, width)
                 continue
             z, shares = part.curve.basis.panels.z, part.curve.basis.panels.share
@@ -638,11 +633,7 @@ class Law:
         atoms = np.broadcast_to(self.atoms, upto.shape)
         lows = [found[:, :1], atoms, self.ppf(np.maximum(upto - coverage, 0.0))]
         highs = [found[:, 1:], self.ppf(np.minimum(before + coverage, 1.0)), atoms]
-        held = [
-            np.ones((len(self), 1), dtype=bool),
-            before + coverage <= 1.0,
-            upto >= coverage,
-        ]
+        held = [np.ones((len(self), 1), bool), before + coverage <= 1, upto >= coverage]
         low, high = np.hstack(lows), np.hstack(highs)
         widths = np.full(low.shape, np.inf)
         np.subtract(high, low, out=widths, where=np.hstack(held))

@@ -149,13 +149,10 @@ def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Arra
         with np.errstate(all="ignore"):
             values = np.asarray(func(x), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        msg = (
-            f"`{name}` must take an array and return one of its shape, got "
-            f"{type(error).__name__}: {error} (`np.vectorize` makes a function of "
-            "numbers one of arrays)."
-        )
+        cure = "`np.vectorize` makes a function of numbers one of arrays"
+        got = f"{type(error).__name__}: {error} ({cure})"
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(msg) from error
+        refuse(name, "take an array and return one of its shape", got, kind, error)
     if values.shape != x.shape:
         rule = f"return an array of the shape it is given, {x.shape}"
         refuse(name, rule, f"shape {values.shape}")
@@ -341,10 +338,8 @@ def lattice_as_atoms(law: Law) -> Law:
     values, masses = law.steps()
     every = np.unique(np.rint((values - law.offset) / law.step))
     if len(every) > _MOST_VALUES:
-        msg = (
-            f"a distribution of steps of {law.step:g} must have at most {_MOST_VALUES} "
-            f"values to become one of single values, got {len(every)}."
-        )
+        rule = f"must have at most {_MOST_VALUES} values to become one of single values"
+        msg = f"a distribution of steps of {law.step:g} {rule}, got {len(every)}."
         raise ValueError(msg)
     place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
     table = np.zeros((len(law), len(every)))
@@ -448,12 +443,8 @@ def _refuse_inverse(
     wrong = ~(np.abs(back - x) <= allowed)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
-        msg = (
-            "`inverse` must undo `func`, got "
-            f"func({x[place]:g}) = {z[place]:g} and inverse({z[place]:g}) = "
-            f"{back[place]:g}."
-        )
-        raise ValueError(msg)
+        got = f"func({x[place]:g}) = {z[place]:g} and inverse({z[place]:g}) = "
+        refuse("inverse", "undo `func`", f"{got}{back[place]:g}")
 
 
 def _find_line(x: Float64Array, z: Float64Array) -> tuple[float, float] | None:

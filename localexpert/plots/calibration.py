@@ -425,16 +425,12 @@ def plot_sharpness(
     half = z * np.sqrt(variance / size)
     ax = canvas.open_axes(ax)
     canvas.draw_dots(ax, width, error, canvas.GREY, label="each row")
-    ax.plot(
-        at, expected_error, "x--", color="C1", lw=1.3, label="expected by the forecasts"
-    )
+    label = "expected by the forecasts"
+    ax.plot(at, expected_error, "x--", color="C1", lw=1.3, label=label)
     label = f"mean, {inputs.format_percent(level)} confidence"
     ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
-    top = max(
-        float(np.quantile(error, _SEEN_ERRORS)),
-        (mean + half).max(),
-        expected_error.max(),
-    )
+    tops = (mean + half).max(), expected_error.max()
+    top = max(float(np.quantile(error, _SEEN_ERRORS)), *tops)
     _hide_tails(ax, width, error, at.max(), top)
     unit = "" if called == "y" else f"\n{called}"
     ax.set(xlabel=f"Standard deviation of the forecast{unit}")

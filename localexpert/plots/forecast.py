@@ -424,10 +424,8 @@ def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) 
     if scale == "auto":
         same = bool((tops <= _MOST_RATIO * own).all())
     peaks = tops if same else own
-    (line_tone,), (fill_tone,) = (
-        canvas.shades(ax, color, [share])
-        for color, share in ((canvas.GREY, 0.35), ("C0", 0.4))
-    )
+    (line_tone,) = canvas.shades(ax, canvas.GREY, [0.35])
+    (fill_tone,) = canvas.shades(ax, "C0", [0.4])
     for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):
         base, layer = float(k - 1 - j), 2.0 + j / k
         ax.axhline(base, color=line_tone, lw=0.8, zorder=layer)
@@ -552,9 +550,8 @@ def plot_fan(
         label = inputs.format_percent(share)
         ax.fill_between(at, bands[:, j], bands[:, k + 1 + j], label=label, **looks)
     if outcomes is not None:
-        canvas.draw_dots(
-            ax, values, outcomes, canvas.ink_of(ax), zorder=4, label="outcome"
-        )
+        looks = {"zorder": 4, "label": "outcome"}
+        canvas.draw_dots(ax, values, outcomes, canvas.ink_of(ax), **looks)
     if dated:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 

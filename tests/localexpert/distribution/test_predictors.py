@@ -156,7 +156,7 @@ def test_what_forecasts_nothing_is_named(model, words):
     [
         (
             GridSearchCV(Normal(), {}, scoring=crps_scorer, refit=False, cv=2),
-            "`refit` of GridSearchCV must not be False",
+            "`refit` must not be False for a forecast of Grid",
         ),
         (transformed(**TURN), "got negative: `inverse_func` must increase str"),
         (

@@ -210,7 +210,7 @@ def test_rows_that_are_all_one_or_stray_apart(rng):
         ({"groups": [1, "a", None, 2, 2]}, "`groups` must not be missing"),
         ({"groups": np.array([1, "a", 2, 2, 2], object)}, "must be labels of one kind"),
         ({"correlation": 1.5}, "`correlation` must lie in"),
-        ({"correlation": -0.5}, "`correlation` of 5 rows must be at least"),
+        ({"correlation": -0.5}, "`correlation` must be at least -1 / 4 for 5 rows"),
         ({"correlation": np.eye(3)}, "`correlation` must have shape"),
         ({"correlation": 2 * np.eye(5)}, "must be 1 on its diagonal"),
         ({"correlation": np.tri(5)}, "`correlation` must be symmetric"),
