@@ -103,7 +103,7 @@ leg-services: ready-services
 	$(PYTEST) tests/test_services.py
 
 leg-skpro: ready-skpro
-	$(PYTEST) $(WORKERS) tests/localexpert/skpro \
+	$(PYTEST) $(WORKERS) tests/localexpert/test_skpro.py \
 	    "tests/test_guide.py::test_code_of_a_page_runs_in_order[pipelines]"
 
 # The names of these tests say that they need xgboost.

@@ -26,9 +26,9 @@ from localexpert import (
     censored,
     concordance_index,
     pit_test,
+    plot_survival,
     threshold_weighted_crps,
 )
-from localexpert.plots import plot_survival
 
 Array = NDArray[np.float64]
 ARMS = "control", "treated"

@@ -9,15 +9,11 @@ from localexpert.curves.spline import RawSpline as RawSpline
 from localexpert.data.columns import date_features as date_features
 from localexpert.data.folds import make_folds as make_folds
 from localexpert.distribution.answers import ExpectedMean as ExpectedMean
-from localexpert.distribution.dependence import (
-    estimate_correlation as estimate_correlation,
-)
 from localexpert.distribution.predictive import (
     PredictiveDistribution as PredictiveDistribution,
 )
 from localexpert.distribution.predictive import concatenate as concatenate
 from localexpert.distribution.predictors import predict_dist as predict_dist
-from localexpert.distribution.spread import SpreadParts as SpreadParts
 from localexpert.ensemble import DistributionEnsemble as DistributionEnsemble
 from localexpert.ensemble import pool as pool
 from localexpert.ensemble import pool_weights as pool_weights
@@ -29,12 +25,17 @@ from localexpert.experts.report import ExpertReport as ExpertReport
 from localexpert.experts.thresholds import find_atoms as find_atoms
 from localexpert.experts.thresholds import is_discrete as is_discrete
 from localexpert.experts.thresholds import place_thresholds as place_thresholds
-from localexpert.explain import Explanation as Explanation
-from localexpert.explain import PermutationImportance as PermutationImportance
-from localexpert.explain import explain_forecast as explain_forecast
-from localexpert.explain import permutation_importance as permutation_importance
+from localexpert.explain.permutation import (
+    PermutationImportance as PermutationImportance,
+)
+from localexpert.explain.permutation import (
+    permutation_importance as permutation_importance,
+)
+from localexpert.explain.shapley import Explanation as Explanation
+from localexpert.explain.shapley import explain_forecast as explain_forecast
 from localexpert.large.fit_large import fit_large as fit_large
 from localexpert.large.predict_table import predict_table as predict_table
+from localexpert.law.join import SpreadParts as SpreadParts
 from localexpert.law.totals import CorrelationEstimate as CorrelationEstimate
 from localexpert.learn.roads import CellRoad as CellRoad
 from localexpert.learn.roads import DiscreteRoad as DiscreteRoad
@@ -46,6 +47,9 @@ from localexpert.learn.steps import Step as Step
 from localexpert.metrics import DistributionScorer as DistributionScorer
 from localexpert.metrics import crps_score as crps_score
 from localexpert.metrics import crps_scorer as crps_scorer
+from localexpert.metrics import (
+    estimate_correlation as estimate_correlation,
+)
 from localexpert.metrics import interval_coverage as interval_coverage
 from localexpert.metrics import interval_score as interval_score
 from localexpert.metrics import log_score as log_score
@@ -60,18 +64,22 @@ from localexpert.partial.scores import concordance_index as concordance_index
 from localexpert.partial.scores import d_calibration_test as d_calibration_test
 from localexpert.partial.scores import integrated_brier_score as integrated_brier_score
 from localexpert.partial.scores import survival_brier_score as survival_brier_score
-from localexpert.plots import plot_coverage as plot_coverage
-from localexpert.plots import plot_expert_report as plot_expert_report
-from localexpert.plots import plot_explanation as plot_explanation
-from localexpert.plots import plot_fan as plot_fan
-from localexpert.plots import plot_forecast as plot_forecast
-from localexpert.plots import plot_forecasts as plot_forecasts
-from localexpert.plots import plot_importance as plot_importance
-from localexpert.plots import plot_pit as plot_pit
-from localexpert.plots import plot_quantile_reliability as plot_quantile_reliability
-from localexpert.plots import plot_sharpness as plot_sharpness
-from localexpert.plots import plot_survival as plot_survival
-from localexpert.plots import plot_threshold_reliability as plot_threshold_reliability
+from localexpert.plots.calibration import plot_coverage as plot_coverage
+from localexpert.plots.calibration import plot_pit as plot_pit
+from localexpert.plots.calibration import (
+    plot_quantile_reliability as plot_quantile_reliability,
+)
+from localexpert.plots.calibration import plot_sharpness as plot_sharpness
+from localexpert.plots.features import plot_expert_report as plot_expert_report
+from localexpert.plots.features import plot_explanation as plot_explanation
+from localexpert.plots.features import plot_importance as plot_importance
+from localexpert.plots.features import (
+    plot_threshold_reliability as plot_threshold_reliability,
+)
+from localexpert.plots.forecast import plot_fan as plot_fan
+from localexpert.plots.forecast import plot_forecast as plot_forecast
+from localexpert.plots.forecast import plot_forecasts as plot_forecasts
+from localexpert.plots.survival import plot_survival as plot_survival
 from localexpert.recalibration.conformal import (
     ConformalRecalibration as ConformalRecalibration,
 )

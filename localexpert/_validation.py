@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     as_numbers,
-    check_ax,
     check_callable,
     check_choice,
     check_finite,
@@ -47,51 +46,6 @@ from calibration._validation import (
     warn_of_light,
 )
 from calibration.typing import Float64Array
-
-__all__ = [
-    "are_probabilities",
-    "as_numbers",
-    "check_answers",
-    "check_array",
-    "check_ax",
-    "check_bounds",
-    "check_callable",
-    "check_choice",
-    "check_finite",
-    "check_flag",
-    "check_in_unit",
-    "check_increasing",
-    "check_integer",
-    "check_labels",
-    "check_level",
-    "check_levels",
-    "check_list",
-    "check_mapping",
-    "check_n_jobs",
-    "check_number",
-    "check_path",
-    "check_probability_rows",
-    "check_row_weights",
-    "check_same_length",
-    "check_seed",
-    "check_target_size",
-    "check_targets",
-    "check_vector",
-    "check_verbose",
-    "check_weights",
-    "count_rows",
-    "find_no_number",
-    "format_number",
-    "is_auto",
-    "is_gap",
-    "make_rng",
-    "plain_label",
-    "refuse",
-    "show",
-    "speaking_of",
-    "told_of_light",
-    "warn_of_light",
-]
 
 # What forests take for a seed.
 _LARGEST_SEED = 2**32 - 1
@@ -133,45 +87,36 @@ def check_array(
     if not fits:
         sizes = ["any" if want is None else str(want) for want in shape]
         wanted = f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
-        msg = f"`{name}` must have shape {wanted}, got shape {array.shape}."
-        raise ValueError(msg)
+        refuse(name, f"have shape {wanted}", f"shape {array.shape}")
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        msg = f"`{name}` must be finite, got {array[place]} at position {place}."
-        raise ValueError(msg)
+        refuse(name, "be finite", f"{array[place]} at position {place}")
     return array
 
 
 def check_increasing(values: Float64Array, name: str) -> None:
     """Refuse a vector that is empty or does not increase strictly."""
     if len(values) == 0:
-        msg = f"`{name}` must hold at least one value, got none."
-        raise ValueError(msg)
+        refuse(name, "hold at least one value", "none")
     falls = np.diff(values) <= 0.0
     if falls.any():
         k = int(np.argmax(falls))
-        msg = (
-            f"`{name}` must increase strictly, "
-            f"got {show(values[k])} before {show(values[k + 1])} at position {k}."
-        )
-        raise ValueError(msg)
+        got = f"{show(values[k])} before {show(values[k + 1])} at position {k}"
+        refuse(name, "increase strictly", got)
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Return (low, high) with low < high; None or an infinity is no bound."""
     pair = list(bounds) if isinstance(bounds, list | tuple | np.ndarray) else []
-    numbers = [b is None or (isinstance(b, Real) and not _is_flag(b)) for b in pair]
-    if len(pair) != 2 or not all(numbers):
-        msg = (
-            "`bounds` must be a pair of numbers (low, high), either None where there "
-            f"is no bound, got {bounds!r}."
-        )
-        raise ValueError(msg)
+    # Python takes a truth value for a number.
+    flags = any(isinstance(b, bool | np.bool_) for b in pair)
+    if len(pair) != 2 or flags or not all(isinstance(b, Real | None) for b in pair):
+        rule = "be a pair of numbers (low, high), either None where there is no bound"
+        refuse("bounds", rule, f"{bounds!r}")
     low = -np.inf if pair[0] is None else float(pair[0])
     high = np.inf if pair[1] is None else float(pair[1])
     if not low < high:
-        msg = f"`bounds` must be (low, high) with low < high, got {bounds!r}."
-        raise ValueError(msg)
+        refuse("bounds", "be (low, high) with low < high", f"{bounds!r}")
     return low, high
 
 
@@ -179,18 +124,12 @@ def check_target_size(y: Float64Array) -> None:
     """Refuse targets whose moments are no numbers."""
     most = int(np.argmax(np.abs(y)))
     if abs(y[most]) > _LARGEST_TARGET:
-        msg = (
-            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {show(y[most])} at "
-            f"position {most}: leave the row out if that stands for a missing value, "
-            "or else take another unit."
-        )
-        raise ValueError(msg)
+        cure = "leave the row out if that stands for a missing value, or else take"
+        got = f"{show(y[most])} at position {most}: {cure} another unit"
+        refuse("y", f"lie within +-{_LARGEST_TARGET:g}", got)
     if 0.0 < np.ptp(y) < _LEAST_RANGE:
-        msg = (
-            f"`y` must differ by at least {_LEAST_RANGE:g}, got values from "
-            f"{y.min():g} to {y.max():g}: take another unit."
-        )
-        raise ValueError(msg)
+        rule = f"differ by at least {_LEAST_RANGE:g}"
+        refuse("y", rule, f"values from {y.min():g} to {y.max():g}: take another unit")
 
 
 def check_row_weights(
@@ -200,18 +139,12 @@ def check_row_weights(
     weights = check_weights(sample_weight, n)
     least, most = weights[weights > 0.0].min(), weights.max()
     if least < most / _MOST_RATIO:
-        msg = (
-            f"`sample_weight` must not differ by more than a factor of "
-            f"{_MOST_RATIO:g}, got {least:g} and {most:g}: rows that hardly count "
-            "have weight 0."
-        )
-        raise ValueError(msg)
+        rule = f"not differ by more than a factor of {_MOST_RATIO:g}"
+        got = f"{least:g} and {most:g}: rows that hardly count have weight 0"
+        refuse("sample_weight", rule, got)
     if most > _MOST_ROWS / n or most < 1.0 / _MOST_ROWS:
-        msg = (
-            f"`sample_weight` must count rows, up to {_MOST_ROWS:g} of them in all, "
-            f"got weights up to {most:g}: divide by their mean."
-        )
-        raise ValueError(msg)
+        rule = f"count rows, up to {_MOST_ROWS:g} of them in all"
+        refuse("sample_weight", rule, f"weights up to {most:g}: divide by their mean")
     warn_of_light(weights, stacklevel=stacklevel)
     return weights
 
@@ -222,14 +155,8 @@ def check_seed(random_state: int | None) -> int:
         return int(np.random.default_rng().integers(2**31))
     seed = check_integer(random_state, "random_state", 0)
     if seed > _LARGEST_SEED:
-        msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
-        raise ValueError(msg)
+        refuse("random_state", f"be at most {_LARGEST_SEED}", seed)
     return seed
-
-
-def _is_flag(value: Any) -> bool:
-    """Say whether a value is a truth value, which Python takes for a number."""
-    return isinstance(value, bool | np.bool_)
 
 
 def check_levels(levels: ArrayLike, name: str) -> Float64Array:
@@ -250,17 +177,14 @@ def check_targets(
     if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
         rule = "be finite" if finite else "not be NaN"
         wrong = array[~np.isfinite(array)] if finite else array[np.isnan(array)]
-        msg = f"`{name}` must {rule}, got {wrong.flat[0]}."
-        raise ValueError(msg)
+        refuse(name, rule, wrong.flat[0])
     try:
         return np.broadcast_to(array, np.broadcast_shapes(array.shape, (n,)))
     except ValueError as error:
-        msg = (
-            f"`{name}` must broadcast against the {n} rows, shape ({n},), got shape "
-            f"{array.shape}; for values that all rows share take `cdf_at` or "
-            "`quantiles`, or a column of shape (k, 1)."
-        )
-        raise ValueError(msg) from error
+        cure = "take `cdf_at` or `quantiles`, or a column of shape (k, 1)"
+        got = f"shape {array.shape}; for values that all rows share {cure}"
+        rule = f"broadcast against the {n} rows, shape ({n},)"
+        refuse(name, rule, got, cause=error)
 
 
 def are_probabilities(p: Float64Array) -> bool:
@@ -296,8 +220,7 @@ def check_probability_rows(
         i = int(np.argmax(excess))
         rule = "1" if full else "at most 1"
         got = show(sums[i])
-        msg = f"`{name}` must sum to {rule} in every row, got {got} in row {i}."
-        raise ValueError(msg)
+        refuse(name, f"sum to {rule} in every row", f"{got} in row {i}")
     # Rows that are exact up to the last bits are left as they are.
     scale = np.where(excess > _LAST_BITS, sums, 1.0)
     return np.ascontiguousarray(rows / scale[:, None])

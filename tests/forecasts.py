@@ -1,9 +1,10 @@
-"""Forecasts for tests to ask, made by public names alone."""
+"""Forecasts for tests to ask, made by public names alone, and an explanation."""
 
+import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from localexpert import PredictiveDistribution
+from localexpert import Explanation, PredictiveDistribution
 
 
 def of_values(values: ArrayLike, rows: ArrayLike) -> PredictiveDistribution:
@@ -26,3 +27,24 @@ def beside(
     arrays = smooth.to_arrays() | {"atoms": atoms, "masses": masses, "widths": widths}
     arrays["moments"] = None  # those of the smooth part alone
     return PredictiveDistribution.from_arrays(**arrays)
+
+
+def sixty(kind: str) -> PredictiveDistribution:
+    """Return 60 forecasts: smooth ones, of 0, 1 and 3, or mixed ones with zeros."""
+    shares = np.linspace(0.1, 0.6, 60)
+    if kind == "discrete":
+        masses = np.column_stack([shares, np.full(60, 0.2), 0.8 - shares])
+        return of_values([0.0, 1.0, 3.0], masses)
+    smooth = normal(np.linspace(0.0, 5.0, 60), np.linspace(0.5, 2.0, 60))
+    if kind == "smooth":
+        return smooth
+    return beside(smooth, [0.0], shares[:, None], [0.01])
+
+
+def explained() -> Explanation:
+    """Return what three features contribute to two forecasts."""
+    values = np.array([[-1.0, 3.0, 0.5], [2.0, 0.25, -4.0]])
+    errors = np.array([[0.1, 0.0, 0.2], [0.3, 0.1, 0.4]])
+    inputs = np.array([["61", "2.5", "ant"], ["20", "0", "bee"]], dtype=object)
+    parts = values, errors, 5.0, np.array([7.5, 3.25]), inputs
+    return Explanation("mean", ("age", "dose", "town"), *parts)

@@ -3,10 +3,7 @@
 import ast
 import doctest
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 from examples.templates import own_calibrator, own_experts, own_road
 from localexpert import LocalExpertRegressor, crps_score
+from tests.processes import run_python
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
@@ -25,17 +23,9 @@ TEMPLATES = sorted((FOLDER / "templates").glob("*.py"))
 
 def run(path: Path, folder: Path) -> str:
     """Return what a script prints; warnings are errors."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
-        cwd=folder,
-        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(FOLDER.parent)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.strip()
+    variables = {"MPLBACKEND": "Agg", "PYTHONPATH": str(FOLDER.parent)}
+    said = run_python("-W", "error", str(path), folder=folder, **variables)
+    return said.strip()
 
 
 # Modules that an example imports and that the other tests may not have.

@@ -1,13 +1,23 @@
-"""The manual: its code runs as printed, words find their page, every name is listed."""
+"""The manual: its code runs as printed, words find their page, its tables hold."""
 
 import importlib
 import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_multilabel_classification
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
 
-DOCS = Path(__file__).parents[1] / "docs"
+from calibration import CalibratedClassifier
+
+TESTS = Path(__file__).parent
+DOCS = TESTS.parent / "docs"
 BLOCK = re.compile(
     r"^\.\. code-block:: python\n(?P<options>(?:   :.*\n)*)\n"
     r"(?P<code>(?:(?:   .*)?\n)+)",
@@ -35,8 +45,13 @@ def test_code_of_a_page_runs_in_order(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+def run_page(page: str) -> dict[str, Any]:
+    """Run the code of a page, and return the names that it defines."""
     text = text_of(page)
-    namespace: dict[str, object] = {"__name__": page}
+    namespace: dict[str, Any] = {"__name__": page}
     for block in BLOCK.finditer(text):
         options = block["options"]
         if "needs-skpro" in options and importlib.util.find_spec("skpro") is None:
@@ -47,6 +62,7 @@ def test_code_of_a_page_runs_in_order(
         padding = "\n" * text.count("\n", 0, block.start("code"))
         code = re.sub(r"^   ", "", block["code"], flags=re.MULTILINE)
         exec(compile(padding + code, f"docs/{page}.rst", "exec"), namespace)
+    return namespace
 
 
 def test_no_code_of_the_manual_is_left_out() -> None:
@@ -85,3 +101,54 @@ def test_reference_lists_every_public_name_once() -> None:
     # Of the rooms of the shell this is what people meet in Python.
     public.append("localexpert.reading.ColumnReader")
     assert sorted(listed) == sorted(public)
+
+
+WRITTEN = "\n".join(path.read_text("utf-8") for path in TESTS.rglob("test_*.py"))
+CELL = re.compile(r"^   [* ] - (.*)$", re.MULTILINE)
+
+
+def systems():
+    """Return the rows of the table, five cells each."""
+    cells = [cell.replace("`", "") for cell in CELL.findall(text_of("systems"))]
+    assert len(cells) % 5 == 0
+    return [cells[start : start + 5] for start in range(5, len(cells), 5)]
+
+
+@pytest.mark.parametrize("row", systems(), ids=lambda row: row[0])
+def test_every_name_in_the_table_of_systems_exists(row):
+    _, _, here, room, test = row
+    name, *more = here.split(", ")
+    home, _, short = name.rpartition(".")
+    found = getattr(importlib.import_module(home), short)
+    assert found.__module__.startswith(room.replace("/", "."))
+    assert f"def {test}(" in WRITTEN
+    for word in more:
+        parameter = word.partition("=")[0]
+        if re.fullmatch(r"[a-z_]+", parameter):
+            assert hasattr(found, parameter) or parameter in found().get_params()
+
+
+def test_several_labels_are_calibrated_one_by_one():
+    X, y = make_multilabel_classification(300, n_classes=3, random_state=0)
+    weight = np.random.default_rng(0).integers(1, 4, 300)
+    model = CalibratedClassifier(GaussianNB(), "logistic", cv=3)
+    several = MultiOutputClassifier(model).fit(X, y, sample_weight=weight)
+    for label, table in enumerate(several.predict_proba(X)):
+        alone = CalibratedClassifier(GaussianNB(), "logistic", cv=3)
+        alone.fit(X, y[:, label], sample_weight=weight)
+        assert_array_equal(table, alone.predict_proba(X))
+    assert several.predict(X).shape == y.shape
+
+
+def test_the_page_of_the_talk_runs_and_its_law_follows_its_curve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen = run_page("talk")
+    assert (tmp_path / "talk.png").stat().st_size > 10_000
+    grid, law = seen["grid"], seen["law"]
+    rising = np.clip(np.maximum.accumulate(seen["curve"](grid)[0]), 0.0, 1.0)
+    # Clipped at 1 in 620 and made increasing by projection, not by its running maximum.
+    assert np.abs(law.cdf_at(grid)[0] - rising).max() < 0.04
+    assert (seen["raw"] != seen["p"]).any()
+    assert (np.diff(seen["v"]) > 0.0).all()
+    assert (np.diff(seen["rising"]) >= 0.0).all()
+    plt.close("all")

@@ -81,14 +81,16 @@ ARROWS: dict[str, str] = {
     "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution "
-        "localexpert.partial"
+        "localexpert.law localexpert.partial"
     ),
     # Targets that are known only in part.
     "localexpert.partial": (
         f"scipy sklearn calibration {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.distribution localexpert.experts localexpert.law"
     ),
-    "localexpert.risk": f"{_GROUND} localexpert.distribution localexpert.law",
+    "localexpert.risk": (
+        f"calibration._lazy {_GROUND} localexpert.distribution localexpert.law"
+    ),
     # How a forecast is learned: stages that do not know each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",
     "localexpert.coordinate": (

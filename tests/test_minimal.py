@@ -1,14 +1,11 @@
-"""The bare package: no optional dependency, no side effect on import.
+"""The bare package: no optional dependency, no side effect on import."""
 
-Each check runs in its own interpreter, since what is imported stays imported.
-"""
-
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+
+from tests.processes import run_python
 
 WALK = """
     import importlib, pkgutil, sys
@@ -109,44 +106,34 @@ def block(names: tuple[str, ...]) -> str:
     return "import sys\n" + dedent(BLOCK).replace("{blocked}", repr(names))
 
 
-def run_python(*parts: str) -> None:
+def run_code(*parts: str) -> None:
     """Run pieces of code in a fresh interpreter where warnings are errors."""
-    code = "\n".join(dedent(part) for part in parts)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_python("-W", "error", "-c", "\n".join(dedent(part) for part in parts))
 
 
 def test_imports_and_fits_without_optional_packages() -> None:
-    run_python(WALK, block(OPTIONAL), "import_all()", FIT)
+    run_code(WALK, block(OPTIONAL), "import_all()", FIT)
 
 
 def test_forecasts_need_no_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_python(block(NOT_FOR_FORECASTS), FIT, FORECAST)
+    run_code(block(NOT_FOR_FORECASTS), FIT, FORECAST)
 
 
 def test_importing_the_packages_loads_nothing_else() -> None:
-    run_python(LAZY)
+    run_code(LAZY)
 
 
 def test_names_load_what_they_need_and_no_more() -> None:
-    run_python(LAZY, NAMES)
+    run_code(LAZY, NAMES)
 
 
 def test_import_and_fit_leave_global_state_alone() -> None:
-    run_python(
-        WALK, dedent(STATE).replace("{fit}", dedent(FIT).replace("\n    ", "\n"))
-    )
+    run_code(WALK, dedent(STATE).replace("{fit}", dedent(FIT).replace("\n    ", "\n")))
 
 
 def test_the_blocker_blocks() -> None:
     with pytest.raises(AssertionError, match="pandas is blocked"):
-        run_python(block(OPTIONAL), "import pandas")
+        run_code(block(OPTIONAL), "import pandas")

@@ -13,7 +13,7 @@ from calibration._validation import plain_label
 from localexpert import ExpertReport, Explanation
 from localexpert._validation import format_number
 from localexpert.experts.report import TaskRecord
-from tests.forecasts import beside, normal, of_values
+from tests.forecasts import sixty
 
 # Real column names: prices, texts that look like formulas, whole sentences.
 NAMES = ["cost $", "$\\frac", "a_b^c", "$x$ $", "_x", "x" * 80, "größe", "a\nb"]
@@ -25,19 +25,14 @@ def data():
     """Return forecasts of two classes, of three, and of numbers of every kind."""
     rng = np.random.default_rng(0)
     p, three = rng.uniform(size=N), rng.dirichlet([1.0, 1.0, 1.0], size=N)
-    shares = np.linspace(0.1, 0.6, N)
-    masses = np.column_stack([shares, np.full(N, 0.2), 0.8 - shares])
-    smooth = normal(np.linspace(0.0, 5.0, N), np.linspace(0.5, 2.0, N))
-    return {
+    kinds = {kind: sixty(kind) for kind in ("smooth", "discrete", "mixed")}
+    return kinds | {
         "p": p,
         "y": (rng.uniform(size=N) < p).astype(int),
         "three": three,
         "column": rng.integers(0, 3, N),
         "monitor": calibration.CalibrationMonitor().fit(p, rng.uniform(size=N) < p),
-        "smooth": smooth,
-        "discrete": of_values([0.0, 1.0, 3.0], masses),
-        "mixed": beside(smooth, [0.0], shares[:, None], [0.01]),
-        "outcomes": smooth.ppf(rng.uniform(size=N)),
+        "outcomes": kinds["smooth"].ppf(rng.uniform(size=N)),
     }
 
 

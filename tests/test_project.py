@@ -5,13 +5,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import calibration
 import localexpert
+from tests.processes import run_python
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -37,19 +36,9 @@ except metadata.PackageNotFoundError:
 """
 
 
-def run(*arguments: str, folder: Path) -> list[str]:
+def run(*words: str, folder: Path) -> list[str]:
     """Return the lines that a Python prints when it finds the packages in the clone."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    return run_python(*words, folder=folder, PYTHONPATH=str(ROOT)).splitlines()
 
 
 def test_a_clone_that_is_not_installed_can_be_imported(tmp_path: Path) -> None:
@@ -104,19 +93,10 @@ def test_nothing_need_be_writable(tmp_path: Path) -> None:
         "import localexpert.cli.main as m; print(m.__file__); m.main(['--version'])"
     )
     nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull, "NUMBA_CACHE_DIR": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, **nowhere, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.stdout.splitlines() == [
-        str(tmp_path / "localexpert/cli/main.py"),
-        localexpert.__version__,
-    ], done.stderr
+    nowhere["PYTHONPATH"] = str(tmp_path)
+    file, version = run_python("-c", script, folder=tmp_path, **nowhere).splitlines()
+    assert file == str(tmp_path / "localexpert/cli/main.py")
+    assert version == localexpert.__version__
 
 
 def test_what_archives_are_told_is_what_the_project_says() -> None:

@@ -68,6 +68,12 @@ LABELLED = [
     "reliability_curve",
     "spherical_score",
 ]
+SURVIVAL = [
+    "concordance_index",
+    "d_calibration_test",
+    "integrated_brier_score",
+    "survival_brier_score",
+]
 QUICK = {
     "strategy": JointForest(n_estimators=5),
     "frame": None,
@@ -130,61 +136,37 @@ def arguments():
     }  # fmt: skip
 
 
-def special(name):
-    """Return the arguments of a call that differ from the usual ones of their names."""
+@cache
+def special():
+    """Return arguments that differ from the usual ones, by the name of the call."""
     t = things()
-    if name == "proper_score":
-        return {"y_true": t.ones, "weight": {0.5: 1.0}}
-    if name == "transform":
-        return {"func": np.exp}
-    if name == "from_arrays":
-        return {"atoms": [0.0, 1.0], "masses": [[0.2, 0.8]]}
-    if name == "from_bins":
-        return {"probabilities": [[0.2, 0.8]]}
-    if name in LABELLED:
-        return {"y_true": t.ones}
-    if name == "logistic_intervals":
-        return {"model": LogisticRegression().fit(t.X, t.ones)}
-    if name == "plot_roc":
-        return {"y": t.ones}
-    if name == "plot_class_reliability":
-        return {"y_true": t.ones, "y_prob": np.c_[1.0 - t.scores, t.scores]}
-    if name in ("plot_simplex", "plot_simplex_field"):
-        table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
-        three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
-        return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
-    if name == "summarize":
-        return {
-            "parts": pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0}),
-            "score": "s",
-            "label": "y",
-        }
-    if name == "fit_large":
-        plain = LocalExpertRegressor(**QUICK)
-        return {"model": plain, "parts": t.X.assign(y=t.y), "target": "y"}
-    if name == "predict_table":
-        return {"table": t.X}
-    if name == "estimate_prior":
-        return {"p_old": t.scores, "y_old": t.ones}
-    if name in ("adapt", "recalibrate"):
-        weights = {"weights": lambda X: np.ones(len(X))} if name == "adapt" else {}
-        return {"y_cal": -t.y, **weights}  # no training rows
-    if name in ("kaplan_meier", "plot_survival"):
-        return {"y": localexpert.censored(t.y, t.ones)}
-    if name in (
-        "concordance_index",
-        "d_calibration_test",
-        "integrated_brier_score",
-        "survival_brier_score",
-    ):
-        return {"y_true": localexpert.censored(t.y, t.ones)}
-    if name == "compare_pair":
-        return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
-    if name == "make_calibrator":
-        return {"name": "bagged_isotonic"}
-    if name == "compare_calibrators":
-        return {"y": t.ones, "calibrators": None}
-    return {}
+    table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
+    three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
+    parts = pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0})
+    plain, two = LocalExpertRegressor(**QUICK), np.c_[1.0 - t.scores, t.scores]
+    lives = localexpert.censored(t.y, t.ones)
+    found = {key: {"y_true": t.ones} for key in LABELLED}
+    found |= {key: {"y": lives} for key in ("kaplan_meier", "plot_survival")}
+    return found | {key: {"y_true": lives} for key in SURVIVAL} | {
+        "proper_score": {"y_true": t.ones, "weight": {0.5: 1.0}},
+        "transform": {"func": np.exp},
+        "from_arrays": {"atoms": [0.0, 1.0], "masses": [[0.2, 0.8]]},
+        "from_bins": {"probabilities": [[0.2, 0.8]]},
+        "logistic_intervals": {"model": LogisticRegression().fit(t.X, t.ones)},
+        "plot_roc": {"y": t.ones},
+        "plot_class_reliability": {"y_true": t.ones, "y_prob": two},
+        "plot_simplex": {"calibrator": three, "scores": table},
+        "plot_simplex_field": {"calibrator": three},
+        "summarize": {"parts": parts, "score": "s", "label": "y"},
+        "fit_large": {"model": plain, "parts": t.X.assign(y=t.y), "target": "y"},
+        "predict_table": {"table": t.X},
+        # Negative targets: no training rows.
+        "adapt": {"y_cal": -t.y, "weights": lambda X: np.ones(len(X))},
+        "recalibrate": {"y_cal": -t.y},
+        "compare_pair": {"losses": t.losses[:, 0], "reference": t.losses[:, 1]},
+        "make_calibrator": {"name": "bagged_isotonic"},
+        "compare_calibrators": {"y": t.ones, "calibrators": None},
+    }  # fmt: skip
 
 
 def make(cls, **parameters):
@@ -225,7 +207,7 @@ def call(name, function, /, **given):
         for key, one in inspect.signature(function).parameters.items()
         if one.default is one.empty and key in arguments()
     }
-    return function(**{**right, **special(name), **given})
+    return function(**{**right, **special().get(name, {}), **given})
 
 
 def public_calls():

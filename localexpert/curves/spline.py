@@ -129,13 +129,9 @@ def _with_straight_ends(
     first, last = grid[1] - grid[0], grid[-1] - grid[-2]
     knots = np.concatenate([grid[0] - first * more[::-1], grid, grid[-1] + last * more])
     places = (knots[1:-3] + knots[2:-2] + knots[3:-1]) / 3.0
-    coefficients = np.hstack(
-        [
-            means[:, :1] + low * (places[:2] - places[2]),
-            means,
-            means[:, -1:] + high * (places[-2:] - places[-3]),
-        ]
-    )
+    below = means[:, :1] + low * (places[:2] - places[2])
+    above = means[:, -1:] + high * (places[-2:] - places[-3])
+    coefficients = np.hstack([below, means, above])
     splines = BSpline(knots, np.eye(len(places)), 3)
     at_knots = (np.asarray(splines(grid, nu), dtype=np.float64) for nu in (0, 1))
     values, slopes = (_combine(coefficients, shares) for shares in at_knots)

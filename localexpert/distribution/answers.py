@@ -23,8 +23,8 @@ from localexpert._validation import (
     show,
 )
 from localexpert.law.basis import STANDARD
-from localexpert.law.bounds import condition
 from localexpert.law.law import Law
+from localexpert.law.level_map import condition
 from localexpert.law.steps import draw_shares
 
 LOSSES: tuple[str, ...] = ("crps", "abs_error")

@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_number,
     check_probability_rows,
     check_same_length,
+    refuse,
     show,
 )
 from localexpert.distribution.answers import Answers
@@ -352,8 +353,7 @@ def _refuse_alone(**parts: Any) -> None:
     """Refuse arguments of curves if there are no curves."""
     for name, value in parts.items():
         if value is not None:
-            msg = f"`{name}` must be None without `coefficients`, got {value!r:.60}."
-            raise ValueError(msg)
+            refuse(name, "be None without `coefficients`", f"{value!r:.60}")
 
 
 def _read_atoms(atoms: ArrayLike) -> Float64Array:
@@ -372,15 +372,10 @@ def _read_masses(
     """Return the masses (n, A) of atoms; without curves rows must sum to 1."""
     if len(values) == 0:
         if curve is None:
-            msg = (
-                "`coefficients` or `atoms` with `masses` must be given, got no "
-                "`coefficients` and no `atoms`."
-            )
-            raise ValueError(msg)
+            refuse("atoms", "be given where there are no `coefficients`", "none")
         return np.empty((len(curve), 0))
     if masses is None:
-        msg = "`masses` must be given for `atoms`, got None."
-        raise ValueError(msg)
+        refuse("masses", "be given for `atoms`", "None")
     rows = check_probability_rows(masses, "masses", len(values), full=curve is None)
     if curve is not None:
         check_same_length(len(curve), "`coefficients`", len(rows), "masses")
@@ -395,8 +390,7 @@ def _read_widths(widths: ArrayLike | None, values: Float64Array) -> Float64Array
         return cell_widths(values)
     size = check_array(widths, "widths", (len(values),))
     if (size <= 0.0).any():
-        msg = f"`widths` must be positive, got {show(size.min())}."
-        raise ValueError(msg)
+        refuse("widths", "be positive", show(size.min()))
     return size
 
 
@@ -404,8 +398,7 @@ def _check_moments(moments: ArrayLike, n: int) -> Float64Array:
     """Return four moments for each row; they may be infinite or nan."""
     known = np.asarray(as_numbers(moments, "moments"))
     if known.shape != (n, 4):
-        msg = f"`moments` must have shape ({n}, 4), got shape {known.shape}."
-        raise ValueError(msg)
+        refuse("moments", f"have shape ({n}, 4)", f"shape {known.shape}")
     return known
 
 
@@ -413,8 +406,7 @@ def _check_ends(ends: ArrayLike) -> tuple[float, float]:
     """Return the two ends that values are clipped to; infinite means no end."""
     found = as_numbers(ends, "ends")
     if found.shape != (2,) or not found[0] < found[1]:
-        msg = f"`ends` must be a low end and a higher one, got {found.tolist()}."
-        raise ValueError(msg)
+        refuse("ends", "be a low end and a higher one", found.tolist())
     return float(found[0]), float(found[1])
 
 
@@ -426,11 +418,8 @@ def _check_knots(knots: ArrayLike) -> Float64Array:
     inner = np.diff(found[3:-3]) if clamped else np.zeros(1)
     # No more than two are equal inside.
     if not clamped or (inner < 0.0).any() or (inner[:-1] + inner[1:] <= 0.0).any():
-        msg = (
-            "`knots` must not decrease, be equal four times at both ends and at most "
-            f"twice inside, got {found!r:.60}."
-        )
-        raise ValueError(msg)
+        rule = "not decrease, be equal four times at both ends and at most twice inside"
+        refuse("knots", rule, f"{found!r:.60}")
     return found
 
 
@@ -446,30 +435,20 @@ def _read_curve(
     falls = np.argwhere(np.diff(c, axis=1) < 0.0)
     if len(falls):
         i, k = falls[0]
-        msg = (
-            "`coefficients` must not fall along a row, got "
-            f"{show(c[i, k])} before {show(c[i, k + 1])} in row {i}, column {k}."
-        )
-        raise ValueError(msg)
+        got = f"{show(c[i, k])} before {show(c[i, k + 1])} in row {i}, column {k}"
+        refuse("coefficients", "not fall along a row", got)
     beyond = end_slopes(c, basis)
     if slopes is not None:
         beyond = check_array(slopes, "slopes", (len(c), 2))
     if (beyond <= 0.0).any():
         i = int(np.argmax((beyond <= 0.0).any(axis=1)))
-        msg = f"`slopes` must be positive, got {show(beyond[i].min())} in row {i}."
-        raise ValueError(msg)
+        refuse("slopes", "be positive", f"{show(beyond[i].min())} in row {i}")
     walls = as_numbers((-np.inf, np.inf) if bounds is None else bounds, "bounds")
     if walls.shape not in ((2,), (len(c), 2)):
-        msg = (
-            f"`bounds` must have shape (2,) or ({len(c)}, 2), got shape {walls.shape}."
-        )
-        raise ValueError(msg)
+        refuse("bounds", f"have shape (2,) or ({len(c)}, 2)", f"shape {walls.shape}")
     low, high = np.broadcast_to(walls, (len(c), 2)).T
     if not (low < high).all():
         i = int(np.argmin(low < high))
-        msg = (
-            "`bounds` must have a low end below the high one, got "
-            f"({low[i]:g}, {high[i]:g}) in row {i}."
-        )
-        raise ValueError(msg)
+        rule = "have a low end below the high one"
+        refuse("bounds", rule, f"({low[i]:g}, {high[i]:g}) in row {i}")
     return Curve(basis, c, beyond, low.copy(), high.copy())

@@ -24,11 +24,11 @@ from localexpert._validation import (
     check_weights,
     is_gap,
     make_rng,
+    refuse,
     show,
 )
-from localexpert.distribution.frame import Questions, forecast_frame
+from localexpert.distribution.frame import Questions, forecast_frame, forecast_html
 from localexpert.distribution.makers import MadeForecasts
-from localexpert.distribution.notebook import forecast_html
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.law.totals import Correlation, CorrelationEstimate, total_law
@@ -100,8 +100,7 @@ class PredictiveDistribution(MadeForecasts):
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
-            msg = f"`law` must be a Law, got {type(self.law).__name__}."
-            raise TypeError(msg)
+            refuse("law", "be a Law", type(self.law).__name__, TypeError)
         if self.labels is not None:
             check_same_length(len(self.law), "`law`", len(self.labels), "labels")
 
@@ -326,11 +325,8 @@ class PredictiveDistribution(MadeForecasts):
             y, weights = self.law.take(slice(start, start + _CHUNK)).nodes()
             values = np.asarray(func(y), dtype=np.float64)
             if values.shape != y.shape:
-                msg = (
-                    f"`func` must return an array of the shape it is given, {y.shape}, "
-                    f"got shape {values.shape}."
-                )
-                raise ValueError(msg)
+                rule = f"return an array of the shape it is given, {y.shape}"
+                refuse("func", rule, f"shape {values.shape}")
             # At values without probability func may be infinite or nan.
             held = np.where(weights > 0.0, values, 0.0)
             parts.append((held * weights).sum(axis=1))
@@ -504,8 +500,7 @@ class PredictiveDistribution(MadeForecasts):
             raise ValueError(msg)
         w = np.ones(n) if weights is None else check_vector(weights, "weights")
         if len(w) != n:
-            msg = f"`weights` must have one for each of the {n} rows, got {len(w)}."
-            raise ValueError(msg)
+            refuse("weights", f"have one for each of the {n} rows", len(w))
         rows = rows_of(groups, n)
         most = max(len(each) for each in rows)
         if isinstance(correlation, CorrelationEstimate):
@@ -534,20 +529,16 @@ def rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
         return [np.arange(n)]
     labels: NDArray[Any] = np.asarray(groups)
     if labels.shape != (n,):
-        msg = (
-            f"`groups` must have a label for each of the {n} rows, shape ({n},), got "
-            f"shape {labels.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"have a label for each of the {n} rows, shape ({n},)"
+        refuse("groups", rule, f"shape {labels.shape}")
     missing = [is_gap(label) for label in labels.tolist()]
     if any(missing):
-        msg = f"`groups` must not be missing, got {labels[missing.index(True)]!r}."
-        raise ValueError(msg)
+        refuse("groups", "not be missing", f"{labels[missing.index(True)]!r}")
     try:
         _, number = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        msg = "`groups` must be labels of one kind, got some that do not compare."
-        raise TypeError(msg) from error
+        rule = "be labels of one kind"
+        refuse("groups", rule, "some that do not compare", TypeError, cause=error)
     order = np.argsort(number, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
 
@@ -559,34 +550,26 @@ def _read_correlation(
     if np.ndim(correlation) == 0:
         rho = check_number(correlation, "correlation", -1.0, 1.0)
         if most > 1 and rho < -1.0 / (most - 1) - _ROUNDING:
-            msg = (
-                f"`correlation` of {most} rows must be at least -1 / {most - 1}, got "
-                f"{rho:g}: no such correlation of all pairs exists."
-            )
-            raise ValueError(msg)
+            rule = f"be at least -1 / {most - 1} for {most} rows"
+            got = f"{rho:g}: no such correlation of all pairs exists"
+            refuse("correlation", rule, got)
         return None if rho == 0.0 else Correlation(rng, rho)
     matrix = check_array(correlation, "correlation", (n, n))
     if not np.allclose(np.diag(matrix), 1.0, rtol=0.0, atol=_ROUNDING):
-        msg = "`correlation` must be 1 on its diagonal, got others."
-        raise ValueError(msg)
+        refuse("correlation", "be 1 on its diagonal", "others")
     if not np.allclose(matrix, matrix.T, rtol=0.0, atol=_ROUNDING):
-        msg = "`correlation` must be symmetric, got a matrix that is not."
-        raise ValueError(msg)
+        refuse("correlation", "be symmetric", "a matrix that is not")
     least = float(np.linalg.eigvalsh(matrix)[0])
     if least < -_ROUNDING * n:
-        msg = (
-            "`correlation` must have no negative eigenvalue, got "
-            f"{least:g}: no such correlation exists."
-        )
-        raise ValueError(msg)
+        rule = "have no negative eigenvalue"
+        refuse("correlation", rule, f"{least:g}: no such correlation exists")
     return None if not (matrix - np.eye(n)).any() else Correlation(rng, 0.0, matrix)
 
 
 def check_distribution(dist: Any, name: str = "dist") -> PredictiveDistribution:
     """Refuse what is not a `PredictiveDistribution`."""
     if not isinstance(dist, PredictiveDistribution):
-        msg = f"`{name}` must be a PredictiveDistribution, got {type(dist).__name__}."
-        raise TypeError(msg)
+        refuse(name, "be a PredictiveDistribution", type(dist).__name__, TypeError)
     return dist
 
 
@@ -605,8 +588,7 @@ def _check_confidence(level: ArrayLike, n: int) -> Float64Array:
     levels = check_targets(level, "level", n)
     outside = (levels <= 0.0) | (levels >= 1.0)
     if outside.any():
-        msg = f"`level` must lie in (0, 1), got {show(levels[outside].flat[0])}."
-        raise ValueError(msg)
+        refuse("level", "lie in (0, 1)", show(levels[outside].flat[0]))
     return levels
 
 
@@ -636,30 +618,21 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
     (PredictiveDistribution(n=2, 3 values), array([0.5, 2. ]))
     """
     if not isinstance(dists, list | tuple):
-        msg = (
-            "`dists` must be a list of PredictiveDistribution, got "
-            f"{type(dists).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a list of PredictiveDistribution"
+        refuse("dists", rule, type(dists).__name__, TypeError)
     if len(dists) == 0:
-        msg = "`dists` must hold at least one distribution, got none."
-        raise ValueError(msg)
+        refuse("dists", "hold at least one distribution", "none")
     for i, dist in enumerate(dists):
         if not isinstance(dist, PredictiveDistribution):
-            msg = (
-                "`dists` must hold PredictiveDistribution, got "
-                f"{type(dist).__name__} at position {i}."
-            )
-            raise TypeError(msg)
+            rule = "hold PredictiveDistribution"
+            refuse("dists", rule, f"{type(dist).__name__} at position {i}", TypeError)
     held = [dist.labels for dist in dists if dist.labels is not None]
     labels = np.concatenate(held) if len(held) == len(dists) else None
     return PredictiveDistribution(append_laws([dist.law for dist in dists]), labels)
 
 
 def mass_below_zero(
-    dist: PredictiveDistribution,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
+    dist: PredictiveDistribution, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> float | None:
     r"""Return the mean probability of values below zero, if no target was there.
 

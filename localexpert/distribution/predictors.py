@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
+from localexpert._validation import refuse
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimator"
@@ -64,11 +65,8 @@ def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
     kind = type(find_forecaster(model)).__name__
     dist = _ask(model, X)
     if not isinstance(dist, PredictiveDistribution):
-        msg = (
-            "`model` must forecast a PredictiveDistribution, got "
-            f"{type(dist).__name__} of {kind}.predict_dist."
-        )
-        raise TypeError(msg)
+        got = f"{type(dist).__name__} of {kind}.predict_dist"
+        refuse("model", "forecast a PredictiveDistribution", got, TypeError)
     return dist
 
 
@@ -87,17 +85,14 @@ def find_forecaster(model: Any, name: str = "model") -> Any:
     estimator
     """
     inner, places = _unwrap(model)
-    if _forecasts(inner):
-        return inner
-    got = type(inner).__name__
-    if isinstance(inner, type):
-        got = f"the class {inner.__name__} where a fitted object is needed"
-    where = f" as {', in '.join(reversed(places))}" if places else ""
-    msg = (
-        f"`{name}` must have a method predict_dist, got {got}{where}; it is found "
-        f"inside {_KNOWN}."
-    )
-    raise TypeError(msg)
+    if not _forecasts(inner):
+        got = type(inner).__name__
+        if isinstance(inner, type):
+            got = f"the class {inner.__name__} where a fitted object is needed"
+        where = f" as {', in '.join(reversed(places))}" if places else ""
+        got = f"{got}{where}; it is found inside {_KNOWN}"
+        refuse(name, "have a method predict_dist", got, TypeError)
+    return inner
 
 
 def innermost(model: Any) -> Any:
@@ -130,9 +125,8 @@ def open_same(model: Any, *, pipelines: bool = False) -> Any:
 
 
 def _forecasts(model: Any) -> bool:
-    return not isinstance(model, type) and callable(
-        getattr(model, "predict_dist", None)
-    )
+    method = getattr(model, "predict_dist", None)
+    return not isinstance(model, type) and callable(method)
 
 
 def _open(model: Any) -> tuple[Any, str] | None:
@@ -180,11 +174,8 @@ def _ask(model: Any, X: Any) -> Any:
     inner = opened[0]
     check_is_fitted(model)
     if hasattr(model, "refit") and not hasattr(model, "best_estimator_"):
-        msg = (
-            f"`refit` of {type(model).__name__} must not be False for a forecast, "
-            f"got {model.refit!r}."
-        )
-        raise ValueError(msg)
+        rule = f"not be False for a forecast of {type(model).__name__}"
+        refuse("refit", rule, f"{model.refit!r}")
     if isinstance(model, TransformedTargetRegressor):
         return _untransform_target(model, _ask(inner, X))
     if isinstance(model, Pipeline):
@@ -220,10 +211,8 @@ def _untransform_target(
         why = re.sub(r"\b(func|inverse)\b", lambda found: names[found[0]], str(error))
         if " finite " in why:
             why += " `bounds` of the regressor keep forecasts where it is finite."
-        msg = (
-            f"{type(model).__name__} forecasts distributions with an increasing "
-            f"{got}: {why}"
-        )
+        need = f"{type(model).__name__} forecasts distributions with an increasing"
+        msg = f"{need} {got}: {why}"
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(msg) from error
 

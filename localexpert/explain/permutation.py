@@ -23,7 +23,7 @@ from localexpert._validation import (
 )
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.explain.rows import MixedRows, read_table
+from localexpert.explain.shapley import MixedRows, read_table
 from localexpert.metrics import crps_score, pinball_loss
 from localexpert.progress import show_progress
 
@@ -51,7 +51,7 @@ class PermutationImportance:
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.explain import PermutationImportance
+    >>> from localexpert import PermutationImportance
     >>> importance = PermutationImportance(
     ...     ("age", "dose"),
     ...     levels=np.array([0.5]),
@@ -189,7 +189,7 @@ def permutation_importance(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.explain import permutation_importance
+    >>> from localexpert import permutation_importance
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = 0.1 + 0.8 * X[:, 0]

@@ -1,4 +1,8 @@
-"""`explain_forecast`: Shapley values of a number read from forecast distributions."""
+"""`explain_forecast`: contributions of features, by forecasts of mixed rows.
+
+`MixedRows` have features of different rows of a table. Features, or groups of them that
+go together, are called players.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,18 @@ from localexpert._validation import (
     check_choice,
     check_integer,
     check_level,
+    check_list,
+    check_mapping,
     check_number,
+    format_number,
     make_rng,
+    refuse,
 )
+from localexpert.data.columns import Columns, has_columns, list_columns
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.explain.rows import MixedRows, join_rows, read_table
 
 Evaluate: TypeAlias = Callable[[PredictiveDistribution], Float64Array]
 Name: TypeAlias = Literal["mean", "median", "std", "quantile", "exceedance"]
@@ -60,7 +68,7 @@ class Explanation:
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.explain import Explanation
+    >>> from localexpert import Explanation
     >>> names, inputs = ("age", "dose"), np.array([["61", "2.5"]])
     >>> values, errors = np.array([[-1.0, 3.0]]), np.array([[0.1, 0.1]])
     >>> print(Explanation("mean", names, values, errors, 5.0, np.array([7.0]), inputs))
@@ -99,10 +107,8 @@ class Explanation:
         -------
         str
         """
-        lines = [
-            f"{self.of} of row {row}: {self.total[row]:.4g} = "
-            f"{self.base:.4g} (base) + contributions"
-        ]
+        head = f"{self.of} of row {row}: {self.total[row]:.4g}"
+        lines = [f"{head} = {self.base:.4g} (base) + contributions"]
         parts = self.largest(row, max_features)
         width = max(len(label) for label, _, _ in parts)
         for label, value, error in parts:
@@ -235,7 +241,7 @@ def explain_forecast(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.explain import explain_forecast
+    >>> from localexpert import explain_forecast
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = np.asarray(X) @ [0.1, 0.3]
@@ -250,8 +256,7 @@ def explain_forecast(
     check_predicts(model)
     check_choice(method, "method", ("auto", "enumerate", "sample"))
     if check_integer(n_permutations, "n_permutations", 4) % 2:
-        msg = f"`n_permutations` must be even, got {n_permutations}."
-        raise ValueError(msg)
+        refuse("n_permutations", "be even", n_permutations)
     label, evaluate = _read_number(of, at)
     rows, rng = read_table(X, "X"), make_rng(random_state)
     against = read_table(background, "background")
@@ -281,8 +286,7 @@ def _read_number(of: Any, at: Any) -> tuple[str, Evaluate]:
         check_choice(of, "of", _NAMES)
     if (of in ("quantile", "exceedance")) == (at is None):
         rule = 'a level or a value where `of` is "quantile" or "exceedance", else None'
-        msg = f"`at` must be {rule}, got {at!r}."
-        raise ValueError(msg)
+        refuse("at", f"be {rule}", f"{at!r}")
     if of == "quantile":
         level = check_level(at, "at")
         return f"quantile {level:g}", methodcaller("ppf", level)
@@ -322,11 +326,8 @@ class _Game:
         """Return exact contributions, shape (n, P), from all coalitions."""
         p, m = len(self.mixed.names), len(base)
         if p > _MOST_ENUMERATED:
-            msg = (
-                f'`method` must not be "enumerate" for more than {_MOST_ENUMERATED} '
-                f"features or groups, got {p} of them."
-            )
-            raise ValueError(msg)
+            most = f"{_MOST_ENUMERATED} features or groups"
+            refuse("method", f'not be "enumerate" for more than {most}', f"{p} of them")
         codes = np.arange(1, 2**p - 1)
         members = (codes[:, None] >> np.arange(p)) & 1 > 0
         inner = self._worth(
@@ -385,13 +386,152 @@ class _Game:
         """Return the numbers of n distributions, finite and as many."""
         values = np.asarray(self.evaluate(dist), dtype=np.float64)
         if values.shape != (n,):
-            msg = (
-                f"`of` must return one number per row, shape ({n},), "
-                f"got shape {values.shape}."
-            )
-            raise ValueError(msg)
+            rule = f"return one number per row, shape ({n},)"
+            refuse("of", rule, f"shape {values.shape}")
         if not np.isfinite(values).all():
             got = values[~np.isfinite(values)][0]
-            msg = f"`of` must return finite numbers, got {got} of {self.label}."
-            raise ValueError(msg)
+            refuse("of", "return finite numbers", f"{got} of {self.label}")
         return values
+
+
+# A group shows so many of its values.
+_VALUES_SHOWN = 3
+# Kinds of numbers; truth values are another.
+_NUMBERS = {"i", "u", "f"}
+
+
+@dataclass(frozen=True)
+class MixedRows:
+    """Makes tables column by column; every column keeps its type.
+
+    Parameters
+    ----------
+    table : array or data frame of shape (n, p)
+        The table that columns are taken from.
+    names : tuple of str
+        Names of the P players. A group has the place of its first column.
+    owner : ndarray of shape (p,)
+        The player of every column.
+    """
+
+    table: Any
+    names: tuple[str, ...]
+    owner: Int64Array
+
+    @classmethod
+    def of(cls, table: Any, groups: Mapping[str, Sequence[Any]] | None) -> MixedRows:
+        """Name the columns of a table, and join some of them to groups.
+
+        Columns of an array are called x0, x1, ..., and may be given by number.
+        """
+        names = Columns.of(table).names
+        labels = names or tuple(f"x{j}" for j in range(table.shape[1]))
+        held = _read_groups(labels, {} if groups is None else groups, names is None)
+        places = range(len(labels))
+        keys: list[tuple[bool, Any]] = [(j in held, held.get(j, j)) for j in places]
+        players = list(dict.fromkeys(keys))
+        named = tuple(k if group else str(labels[k]) for group, k in players)
+        for name in held.values():
+            if named.count(name) > 1:
+                refuse("groups", "not be named as a feature is", f"{name!r}")
+        owner = np.array([players.index(key) for key in keys], dtype=np.int64)
+        return cls(table, named, owner)
+
+    def mix(self, places: Int64Array) -> Any:
+        """Return k rows, player j of which is taken from the rows places[:, j].
+
+        Parameters
+        ----------
+        places : ndarray of shape (k, P)
+
+        Returns
+        -------
+        array or data frame of shape (k, p)
+        """
+        table, at = self.table, places[:, self.owner]
+        if not has_columns(table):
+            return np.take_along_axis(table, at, axis=0)
+        columns = list_columns(table)
+        if hasattr(table, "with_columns"):  # polars
+            taken = [column.gather(at[:, j]) for j, column in enumerate(columns)]
+            return table[at[:, 0]].with_columns(*taken)
+        import pandas as pd
+
+        # Joined in one go: columns set one by one would leave the frame in pieces.
+        parts = [pd.Series(c.array.take(at[:, j])) for j, c in enumerate(columns)]
+        return pd.concat(parts, axis=1).set_axis(table.columns, axis=1)
+
+    def describe(self, n: int) -> NDArray[np.object_]:
+        """Return the values of every player in the first n rows as text, (n, P)."""
+        table = self.table
+        columns = list_columns(table) if has_columns(table) else list(table.T)
+        text = np.empty((n, len(self.names)), dtype=object)
+        for player in range(len(self.names)):
+            mine = np.flatnonzero(self.owner == player)
+            cells = [map(format_number, columns[j][:n]) for j in mine[:_VALUES_SHOWN]]
+            more = ", ..." if len(mine) > _VALUES_SHOWN else ""
+            rows = zip(*cells, strict=True)
+            text[:, player] = [", ".join(row) + more for row in rows]
+        return text
+
+
+def read_table(X: Any, name: str) -> Any:
+    """Return a data frame as it is and anything else as an array with two axes."""
+    table = X if hasattr(X, "columns") else np.asarray(X)
+    if len(table.shape) != 2 or 0 in table.shape:
+        rule = "be an array or data frame of shape (n, p) that is not empty"
+        refuse(name, rule, f"shape {tuple(table.shape)}")
+    return table
+
+
+def check_columns(X: Any, other: Any, name: str) -> None:
+    """Refuse a table of that name with other columns than `X` has."""
+    want, got = Columns.of(X), Columns.of(other)
+    if got != want:
+        rule = f"have the columns of `X`, {want.names or want.n_columns}"
+        refuse(name, rule, got.names or got.n_columns)
+
+
+def join_rows(X: Any, background: Any) -> Any:
+    """Return the rows of `X` and after them those of a background that is like it."""
+    if type(X) is not type(background):
+        rule, found = type(X).__name__, type(background).__name__
+        refuse("background", f"be of the type of `X`, {rule}", found, TypeError)
+    check_columns(X, background, "background")
+    if not has_columns(X):
+        return np.concatenate([X, background])
+    for name, *types in zip(X.columns, X.dtypes, background.dtypes, strict=True):
+        # Numbers of different width can be joined, and nothing else.
+        kinds = {getattr(one, "kind", "") for one in types}
+        if types[0] != types[1] and not kinds < _NUMBERS:
+            got = f"{types[1]} and {types[0]} in column {name!r}"
+            refuse("background", "have the types of the columns of `X`", got, TypeError)
+    if hasattr(X, "with_columns"):  # polars
+        return X.vstack(background)
+    import pandas as pd
+
+    return pd.concat([X, background], ignore_index=True)
+
+
+def _read_groups(
+    labels: tuple[Any, ...], groups: Mapping[str, Sequence[Any]], numbered: bool
+) -> dict[int, str]:
+    """Return the group of each column in a group, by the column's number."""
+    check_mapping(groups, "groups", "names to lists of features")
+    held: dict[int, str] = {}
+    for name, features in groups.items():
+        listed = check_list(features, f"groups[{name!r}]", "features")
+        if not listed:
+            refuse(f"groups[{name!r}]", "hold at least one feature", "none")
+        for feature in listed:
+            found = [j for j, label in enumerate(labels) if feature == label]
+            if numbered and feature in range(len(labels)):
+                found = [feature]
+            for wrong, rule in (
+                (not found, f"features of `X`, which are {list(labels)}"),
+                (any(j in held for j in found), "a feature once"),
+            ):
+                if wrong:
+                    refuse("groups", f"hold {rule}", f"{feature!r} in {name!r}")
+            held |= dict.fromkeys(found, name)
+    return held

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -14,6 +14,7 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import follow_curves, increase_rows
+from localexpert._validation import refuse
 from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 
@@ -33,6 +34,11 @@ _FARTHEST = 1e5
 # Levels so near to that of a bound use the density there; in deviations.
 _NEAR = 1e-6
 _LEAST_GAP = 1e-300
+
+
+def without_caches(record: Any) -> tuple[type[Any], tuple[Any, ...]]:
+    """Return how to copy or pickle a dataclass: by its fields alone."""
+    return type(record), tuple(getattr(record, one.name) for one in fields(record))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +70,7 @@ class Curve:
         return len(self.coefficients)
 
     def __reduce__(self) -> tuple[type[Curve], tuple[Any, ...]]:
-        arrays = self.coefficients, self.slopes, self.low, self.high
-        return type(self), (self.basis, *arrays)
+        return without_caches(self)
 
     @cached_property
     def is_free(self) -> bool:
@@ -253,20 +258,14 @@ class Curve:
         # Between nodes a lower peak may be the higher one.
         best = np.argsort(-np.where(is_peak, heights, -np.inf), axis=1, kind="stable")
         best = best[:, :_PEAKS]
-        low, high = (
-            grid[np.maximum(best - 1, 0)],
-            grid[np.minimum(best + 1, len(grid) - 1)],
-        )
+        low = grid[np.maximum(best - 1, 0)]
+        high = grid[np.minimum(best + 1, len(grid) - 1)]
         inner = golden_section(lambda z: -self.heights(z)[1], low, high, _GOLDEN_STEPS)
         # Try the ends, too: a density that is cut may be greatest there.
         trials = np.hstack([inner, low, high])
         values, heights = self.heights(trials)
-        place = np.argmax(heights, axis=1)[:, None]
-        best_y, highest = (
-            np.take_along_axis(found, place, axis=1)[:, 0]
-            for found in (values, heights)
-        )
-        return best_y, highest
+        row, place = np.arange(len(self)), np.argmax(heights, axis=1)
+        return values[row, place], heights[row, place]
 
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.
@@ -492,11 +491,8 @@ def cut_curve(
     mass = np.exp(log_between(z[:, 0], z[:, 1]))
     if not (mass > 0.0).all():
         i = int(np.argmin(mass))
-        msg = (
-            "`bounds` must hold some of the probability of every row, "
-            f"got ({ends[i, 0]:g}, {ends[i, 1]:g}) and none of row {i}."
-        )
-        raise ValueError(msg)
+        rule = "hold some of the probability of every row"
+        refuse("bounds", rule, f"({ends[i, 0]:g}, {ends[i, 1]:g}) and none of row {i}")
     middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))
     farthest = _FARTHEST * (middle[:, 2] - middle[:, 0])
     new_low = np.where(middle[:, 1] - low < farthest, low, -np.inf)

@@ -23,6 +23,7 @@ from localexpert._validation import (
     check_integer,
     check_probability_rows,
     check_vector,
+    refuse,
 )
 from localexpert.law.basis import REACH, STANDARD, chords_beside, hermite_basis
 from localexpert.law.curve import (
@@ -166,11 +167,8 @@ def law_of_quantiles(values: ArrayLike, levels: ArrayLike, bounds: Any) -> Law:
     knots = ndtri(_check_levels(levels))
     rows = read_rows(values, "values", "a row for each forecast, a column for a level")
     if rows.shape[1] != len(knots):
-        msg = (
-            f"`values` must have a column for each of the {len(knots)} levels, "
-            f"got shape {rows.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"have a column for each of the {len(knots)} levels"
+        refuse("values", rule, f"shape {rows.shape}")
     ends = check_bounds((None, None) if bounds is None else bounds)
     return Law.smooth(curve_through(knots, increase_rows(rows, knots, ends), ends))
 
@@ -191,8 +189,7 @@ def read_rows(values: ArrayLike, name: str, wanted: str) -> Float64Array:
     """
     rows = as_numbers(values, name)
     if rows.ndim != 2:
-        msg = f"`{name}` must have two dimensions, {wanted}, got shape {rows.shape}."
-        raise ValueError(msg)
+        refuse(name, f"have two dimensions, {wanted}", f"shape {rows.shape}")
     check_finite(rows, name)
     return rows
 
@@ -269,8 +266,7 @@ def law_of_bins(edges: ArrayLike, probabilities: ArrayLike) -> Law:
     borders = check_vector(edges, "edges")
     check_increasing(borders, "edges")
     if len(borders) < 2:
-        msg = f"`edges` must be two or more, got {len(borders)}."
-        raise ValueError(msg)
+        refuse("edges", "be two or more", len(borders))
     read_rows(probabilities, "probabilities", "a row for each forecast")
     shares = check_probability_rows(probabilities, "probabilities", len(borders) - 1)
     upto = np.pad(np.minimum(np.cumsum(shares, axis=1), 1.0), ((0, 0), (1, 0)))
@@ -288,15 +284,11 @@ def _check_levels(levels: ArrayLike) -> Float64Array:
     found = check_array(np.atleast_1d(as_numbers(levels, "levels")), "levels", (None,))
     check_increasing(found, "levels")
     if len(found) < 2:
-        msg = (
-            "`levels` must be two or more, for one quantile does not say how wide a "
-            f"distribution is, got {found[0]:g} alone."
-        )
-        raise ValueError(msg)
+        why = "one quantile does not say how wide a distribution is"
+        refuse("levels", f"be two or more, for {why}", f"{found[0]:g} alone")
     outside = (found <= 0.0) | (found >= 1.0)
     if outside.any():
-        msg = f"`levels` must lie in (0, 1), got {found[outside][0]:g}."
-        raise ValueError(msg)
+        refuse("levels", "lie in (0, 1)", f"{found[outside][0]:g}")
     return found
 
 
@@ -335,8 +327,7 @@ def law_of_samples(samples: Any, kind: str, bounds: Any) -> Law:
     check_choice(kind, "kind", ("auto", "smooth", "discrete"))
     rows = read_rows(samples, "samples", "the draws of each forecast in a row")
     if rows.shape[1] == 0:
-        msg = f"`samples` must hold draws, got shape {rows.shape}."
-        raise ValueError(msg)
+        refuse("samples", "hold draws", f"shape {rows.shape}")
     ends = check_bounds((None, None) if bounds is None else bounds)
     values = np.unique(rows) if kind != "smooth" else np.empty(0)
     few = 0 < len(values) <= FEW_VALUES
@@ -349,11 +340,8 @@ def _count(rows: Float64Array, values: Float64Array) -> Law:
     """Return the law of the shares of values (V,) in each row."""
     n, m = rows.shape
     if len(values) * n > _MOST_CELLS:
-        msg = (
-            f'`kind` must not be "discrete" for {len(values)} values in {n} rows, '
-            f'which is more than {_MOST_CELLS:g} probabilities: take "smooth".'
-        )
-        raise ValueError(msg)
+        rule = f'not be "discrete" for more than {_MOST_CELLS:g} probabilities'
+        refuse("kind", rule, f'{len(values)} values in {n} rows: take "smooth"')
     if n == 0:
         return Law.discrete(np.zeros(1), np.empty((0, 1)))
     cell = np.arange(n)[:, None] * len(values) + np.searchsorted(values, rows)
@@ -365,11 +353,8 @@ def _smooth(rows: Float64Array, bounds: tuple[float, float]) -> Law:
     """Return curves through sorted draws at their normal scores, smoothed."""
     m = rows.shape[1]
     if m < _LEAST_DRAWS:
-        msg = (
-            f"`samples` must hold at least {_LEAST_DRAWS} draws of each forecast for a "
-            f'smooth law, got {m}: take more, or `kind="discrete"`.'
-        )
-        raise ValueError(msg)
+        rule = f"hold at least {_LEAST_DRAWS} draws of each forecast for a smooth law"
+        refuse("samples", rule, f'{m}: take more, or `kind="discrete"`')
     window = _WIDTH * m**-0.2
     end = -float(ndtri(max(_OUT / m, _LEAST_SHARE)))
     knots = np.linspace(-end, end, 2 * int(np.ceil(end / window)) + 1)
@@ -415,11 +400,8 @@ def law_of_frozen(frozen: Any, n: int | None) -> Law:
     """
     family = getattr(frozen, "dist", None)
     if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
-        msg = (
-            "`frozen` must be a frozen distribution of scipy.stats, such as "
-            f"stats.norm(loc, scale), got {type(frozen).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a frozen distribution of scipy.stats, such as stats.norm(loc, scale)"
+        refuse("frozen", rule, type(frozen).__name__, TypeError)
     rows = _read_parameters(frozen, _parameter_names(family), n)
     if isinstance(family, stats.rv_continuous):
         return _continuous(family, rows)
@@ -438,20 +420,16 @@ def _read_parameters(frozen: Any, names: list[str], n: int | None) -> Float64Arr
         found = np.broadcast_arrays(*columns)
     except ValueError as error:
         shapes = ", ".join(str(column.shape) for column in columns)
-        msg = f"`frozen` must have parameters of one length, got shapes {shapes}."
-        raise ValueError(msg) from error
+        rule = "have parameters of one length"
+        refuse("frozen", rule, f"shapes {shapes}", cause=error)
     shape = found[0].shape
     if len(shape) > 1:
-        msg = f"`frozen` must have parameters of shape (n,), got shape {shape}."
-        raise ValueError(msg)
+        refuse("frozen", "have parameters of shape (n,)", f"shape {shape}")
     if n is not None:
         count = check_integer(n, "n", 0)
         if shape not in ((), (1,), (count,)):
-            msg = (
-                "`n` must be left out, or be the length of the parameters, "
-                f"{shape[0]}, got {n}."
-            )
-            raise ValueError(msg)
+            rule = f"be left out, or be the length of the parameters, {shape[0]}"
+            refuse("n", rule, n)
         found = np.broadcast_arrays(*found, np.empty(count))[:-1]
     return np.column_stack([np.atleast_1d(column) for column in found])
 
@@ -515,11 +493,8 @@ def _check_supports(
         i = int(wrong[0])
         names = _parameter_names(family)
         got = ", ".join(f"{a}={b:g}" for a, b in zip(names, rows[i], strict=True))
-        msg = (
-            f"`frozen` must have parameters for which `{family.name}` has a law, "
-            f"got {got} in row {i}."
-        )
-        raise ValueError(msg)
+        rule = f"have parameters for which `{family.name}` has a law"
+        refuse("frozen", rule, f"{got} in row {i}")
 
 
 def _discrete(family: Any, rows: Float64Array) -> Law:
@@ -529,20 +504,15 @@ def _discrete(family: Any, rows: Float64Array) -> Law:
     wrong = np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high))
     if len(wrong):
         i = int(wrong[0])
-        msg = (
-            f"`frozen` must have parameters for which `{family.name}` has a law, got "
-            f"{', '.join(f'{value:g}' for value in rows[i])} in row {i}."
-        )
-        raise ValueError(msg)
+        got = f"{', '.join(f'{value:g}' for value in rows[i])} in row {i}"
+        refuse("frozen", f"have parameters for which `{family.name}` has a law", got)
     if len(rows) == 0:
         return Law.discrete(np.zeros(1), np.empty((0, 1)))
     first, last = float(low.min()), float(high.max())
     if last - first >= _MOST_VALUES:
-        msg = (
-            f"`frozen` must take at most {_MOST_VALUES} values in all rows together, "
-            f"got those from {first:g} to {last:g}: take a continuous law."
-        )
-        raise ValueError(msg)
+        rule = f"take at most {_MOST_VALUES} values in all rows together"
+        got = f"those from {first:g} to {last:g}: take a continuous law"
+        refuse("frozen", rule, got)
     values = np.arange(first, last + 1.0)
     shares = family.pmf(np.broadcast_to(values, (len(rows), len(values))), *parameters)
     return Law.discrete(values, shares / shares.sum(axis=1, keepdims=True))

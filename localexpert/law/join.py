@@ -1,9 +1,9 @@
-"""Laws joined: rows one after another, and pools of laws of the same rows."""
+"""Laws joined: rows one after another, pools of laws, and what their variance is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import invert_rows
-from localexpert._validation import check_choice, check_probability_rows
+from localexpert._validation import check_choice, check_probability_rows, refuse
 from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
@@ -169,12 +169,13 @@ def pool_laws(
     if len(laws) == 1:
         return laws[0]
     if kind == "probit" and not can_pool_scores(laws):
-        msg = (
-            '`kind` must be "linear" for laws with values of positive probability '
-            'beside a smooth rest, got "probit".'
-        )
+        what = "laws with values of positive probability beside a smooth rest"
+        refuse("kind", f'be "linear" for {what}', '"probit"')
+    steps = {(law.step, law.offset) for law in laws if law.curve is not None}
+    if len(steps) > 1:
+        got = ", ".join(f"{step:g}" for step, _ in sorted(steps))
+        msg = f"distributions of different lattices have no pool, got steps {got}."
         raise ValueError(msg)
-    _check_lattices(laws)
     laws = [law.clipped for law in laws]
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
     if not all(_keeps_values(law, lattices[:1]) for law in laws):
@@ -207,17 +208,6 @@ def pool_laws(
         known=None,
     )
     return _with_endless_moments(pool, laws, rows)
-
-
-def _check_lattices(laws: Sequence[Law]) -> None:
-    """Refuse curves that are rounded to different lattices."""
-    steps = {(law.step, law.offset) for law in laws if law.curve is not None}
-    if len(steps) > 1:
-        msg = (
-            "distributions of different lattices have no pool, got steps "
-            f"{', '.join(f'{step:g}' for step, _ in sorted(steps))}."
-        )
-        raise ValueError(msg)
 
 
 def _pool_discrete(
@@ -278,10 +268,8 @@ def _pool_rows(
             _add_member(sums[j], w[:, None], *own, kind)
     u = np.hstack([values for values, _ in read])
     order = np.argsort(u, axis=1, kind="stable")
-    every = [np.hstack(list(sums[:, k])) for k in range(3)]
-    u, below, above, rate = (
-        np.take_along_axis(part, order, axis=1) for part in (u, *every)
-    )
+    found = [u, *(np.hstack(list(sums[:, k])) for k in range(3))]
+    u, below, above, rate = (np.take_along_axis(part, order, axis=1) for part in found)
     z = below
     if kind == "linear":
         z = scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0))
@@ -319,3 +307,78 @@ def _with_endless_moments(pool: Law, laws: Sequence[Law], weights: Float64Array)
     with np.errstate(invalid="ignore"):
         worst = np.where(strange, rows, 0.0).sum(axis=0)
     return replace(pool, known=np.where(strange.any(axis=0), worst, pool.moments()))
+
+
+@dataclass(frozen=True)
+class SpreadParts:
+    r"""Three parts of each row's variance, by the law of total variance.
+
+    A forecast averages members: roads :math:`k` of weight :math:`w_k`, and in each the
+    models of :math:`J` folds. Their mixture has the variance
+
+    .. math::
+        \sum_k \frac{w_k}{J} \sum_j V_{kj}
+        + \sum_k \frac{w_k}{J} \sum_j (m_{kj} - m_k)^2
+        + \sum_k w_k (m_k - m)^2
+
+    of members with means :math:`m_{kj}` and variances :math:`V_{kj}`.
+
+    Parameters
+    ----------
+    within : ndarray of shape (n,)
+        Mean variance of a member: the noise that all members see.
+    folds : ndarray of shape (n,)
+        Variance of the folds' means in their road.
+    roads : ndarray of shape (n,)
+        Variance of the roads' means.
+
+    Examples
+    --------
+    >>> from localexpert import SpreadParts
+    >>> parts = SpreadParts(within=[3.0], folds=[0.5], roads=[0.5])
+    >>> float(parts.total[0]), float(parts.disagreement[0])
+    (4.0, 0.25)
+    """
+
+    within: Float64Array
+    folds: Float64Array
+    roads: Float64Array
+
+    @property
+    def total(self) -> Float64Array:
+        """Variance of the mixture of all members, shape (n,)."""
+        parts = self.within, self.folds, self.roads
+        return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
+
+    @property
+    def disagreement(self) -> Float64Array:
+        """Share of the variance that is disagreement, in [0, 1], shape (n,)."""
+        apart = np.sum([self.folds, self.roads], axis=0)
+        whole = self.total
+        share = np.zeros(len(whole))
+        np.divide(apart, whole, out=share, where=whole > 0.0)
+        return share
+
+
+def spread_parts(members: Sequence[tuple[float, Sequence[Law]]]) -> SpreadParts:
+    """Return the parts of the variance of a mixture.
+
+    Parameters
+    ----------
+    members : sequence of (float, sequence of laws)
+        The weight of each road, with sum 1, and the laws of its folds.
+
+    Returns
+    -------
+    SpreadParts
+    """
+    weights = np.array([weight for weight, _ in members])[:, None]
+    within, folds, means = [], [], []
+    for _, laws in members:
+        moments = np.stack([law.moments() for law in laws])
+        within.append(moments[:, :, 1].mean(axis=0))
+        folds.append(moments[:, :, 0].var(axis=0))
+        means.append(moments[:, :, 0].mean(axis=0))
+    around = np.array(means) - (weights * means).sum(axis=0)
+    parts = np.array(within), np.array(folds), around**2
+    return SpreadParts(*((weights * part).sum(axis=0) for part in parts))

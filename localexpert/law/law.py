@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
-from localexpert.law.curve import Curve, cut_curve, golden_section
+from localexpert.law.curve import Curve, cut_curve, golden_section, without_caches
 from localexpert.law.steps import (
     cell_edges,
     cell_widths,
@@ -118,21 +118,7 @@ class Law:
         return len(self.masses)
 
     def __reduce__(self) -> tuple[type[Law], tuple[Any, ...]]:
-        fields = (
-            self.curve,
-            self.atoms,
-            self.masses,
-            self.widths,
-            self.step,
-            self.offset,
-        )
-        return type(self), (
-            *fields,
-            self.ends,
-            self.end_width,
-            self.ordered,
-            self.known,
-        )
+        return without_caches(self)
 
     def take(self, rows: slice | NDArray[Any]) -> Law:
         """Return the law of some rows."""
@@ -358,10 +344,8 @@ class Law:
         with np.errstate(divide="ignore"):
             found = np.log(self.rest)[:, None] + log_between(z0, z1)
             if len(self.atoms):
-                count = [
-                    count_upto(self.atoms, self._reach, at) for at in (lower, upper)
-                ]
-                parts = (np.take_along_axis(self._upto, at, axis=1) for at in count)
+                sides = (count_upto(self.atoms, self._reach, y) for y in (lower, upper))
+                parts = (np.take_along_axis(self._upto, at, axis=1) for at in sides)
                 before, upto = parts
                 found = np.logaddexp(found, np.log(np.maximum(upto - before, 0.0)))
         inside = (upper > low) & (lower < high)
@@ -414,14 +398,20 @@ class Law:
         at = walls[np.minimum(k + 1, n_atoms)]
         start = np.take_along_axis(before, np.minimum(k, n_atoms - 1), axis=1)
         in_jump = (k < n_atoms) & (none | (p > start))
-        share = np.where(none, 1.0, rest)
-        held = [
-            np.take_along_axis(part, k, axis=1) for part in (self._upto, self._beyond)
-        ]
-        lower = np.clip((p - held[0]) / share, 0.0, 1.0)
-        upper = np.clip((ndtr(-scores) - held[1]) / share, 0.0, 1.0)
-        smooth = self.curve.values(scores_of(lower, upper))
+        smooth = self.curve.values(self.rest_scores(k, p, ndtr(-scores)))
         return np.where(in_jump, at, np.clip(smooth, walls[k], walls[k + 1]))
+
+    def rest_scores(
+        self, k: NDArray[np.intp], below: Float64Array, above: Float64Array
+    ) -> Float64Array:
+        """Return scores of the curve at levels of the law with k atoms below (n, m)."""
+        share = np.where(self.rest > 0.0, self.rest, 1.0)[:, None]
+        parts = (below, self._upto), (above, self._beyond)
+        lower, upper = (
+            np.clip((level - np.take_along_axis(held, k, axis=1)) / share, 0.0, 1.0)
+            for level, held in parts
+        )
+        return scores_of(lower, upper)
 
     @cached_property
     def _jumps(self) -> tuple[Float64Array, Float64Array]:
@@ -444,10 +434,8 @@ class Law:
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
         ends = np.clip(self.curve.values(z), *self.ends)
         atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
-        ends[:, 0], ends[:, 2] = (
-            np.minimum(ends[:, 0], atoms[0]),
-            np.maximum(ends[:, 2], atoms[-1]),
-        )
+        ends[:, 0] = np.minimum(ends[:, 0], atoms[0])
+        ends[:, 2] = np.maximum(ends[:, 2], atoms[-1])
         place = np.rint((ends - self.offset) / self.step)
         low, high = (place[:, ::2] - place[:, 1:2]).T
         grid = _cells_upto(max(float(-low.min()), float(high.max()), 1.0))
@@ -577,9 +565,8 @@ class Law:
             assert part.curve is not None
             if self.step > 0.0:
                 y, masses = part.steps()
-                width = np.maximum(
-                    np.diff(y, axis=1, append=y[:, -1:] + self.step), 1e-300
-                )
+                gaps = np.diff(y, axis=1, append=y[:, -1:] + self.step)
+                width = np.maximum(gaps, 1e-300)
                 out[rows] = step_entropy(masses, width)
                 continue
             z, shares = part.curve.basis.panels.z, part.curve.basis.panels.share
@@ -646,11 +633,7 @@ class Law:
         atoms = np.broadcast_to(self.atoms, upto.shape)
         lows = [found[:, :1], atoms, self.ppf(np.maximum(upto - coverage, 0.0))]
         highs = [found[:, 1:], self.ppf(np.minimum(before + coverage, 1.0)), atoms]
-        held = [
-            np.ones((len(self), 1), dtype=bool),
-            before + coverage <= 1.0,
-            upto >= coverage,
-        ]
+        held = [np.ones((len(self), 1), bool), before + coverage <= 1, upto >= coverage]
         low, high = np.hstack(lows), np.hstack(highs)
         widths = np.full(low.shape, np.inf)
         np.subtract(high, low, out=widths, where=np.hstack(held))

@@ -314,9 +314,8 @@ class Correlation(NamedTuple):
         values, vectors = np.linalg.eigh(self.of_rows(rows))
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         draws = self.rng.standard_normal((len(rows), half))
-        for part, some in zip(
-            np.split(rows, starts), np.split(root, starts), strict=True
-        ):
+        parts = np.split(rows, starts), np.split(root, starts)
+        for part, some in zip(*parts, strict=True):
             yield part, some @ draws
 
 

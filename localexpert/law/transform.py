@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert._validation import refuse
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
 from localexpert.law.law import Law
@@ -37,8 +38,7 @@ class ValueMap:
         for name in ("func", "inverse"):
             call = getattr(self, name)
             if not callable(call):
-                msg = f"`{name}` must be callable, got {type(call).__name__}."
-                raise TypeError(msg)
+                refuse(name, "be callable", type(call).__name__, TypeError)
 
     def forward(self, x: Float64Array) -> Float64Array:
         """Return func(x), nan where func is not defined, and x where x is infinite.
@@ -149,19 +149,13 @@ def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Arra
         with np.errstate(all="ignore"):
             values = np.asarray(func(x), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        msg = (
-            f"`{name}` must take an array and return one of its shape, got "
-            f"{type(error).__name__}: {error} (`np.vectorize` makes a function of "
-            "numbers one of arrays)."
-        )
+        cure = "`np.vectorize` makes a function of numbers one of arrays"
+        got = f"{type(error).__name__}: {error} ({cure})"
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(msg) from error
+        refuse(name, "take an array and return one of its shape", got, kind, error)
     if values.shape != x.shape:
-        msg = (
-            f"`{name}` must return an array of the shape it is given, {x.shape}, "
-            f"got shape {values.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"return an array of the shape it is given, {x.shape}"
+        refuse(name, rule, f"shape {values.shape}")
     return values
 
 
@@ -302,11 +296,8 @@ def _map_curve(
     y = np.clip(y, -_GREATEST, _GREATEST)
     if np.isnan(y).any():
         i = int(np.argmax(np.isnan(y).any(axis=1)))
-        msg = (
-            "`func` must be finite wherever the distribution has probability, got nan "
-            f"in row {i}."
-        )
-        raise ValueError(msg)
+        rule = "be finite wherever the distribution has probability"
+        refuse("func", rule, f"nan in row {i}")
     u = fill_ends(to_coordinates(y, low[:, None], high[:, None]))
     return read_curve(u, low, high, basis=curve.basis, plain=plain)
 
@@ -347,10 +338,8 @@ def lattice_as_atoms(law: Law) -> Law:
     values, masses = law.steps()
     every = np.unique(np.rint((values - law.offset) / law.step))
     if len(every) > _MOST_VALUES:
-        msg = (
-            f"a distribution of steps of {law.step:g} must have at most {_MOST_VALUES} "
-            f"values to become one of single values, got {len(every)}."
-        )
+        rule = f"must have at most {_MOST_VALUES} values to become one of single values"
+        msg = f"a distribution of steps of {law.step:g} {rule}, got {len(every)}."
         raise ValueError(msg)
     place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
     table = np.zeros((len(law), len(every)))
@@ -420,11 +409,8 @@ def _map_widths(
     wrong = ~(width > 0.0)
     if wrong.any():
         i = int(np.argmax(wrong))
-        msg = (
-            "`func` must increase, and be defined, beside values of positive "
-            f"probability, got {below[i]:g} and {above[i]:g} beside {atoms[i]:g}."
-        )
-        raise ValueError(msg)
+        rule = "increase, and be defined, beside values of positive probability"
+        refuse("func", rule, f"{below[i]:g} and {above[i]:g} beside {atoms[i]:g}")
     return width
 
 
@@ -433,21 +419,15 @@ def _check_values(x: Float64Array, z: Float64Array) -> None:
     wrong = ~np.isfinite(z)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
-        msg = (
-            "`func` must be finite wherever the distribution has probability, got "
-            f"{z[i, j]:g} at {x[i, j]:g} in row {i}."
-        )
-        raise ValueError(msg)
+        rule = "be finite wherever the distribution has probability"
+        refuse("func", rule, f"{z[i, j]:g} at {x[i, j]:g} in row {i}")
     rise, run = np.diff(z, axis=1), np.diff(x, axis=1)
     # Values a few roundings apart may have the same image.
     wrong = (rise <= 0.0) & (run > _ROUNDING * np.spacing(np.abs(x[:, 1:])))
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
-        msg = (
-            "`func` must increase strictly, got "
-            f"{z[i, j]:g} at {x[i, j]:g} and {z[i, j + 1]:g} at {x[i, j + 1]:g}."
-        )
-        raise ValueError(msg)
+        got = f"{z[i, j]:g} at {x[i, j]:g} and {z[i, j + 1]:g} at {x[i, j + 1]:g}"
+        refuse("func", "increase strictly", got)
 
 
 def _check_inverse(x: Float64Array, z: Float64Array, values: ValueMap) -> None:
@@ -463,12 +443,8 @@ def _refuse_inverse(
     wrong = ~(np.abs(back - x) <= allowed)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
-        msg = (
-            "`inverse` must undo `func`, got "
-            f"func({x[place]:g}) = {z[place]:g} and inverse({z[place]:g}) = "
-            f"{back[place]:g}."
-        )
-        raise ValueError(msg)
+        got = f"func({x[place]:g}) = {z[place]:g} and inverse({z[place]:g}) = "
+        refuse("inverse", "undo `func`", f"{got}{back[place]:g}")
 
 
 def _find_line(x: Float64Array, z: Float64Array) -> tuple[float, float] | None:

@@ -15,9 +15,8 @@ from localexpert.curves.spline import CurveBuilder, RawSpline
 from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Sample
 from localexpert.data.table import Table
-from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap
+from localexpert.law.level_map import LevelMap, clip, cut
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 

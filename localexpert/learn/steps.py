@@ -15,9 +15,9 @@ from calibration.typing import Float64Array
 from localexpert._validation import refuse, show
 from localexpert.data.folds import Sample
 from localexpert.data.unseen import warn_user
-from localexpert.law.bounds import clip, cut
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
+from localexpert.law.level_map import clip, cut
 from localexpert.law.steps import scores_of
 from localexpert.law.transform import ValueMap, call_vectorised, carry_law
 

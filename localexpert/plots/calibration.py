@@ -21,6 +21,7 @@ from localexpert._validation import (
     check_vector,
     format_number,
     plain_label,
+    refuse,
 )
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.partial.scores import pit_values
@@ -98,7 +99,7 @@ def plot_pit(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_pit
+    >>> from localexpert import plot_pit
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> ax = plot_pit(np.repeat([0.0, 1.0], [12, 28]), dist)
@@ -176,7 +177,7 @@ def plot_quantile_reliability(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_quantile_reliability
+    >>> from localexpert import plot_quantile_reliability
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])
@@ -202,13 +203,8 @@ def plot_quantile_reliability(
     # With nothing to subtract both curves are what they are.
     from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
     label = f"{inputs.format_percent(coverage)} consistency band"
-    looks: dict[str, Any] = {
-        "color": canvas.GREY,
-        "alpha": 0.25,
-        "lw": 0,
-        "label": label,
-    }
-    ax.fill_between(ends, low - from_ends, high - from_ends, **looks)
+    looks: dict[str, Any] = {"color": canvas.GREY, "alpha": 0.25, "lw": 0}
+    ax.fill_between(ends, low - from_ends, high - from_ends, label=label, **looks)
     ax.plot(ends, ends - from_ends, "--", color=canvas.GREY, lw=1, label="calibrated")
     ax.plot(nominal, share - from_share, "o-", color="C0", ms=4, lw=1.4)
     ax.lines[-1].set_label("forecast")
@@ -280,7 +276,7 @@ def plot_coverage(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_coverage
+    >>> from localexpert import plot_coverage
     >>> rows = np.tile([0.5, 0.5], (4, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = [0.0, 1.0, 0.0, 1.0]
@@ -322,8 +318,7 @@ def _read_groups(
     """
     array = np.asarray(groups)
     if array.ndim != 1:
-        msg = f"`groups` must have shape (n,), got shape {array.shape}."
-        raise ValueError(msg)
+        refuse("groups", "have shape (n,)", f"shape {array.shape}")
     check_same_length(n, "`dist`", len(array), "groups")
     numeric = array.dtype.kind in "iuf"
     missing = np.isnan(array) if numeric else np.zeros(n, dtype=bool)
@@ -343,8 +338,7 @@ def _read_groups(
     group[missing] = len(names)
     met, group = np.unique(group, return_inverse=True)
     if len(met) > _MOST_GROUPS:
-        msg = f"`groups` must hold at most {_MOST_GROUPS} groups, got {len(met)}."
-        raise ValueError(msg)
+        refuse("groups", f"hold at most {_MOST_GROUPS} groups", len(met))
     return [[*names, "missing"][g] for g in met], group, numeric
 
 
@@ -407,7 +401,7 @@ def plot_sharpness(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.plots import plot_sharpness
+    >>> from localexpert import plot_sharpness
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])
@@ -431,16 +425,12 @@ def plot_sharpness(
     half = z * np.sqrt(variance / size)
     ax = canvas.open_axes(ax)
     canvas.draw_dots(ax, width, error, canvas.GREY, label="each row")
-    ax.plot(
-        at, expected_error, "x--", color="C1", lw=1.3, label="expected by the forecasts"
-    )
+    label = "expected by the forecasts"
+    ax.plot(at, expected_error, "x--", color="C1", lw=1.3, label=label)
     label = f"mean, {inputs.format_percent(level)} confidence"
     ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
-    top = max(
-        float(np.quantile(error, _SEEN_ERRORS)),
-        (mean + half).max(),
-        expected_error.max(),
-    )
+    tops = (mean + half).max(), expected_error.max()
+    top = max(float(np.quantile(error, _SEEN_ERRORS)), *tops)
     _hide_tails(ax, width, error, at.max(), top)
     unit = "" if called == "y" else f"\n{called}"
     ax.set(xlabel=f"Standard deviation of the forecast{unit}")
@@ -471,10 +461,5 @@ def _hide_tails(
         label = f"{beyond.sum()} of {len(error)} outside, error up to "
         label += format_number(error[beyond].max(), 3)
         x, y = np.minimum(width[beyond], right), np.minimum(error[beyond], top)
-        looks: dict[str, Any] = {
-            "color": canvas.GREY,
-            "ms": 4,
-            "mew": 0,
-            "clip_on": False,
-        }
-        ax.plot(x, y, "^", alpha=0.6, label=label, **looks)
+        looks: dict[str, Any] = {"color": canvas.GREY, "alpha": 0.6, "clip_on": False}
+        ax.plot(x, y, "^", ms=4, mew=0, label=label, **looks)

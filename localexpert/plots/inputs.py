@@ -11,6 +11,7 @@ from localexpert._validation import (
     check_same_length,
     format_number,
     plain_label,
+    refuse,
 )
 from localexpert.distribution.predictive import check_distribution
 
@@ -21,16 +22,14 @@ LONGEST_TICK, _LONGEST_NAME = 28, 48
 def check_dist(dist: Any) -> None:
     """Refuse an argument that is no forecast, or has no rows."""
     if len(check_distribution(dist)) == 0:
-        msg = "`dist` must have at least one row, got none."
-        raise ValueError(msg)
+        refuse("dist", "have at least one row", "none")
 
 
 def check_row(row: Any, name: str, n: int) -> int:
     """Return the number of a row, counted from the start."""
     number = check_integer(row, name, -n)
     if number >= n:
-        msg = f"`{name}` must be less than the {n} rows forecast, got {number}."
-        raise ValueError(msg)
+        refuse(name, f"be less than the {n} rows forecast", number)
     return number % n
 
 
@@ -55,8 +54,7 @@ def name_target(target_name: Any, *columns: Any) -> str:
     if target_name is None:
         return next(filter(None, map(name_of, columns)), "y")
     if not isinstance(target_name, str):
-        msg = f"`target_name` must be a text, got {type(target_name).__name__}."
-        raise TypeError(msg)
+        refuse("target_name", "be a text", type(target_name).__name__, TypeError)
     return plain_label(target_name, _LONGEST_NAME)
 
 

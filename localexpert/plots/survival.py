@@ -75,7 +75,7 @@ def plot_survival(
     --------
     >>> import numpy as np
     >>> from localexpert import PredictiveDistribution, censored
-    >>> from localexpert.plots import plot_survival
+    >>> from localexpert import plot_survival
     >>> rows = np.tile([0.5, 0.25, 0.25], (4, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[1, 2, 3], masses=rows)
     >>> ax = plot_survival(censored([1, 1, 2, 3], event=[1, 1, 0, 1]), dist)

@@ -35,8 +35,8 @@ from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TableSummary, TrainingSketch
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.spread import SpreadParts, spread_parts
 from localexpert.experts.report import ExpertReport
+from localexpert.law.join import SpreadParts, spread_parts
 from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values

@@ -20,7 +20,7 @@ from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.answers import expected_by_loss, loss_variances
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same, predict_dist
-from localexpert.explain.rows import check_columns, read_table
+from localexpert.explain.shapley import check_columns, read_table
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.law.steps import merge_near_values

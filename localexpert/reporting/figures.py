@@ -25,7 +25,10 @@ from localexpert.distribution.predictors import (
     find_forecaster,
     open_same,
 )
-from localexpert.explain import PermutationImportance, permutation_importance
+from localexpert.explain.permutation import (
+    PermutationImportance,
+    permutation_importance,
+)
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import pictures

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from localexpert.experts.report import ExpertReport
-from localexpert.explain import PermutationImportance
+from localexpert.explain.permutation import PermutationImportance
 from localexpert.plots.calibration import (
     plot_coverage,
     plot_pit,
     plot_quantile_reliability,
     plot_sharpness,
 )
-from localexpert.plots.experts import plot_expert_report, plot_threshold_reliability
-from localexpert.plots.features import plot_importance
+from localexpert.plots.features import (
+    plot_expert_report,
+    plot_importance,
+    plot_threshold_reliability,
+)
 from localexpert.plots.forecast import plot_forecast
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.groups import Grouping

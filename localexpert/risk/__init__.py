@@ -1,29 +1,5 @@
-"""Decisions that follow from forecasts."""
+"""Decisions that follow from forecasts; `__init__.pyi` lists the names."""
 
-from localexpert.risk.decisions import (
-    BestAction,
-    CostDecision,
-    NewsvendorDecision,
-    PolicyProfit,
-    best_action,
-    cost_decision,
-    decision_threshold,
-    expected_loss,
-    newsvendor,
-    policy_profit,
-    realised_cost,
-)
+from calibration._lazy import find_lazily as _find_lazily
 
-__all__ = [
-    "BestAction",
-    "CostDecision",
-    "NewsvendorDecision",
-    "PolicyProfit",
-    "best_action",
-    "cost_decision",
-    "decision_threshold",
-    "expected_loss",
-    "newsvendor",
-    "policy_profit",
-    "realised_cost",
-]
+__all__, __getattr__, __dir__ = _find_lazily(__name__)

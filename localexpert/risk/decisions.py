@@ -20,6 +20,7 @@ from localexpert._validation import (
     check_targets,
     check_weights,
     make_rng,
+    refuse,
     show,
 )
 from localexpert.distribution.predictive import (
@@ -241,10 +242,7 @@ def best_action(
     chosen = np.argmin(table, axis=1)
     rows = np.arange(len(dist))
     return BestAction(
-        grid[rows, chosen],
-        table[rows, chosen],
-        chosen,
-        table if keep_table else None,
+        grid[rows, chosen], table[rows, chosen], chosen, table if keep_table else None
     )
 
 
@@ -253,11 +251,7 @@ def _check_actions(actions: ArrayLike, n: int) -> Float64Array:
     shape = np.shape(actions)
     fits = len(shape) == 1 or (len(shape) == 2 and shape[0] == n)
     if not fits or shape[-1] == 0:
-        msg = (
-            f"`actions` must have shape (A,) or ({n}, A) with A >= 1, "
-            f"got shape {shape}."
-        )
-        raise ValueError(msg)
+        refuse("actions", f"have shape (A,) or ({n}, A) with A >= 1", f"shape {shape}")
     columns = np.transpose(actions) if len(shape) == 2 else np.asarray(actions)[:, None]
     return check_targets(columns, "actions", n).T
 
@@ -266,10 +260,7 @@ def check_rows(values: ArrayLike, name: str, n: int) -> Float64Array:
     """Return finite values of shape (n,); a number stands for all rows."""
     array = check_targets(values, name, n)
     if array.ndim > 1:
-        msg = (
-            f"`{name}` must be a number or have shape ({n},), got shape {array.shape}."
-        )
-        raise ValueError(msg)
+        refuse(name, f"be a number or have shape ({n},)", f"shape {array.shape}")
     return array
 
 
@@ -282,8 +273,7 @@ def check_costs(
     if wrong.any():
         i = int(np.argmax(wrong))
         rule = "be positive" if positive else "not be negative"
-        msg = f"`{name}` must {rule}, got {show(costs[i])} in row {i}."
-        raise ValueError(msg)
+        refuse(name, rule, f"{show(costs[i])} in row {i}")
     return costs
 
 
@@ -381,11 +371,8 @@ def decision_threshold(costs: ArrayLike) -> float:
     false_alarm = matrix[1, 0] - matrix[0, 0]
     miss = matrix[0, 1] - matrix[1, 1]
     if false_alarm <= 0.0 or miss <= 0.0:
-        msg = (
-            "`costs` must be higher for the wrong decision than for the right one, "
-            f"got {matrix.tolist()}."
-        )
-        raise ValueError(msg)
+        rule = "be higher for the wrong decision than for the right one"
+        refuse("costs", rule, matrix.tolist())
     return float(false_alarm / (false_alarm + miss))
 
 
@@ -432,11 +419,8 @@ def _check_matrix(costs: ArrayLike) -> Float64Array:
     """Return a cost matrix of at least one decision and two classes."""
     matrix = check_array(costs, "costs", (None, None))
     if matrix.shape[0] < 1 or matrix.shape[1] < 2:
-        msg = (
-            "`costs` must have a row per decision and a column for each of at least "
-            f"two classes, got shape {matrix.shape}."
-        )
-        raise ValueError(msg)
+        rule = "have a row per decision and a column for each of at least two classes"
+        refuse("costs", rule, f"shape {matrix.shape}")
     return matrix
 
 
@@ -445,11 +429,8 @@ def _class_probabilities(probabilities: ArrayLike, k: int) -> Float64Array:
     if np.ndim(probabilities) != 1:
         return check_probability_rows(probabilities, "probabilities", k)
     if k != 2:
-        msg = (
-            f"`probabilities` must have shape (n, {k}) for {k} classes, "
-            f"got shape {np.shape(probabilities)}."
-        )
-        raise ValueError(msg)
+        rule = f"have shape (n, {k}) for {k} classes"
+        refuse("probabilities", rule, f"shape {np.shape(probabilities)}")
     p = check_array(probabilities, "probabilities", (None,))
     if p.size:
         check_in_unit(float(p.min()), float(p.max()), "probabilities")
@@ -460,16 +441,12 @@ def _check_codes(values: ArrayLike, name: str, k: int) -> NDArray[np.int64]:
     """Return whole numbers from 0 to k - 1, at least one."""
     codes = check_array(values, name, (None,))
     if codes.size == 0:
-        msg = f"`{name}` must hold at least one value, got none."
-        raise ValueError(msg)
+        refuse(name, "hold at least one value", "none")
     wrong = (codes < 0.0) | (codes >= k) | (codes != np.floor(codes))
     if wrong.any():
         i = int(np.argmax(wrong))
-        msg = (
-            f"`{name}` must hold whole numbers from 0 to {k - 1}, "
-            f"got {show(codes[i])} at position {i}."
-        )
-        raise ValueError(msg)
+        rule = f"hold whole numbers from 0 to {k - 1}"
+        refuse(name, rule, f"{show(codes[i])} at position {i}")
     return codes.astype(np.int64)
 
 
@@ -572,8 +549,7 @@ def policy_profit(
     came = check_array(received, "received", (None,))
     n = len(came)
     if n == 0:
-        msg = "`received` must hold at least one value, got none."
-        raise ValueError(msg)
+        refuse("received", "hold at least one value", "none")
     p = check_rows(probability, "probability", n)
     check_in_unit(float(p.min()), float(p.max()), "probability")
     costs = check_costs(cost, "cost", n)
@@ -601,8 +577,7 @@ def _expected_amounts(
     if not isinstance(amount, PredictiveDistribution):
         return check_rows(amount, "amount", n)
     if len(amount) != n:
-        msg = f"`amount` must have a row for each of the {n} rows, got {len(amount)}."
-        raise ValueError(msg)
+        refuse("amount", f"have a row for each of the {n} rows", len(amount))
     return check_rows(amount.mean(), "amount", n)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, check_targets
+from localexpert._validation import check_array, check_targets, refuse
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 
@@ -186,17 +186,11 @@ def _evaluate(
     """Return the losses at y, 0 at values without probability; check the losses."""
     values = np.asarray(loss(y, action), dtype=np.float64)
     if values.shape != y.shape:
-        msg = (
-            "`loss` must return an array of the shape of its first argument, "
-            f"{y.shape}, got shape {values.shape}."
-        )
-        raise ValueError(msg)
+        rule = f"return an array of the shape of its first argument, {y.shape}"
+        refuse("loss", rule, f"shape {values.shape}")
     wrong = held & ~np.isfinite(values)
     if wrong.any():
         i, k = np.argwhere(wrong)[0]
-        msg = (
-            "`loss` must be finite, "
-            f"got {values[i, k]} for y = {y[i, k]:g} and action = {action[i, 0]:g}."
-        )
-        raise ValueError(msg)
+        got = f"{values[i, k]} for y = {y[i, k]:g} and action = {action[i, 0]:g}"
+        refuse("loss", "be finite", got)
     return np.where(held, values, 0.0)

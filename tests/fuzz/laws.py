@@ -6,10 +6,9 @@ import numpy as np
 
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.law.basis import chords_beside, harmonic_slopes
-from localexpert.law.bounds import clip, cut
 from localexpert.law.join import pool_laws
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap, map_levels, recentre
+from localexpert.law.level_map import LevelMap, clip, cut, map_levels, recentre
 from localexpert.law.transform import ValueMap, transform_law
 from tests.fuzz.cases import pick
 

@@ -6,7 +6,6 @@ import io
 import itertools
 import re
 import threading
-import warnings
 from types import SimpleNamespace
 
 import joblib
@@ -15,13 +14,14 @@ import pytest
 import tqdm.auto
 from joblib.parallel import BACKENDS, ThreadingBackend
 from numba.core import event
+from numpy.testing import assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.parallel import delayed
 
 from calibration._kernels import _jit
 from calibration._kernels.pav import pool_adjacent_violators
-from localexpert import LocalExpertRegressor, permutation_importance
+from localexpert import LocalExpertRegressor
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.progress import SILENT, current_progress, run_jobs, show_progress
 
@@ -110,26 +110,12 @@ class TestBar:
                 pass
         # Whatever changes a stage's length draws it from its start.
         drawn = [row for row, _ in itertools.groupby(terminal.drawn())]
-        counted = [row for row in drawn if row[1:2] != (0,)]
-        assert counted == [
-            ("fit",),
-            ("fit: a",),
-            ("fit: a", 1, 2),
-            ("fit: a: b",),
-            ("fit: a: b", 3, 7),
-            ("fit: a: b", 5, 7),
-            ("fit: a: b", 9, 9),
-            ("fit: a", 1, 2),
-            ("fit: a", 2, 2),
-            ("fit",),
-            ("fit: c",),
-            ("fit: c: d",),
-            ("fit: d: e",),
-            ("fit: c: d",),
-            ("fit: c",),
-            ("fit",),
-            ("fit: done",),
-        ]
+        counted = [" ".join(map(str, row)) for row in drawn if row[1:2] != (0,)]
+        inner = ["fit: a: b", "fit: a: b 3 7", "fit: a: b 5 7", "fit: a: b 9 9"]
+        assert counted[:3] == ["fit", "fit: a", "fit: a 1 2"]
+        assert counted[3:9] == [*inner, "fit: a 1 2", "fit: a 2 2"]
+        deep = ["fit: c", "fit: c: d", "fit: d: e", "fit: c: d", "fit: c"]
+        assert counted[9:] == ["fit", *deep, "fit", "fit: done"]
         assert terminal.getvalue().endswith("\n")
         assert terminal.getvalue().count("\n") == 1
 
@@ -169,15 +155,6 @@ class TestBar:
         assert terminal.getvalue().endswith("\n")
         assert current_progress() is SILENT
 
-    def test_warnings_come_through(self, terminal):
-        with (
-            pytest.warns(UserWarning, match="beware"),
-            show_progress(1, "fit") as progress,
-            progress.stage("a"),
-        ):
-            warnings.warn("beware", UserWarning, stacklevel=1)
-        assert terminal.names()[-1] == "fit: done"
-
 
 class TestJobs:
     def squares(self, **options):
@@ -206,17 +183,6 @@ class TestJobs:
             assert self.squares() == [0, 1, 4, 9]
         assert terminal.last_counts() == [("jobs", 4, 4)]
 
-    def test_errors_come_home(self, terminal):
-        jobs = [delayed(pow)("a", 2)] * 3
-        with pytest.raises(TypeError, match="unsupported operand"):
-            run_jobs(jobs)
-        with (
-            pytest.raises(TypeError, match="unsupported operand"),
-            show_progress(1, "jobs"),
-        ):
-            run_jobs(jobs, n_jobs=2, prefer="threads")
-        assert terminal.names()[-1] == "jobs: stopped"
-
 
 class TestFits:
     def check(self, terminal):
@@ -229,17 +195,13 @@ class TestFits:
         assert current_progress() is SILENT
         return [name.removeprefix("LocalExpertRegressor: ") for name in names]
 
-    @pytest.mark.parametrize("n_jobs", [None, 2])
     @pytest.mark.parametrize("name", CHEAP)
-    def test_strategies(self, terminal, data, name, n_jobs):
-        cheap(strategy=CHEAP[name], n_jobs=n_jobs).fit(*data)
+    def test_strategies(self, terminal, data, name):
+        cheap(strategy=CHEAP[name], n_jobs=2).fit(*data)
         names = self.check(terminal)
         stages = [n for n in names if n in ("frame", "experts", "calibration")]
-        assert [n for n, _ in itertools.groupby(stages)] == [
-            "frame",
-            "experts",
-            "calibration",
-        ]
+        order = " ".join(n for n, _ in itertools.groupby(stages))
+        assert order == "frame experts calibration"
         # The experts count whatever they consist of.
         inside = names[names.index("experts") : names.index("calibration")]
         counted = {row[0] for row in terminal.last_counts()}
@@ -278,25 +240,10 @@ class TestFits:
         for n_jobs in (None, 2):
             told = cheap(**options, n_jobs=n_jobs).fit(*data)
             self.check(terminal)
-            np.testing.assert_array_equal(
+            assert_array_equal(
                 told.predict_quantiles(X, [0.1, 0.9]),
                 silent.predict_quantiles(X, [0.1, 0.9]),
             )
-
-    def test_a_failing_expert(self, terminal, data):
-        broken = LogisticRegression(C=-1.0)
-        with pytest.raises(RuntimeError, match="'C' parameter"):
-            cheap(strategy="auto", expert=broken).fit(*data)
-        assert terminal.names()[-1] == "LocalExpertRegressor: stopped"
-
-    def test_true_is_one_and_false_is_none(self, terminal, data):
-        cheap(verbose=False).fit(*data)
-        assert terminal.names() == []
-        model = cheap(verbose=True).fit(*data)
-        assert terminal.names()[-1] == "LocalExpertRegressor: done"
-        seen = len(terminal.names())
-        permutation_importance(model, *data, n_repeats=2, verbose=np.True_)
-        assert len(terminal.names()) > seen
 
 
 class TestLogs:
@@ -316,21 +263,6 @@ class TestLogs:
         ):
             raise KeyboardInterrupt
         assert capsys.readouterr().err == "fit: stopped [00:00]\n"
-
-    def test_a_fit(self, data, capsys):
-        cheap(frame="center", calibrator=None).fit(*data)
-        lines = capsys.readouterr().err.splitlines()
-        assert [NAME.fullmatch(line)[1].partition(": ")[2] for line in lines] == [
-            "frame: centre",
-            "frame",
-            "experts: SharedBoosting",
-            "experts",
-            "calibration: identity",
-            "calibration: all rows",
-            "calibration",
-            "spline",
-            "done",
-        ]
 
 
 class TestSilence:
@@ -360,9 +292,8 @@ class TestSilence:
             thread.join()
         assert seen == [SILENT]
 
-    @pytest.mark.parametrize("verbose", [0, 1])
-    def test_of_a_fit_inside_a_fit(self, terminal, data, verbose):
+    def test_of_a_fit_inside_a_fit(self, terminal, data):
         with show_progress(1, "outer") as progress:
-            cheap(verbose=verbose).fit(*data)
+            cheap().fit(*data)
             assert current_progress() is progress
         assert terminal.names() == ["outer", "outer: done"]

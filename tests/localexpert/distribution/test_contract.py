@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import ndtr
 
@@ -149,7 +149,7 @@ def test_draws(name: str) -> None:
     case, dist = CASES[name], forecast_of(name)
     draws = dist.rvs(4000, random_state=0)
     assert draws.shape == (4000, 3)
-    np.testing.assert_array_equal(draws, dist.rvs(4000, np.random.default_rng(0)))
+    assert_array_equal(draws, dist.rvs(4000, np.random.default_rng(0)))
     errors = np.abs(draws.mean(axis=0) - case.of_rows(Truth.mean))
     assert (errors < 5.0 * case.std() / np.sqrt(4000)).all()
     y = case.of_rows(lambda row: row.ppf([0.1, 0.5, 0.9]))

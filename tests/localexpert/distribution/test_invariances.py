@@ -22,7 +22,6 @@ from localexpert import (
     concatenate,
     crps_score,
     interval_coverage,
-    log_score,
     pool,
 )
 from tests.localexpert.distribution.contract_cases import (
@@ -183,9 +182,7 @@ def test_a_pool_of_one_is_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
-    [PitRecalibration, ConformalRecalibration],
-    ids=["pit", "conformal"],
+    "make", [PitRecalibration, ConformalRecalibration], ids=["pit", "conformal"]
 )
 @every
 def test_a_calibrated_forecast_is_hardly_recalibrated(
@@ -234,20 +231,6 @@ def test_what_lies_higher_has_the_lower_cdf(name: str) -> None:
         assert (low.cdf(grid) >= high.cdf(grid) - 1e-12).all()
         assert (low.sf(grid) <= high.sf(grid) + 1e-12).all()
         assert (low.mean() < high.mean()).all()
-
-
-@every
-def test_mean_scores_are_means_of_scores(name: str) -> None:
-    dist = forecast_of(name)
-    y = dist.ppf(0.3)
-    assert crps_score(y, dist) == pytest.approx(float(dist.crps(y).mean()), rel=1e-12)
-    assert log_score(y, dist) == pytest.approx(
-        float(dist.log_score(y).mean()), rel=1e-12
-    )
-    # Each lies inside of the interval from 5 to 95 %, wholly so where smooth.
-    covered = dist.covered(y, 0.9)
-    assert ((covered > 0.0) & (covered <= 1.0)).all()
-    assert interval_coverage(y, dist) == pytest.approx(float(covered.mean()))
 
 
 @pytest.mark.parametrize("df", [1.0, 1.5, 2.5, 3.0])

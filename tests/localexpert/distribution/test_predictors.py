@@ -14,11 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    PowerTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
 from localexpert.distribution.predictors import (
@@ -160,7 +156,7 @@ def test_what_forecasts_nothing_is_named(model, words):
     [
         (
             GridSearchCV(Normal(), {}, scoring=crps_scorer, refit=False, cv=2),
-            "`refit` of GridSearchCV must not be False",
+            "`refit` must not be False for a forecast of Grid",
         ),
         (transformed(**TURN), "got negative: `inverse_func` must increase str"),
         (

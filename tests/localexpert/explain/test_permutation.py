@@ -159,7 +159,6 @@ def test_frames_keep_their_types_and_answers_are_tables(rng):
     ("given", "message"),
     [
         ({"levels": [0.5, 1.0]}, r"`levels` must lie in \(0, 1\), got 1.0"),
-        ({"n_repeats": 1}, "`n_repeats` must be at least 2, got 1"),
         ({"groups": {"g": ["z"]}}, "`groups` must hold features of `X`"),
         ({"sample_weight": [1.0]}, "`sample_weight` must be as long as"),
     ],

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from localexpert import PredictiveDistribution, pool
-from localexpert.law.bounds import clip
 from localexpert.law.law import Law
+from localexpert.law.level_map import clip
 from tests.forecasts import beside, normal, of_values
 
 Floats = NDArray[np.float64]

@@ -4,20 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
+from scipy.interpolate import PchipInterpolator
 
-from localexpert.law.basis import (
-    STANDARD,
-    Basis,
-    basis_of,
-    chords_beside,
-    harmonic_slopes,
-    steepest_slopes,
-)
-from localexpert.law.bounds import clip
+from localexpert.law.basis import STANDARD, Basis, basis_of, harmonic_slopes
 from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.level_map import LevelMap, clip, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, places_of
 
@@ -121,21 +113,6 @@ def test_a_lattice_is_sums_over_its_values(name: str) -> None:
 
 
 KNOTS = np.array([0.0, 1.0, 3.0, 4.0])
-
-
-def test_the_lesser_chord_is_taken():
-    values = np.array([[0.0, 2.0, 3.0, 9.0], [0.0, 1.0, 1.0, 1.0]])
-    want = [[2.0, 0.5, 0.5, 6.0], [1.0, 0.0, 0.0, 0.0]]
-    assert_array_equal(chords_beside(KNOTS, values), want)
-    assert_array_equal(chords_beside(KNOTS, values[0]), want[0])
-
-
-def test_curves_as_steep_as_they_may_be_increase(rng):
-    for _ in range(50):
-        values = np.cumsum(rng.exponential(size=4))
-        slopes = steepest_slopes(KNOTS, values)
-        curve = CubicHermiteSpline(KNOTS, values, slopes)
-        assert np.diff(curve(np.linspace(0.0, 4.0, 2001))).min() > -1e-6
 
 
 def test_harmonic_slopes_are_those_of_pchip(rng):

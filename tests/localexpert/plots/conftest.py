@@ -4,9 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from tests.forecasts import beside, normal, of_values
-
-N = 60
+from tests.forecasts import normal, sixty
 
 
 @pytest.fixture(autouse=True)
@@ -23,23 +21,17 @@ def ax():
 
 @pytest.fixture
 def smooth():
-    """60 forecasts of growing centre and spread."""
-    return normal(np.linspace(0.0, 5.0, N), np.linspace(0.5, 2.0, N))
+    return sixty("smooth")
 
 
 @pytest.fixture
 def discrete():
-    """60 forecasts of the values 0, 1, 3."""
-    p = np.linspace(0.1, 0.6, N)
-    rows = np.column_stack([p, 0.2 * np.ones(N), 0.8 - p])
-    return of_values([0.0, 1.0, 3.0], rows)
+    return sixty("discrete")
 
 
 @pytest.fixture
 def mixed():
-    """60 forecasts with zeros beside a density."""
-    zeros = np.linspace(0.1, 0.6, N)[:, None]
-    return beside(normal(np.linspace(2.0, 5.0, N), 0.7), [0.0], zeros, [0.01])
+    return sixty("mixed")
 
 
 @pytest.fixture

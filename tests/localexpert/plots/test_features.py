@@ -1,14 +1,24 @@
-"""What is drawn of importance and of explanations, read back from the artists."""
+"""What is drawn of features, explanations and experts, read back from the artists."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import log_loss
 
-from localexpert import Explanation
-from localexpert.plots import plot_explanation, plot_importance
+from calibration import reliability_curve
+from localexpert import (
+    plot_expert_report,
+    plot_explanation,
+    plot_importance,
+    plot_threshold_reliability,
+)
+from localexpert.experts.report import ExpertReport, TaskRecord
+from tests.forecasts import explained
 
 TABLE = np.array([[0.1, 0.2, 0.0], [0.5, 0.4, 0.6], [0.3, 0.0, 0.3]])
 
@@ -24,7 +34,7 @@ def heads(ax):
 def test_colours_are_the_table(ax):
     assert plot_importance(TABLE, sort=False, ax=ax) is ax
     (image,) = ax.images
-    np.testing.assert_array_equal(image.get_array(), TABLE)
+    assert_array_equal(image.get_array(), TABLE)
     assert image.get_clim() == (0.0, 0.6)
     assert ticks(ax) == heads(ax) == ["0", "1", "2"]
     assert len(plt.get_fignums()) == 1
@@ -33,7 +43,7 @@ def test_colours_are_the_table(ax):
 def test_the_most_important_feature_is_on_top():
     ax = plot_importance(TABLE, features=["a", "b", "c"])
     assert ticks(ax) == ["b", "c", "a"]
-    np.testing.assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])
+    assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])
     # Row 0 of an image is drawn on top.
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
 
@@ -70,11 +80,6 @@ def test_numbers_in_few_columns_only():
     assert not plot_importance(np.tile(TABLE, 4)).texts
 
 
-def test_numbers_are_white_on_dark():
-    ax = plot_importance([[0.0, 0.5, 1.0]])
-    assert [text.get_color() for text in ax.texts] == ["0.15", "0.15", "white"]
-
-
 @pytest.mark.parametrize("k", [3, 13, 25, 40])
 def test_names_of_columns_do_not_overlap(k):
     ax = plot_importance(np.ones((2, k)), columns=np.linspace(-1.2345, 1.5, k))
@@ -84,25 +89,8 @@ def test_names_of_columns_do_not_overlap(k):
     assert min(gaps) > 0.0
 
 
-def test_zeros():
-    ax = plot_importance(np.zeros((2, 2)))
-    assert ax.images[0].get_clim() == (0.0, 1.0)
-
-
-@pytest.fixture
-def told():
-    return Explanation(
-        "mean",
-        ("age", "dose", "town"),
-        np.array([[-1.0, 3.0, 0.5], [2.0, 0.25, -4.0]]),
-        np.array([[0.1, 0.0, 0.2], [0.3, 0.1, 0.4]]),
-        5.0,
-        np.array([7.5, 3.25]),
-        np.array([["61", "2.5", "ant"], ["20", "0", "bee"]], dtype=object),
-    )
-
-
-def test_bars_lead_from_the_base_to_the_forecast(told):
+def test_bars_lead_from_the_base_to_the_forecast():
+    told = explained()
     ax = plot_explanation(told, 1)
     bars = list(ax.patches)
     assert [bar.get_width() for bar in bars] == [0.25, 2.0, -4.0]
@@ -118,9 +106,131 @@ def test_bars_lead_from_the_base_to_the_forecast(told):
     assert len(ax.containers) == 2  # bars and their errors
 
 
-def test_small_bars_are_one(told):
-    labels = [
-        one.get_text()
-        for one in plot_explanation(told, max_features=2).get_yticklabels()
-    ]
-    assert labels == ["1 other", "age = 61", "dose = 2.5"]
+def test_small_bars_are_one():
+    labels = plot_explanation(explained(), max_features=2).get_yticklabels()
+    assert [one.get_text() for one in labels] == ["1 other", "age = 61", "dose = 2.5"]
+
+
+CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
+
+
+@pytest.fixture
+def below(rng):
+    return rng.normal(size=(300, 1)) <= CUTS
+
+
+@pytest.fixture
+def report(rng, below):
+    raw = np.clip(below * 0.6 + rng.uniform(size=below.shape) * 0.4, 0.01, 0.99)
+    calibrated = 0.5 + 0.9 * (raw - 0.5)
+    rows = np.arange(300)
+    folds = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in range(3)]
+    record = TaskRecord(CUTS, raw, calibrated, below, folds, np.ones(300))
+    return ExpertReport.of(record)
+
+
+@pytest.fixture
+def panels(report):
+    """The panels by their titles."""
+    axes = plot_expert_report(report)
+    return {ax.get_title(): ax for ax in axes.ravel()}
+
+
+def lines(ax):
+    """Return the lines of an Axes by their labels."""
+    return {line.get_label(): line for line in ax.lines}
+
+
+@pytest.mark.parametrize("name", ["accuracy", "kappa"])
+def test_means_and_deviations_over_folds(report, panels, name):
+    figures = getattr(report, name)
+    (bars,) = panels[name.capitalize()].containers
+    line, _, (sticks,) = bars.lines
+    assert_array_equal(line.get_xdata(), CUTS)
+    assert_allclose(line.get_ydata(), figures.mean(axis=1))
+    ends = np.array([stick[:, 1] for stick in sticks.get_segments()])
+    widths = 2.0 * figures.std(axis=1)
+    assert_allclose(np.diff(ends)[:, 0], widths, atol=1e-12)
+
+
+def test_losses_before_and_after(report, panels):
+    for title, name in (
+        ("Log loss", "log_loss"),
+        ("Calibration error", "calibration_error"),
+    ):
+        drawn = lines(panels[title])
+        for label, suffix in (("before", "_raw"), ("after", "")):
+            assert_array_equal(
+                drawn[f"{label} calibration"].get_xydata(),
+                np.column_stack([CUTS, getattr(report, name + suffix)]),
+            )
+    assert panels["Calibration error"].get_ylim()[0] == 0.0
+
+
+def test_auc_and_base_rate(report, panels):
+    for title, figures in (("AUC", report.auc), ("Base rate", report.base_rate)):
+        line = panels[title].lines[0]
+        assert_array_equal(line.get_xydata(), np.column_stack([CUTS, figures]))
+
+
+def test_dashed_lines_are_what_the_base_rate_gets(below, panels):
+    rate = below.mean(axis=0)
+    right = np.maximum(rate, 1.0 - rate)
+    drawn = lines(panels["Accuracy"])["base rate alone"]
+    assert_allclose(drawn.get_ydata(), right)
+    assert drawn.get_linestyle() == "--"
+    lost = [log_loss(below[:, k], np.full(300, rate[k])) for k in range(4)]
+    drawn = lines(panels["Log loss"])["base rate alone"]
+    assert_allclose(drawn.get_ydata(), lost)
+    for title, level in (("AUC", 0.5), ("Kappa", 0.0)):
+        (flat,) = [ln for ln in panels[title].lines if ln.get_linestyle() == "--"]
+        assert_array_equal(flat.get_ydata(), level)
+
+
+def test_one_class_at_one_threshold_in_one_fold():
+    p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
+    folds = [(np.empty(0, int), np.arange(2))]
+    report = ExpertReport.of(TaskRecord(np.zeros(1), p, p, below, folds, np.ones(2)))
+    axes = plot_expert_report(report)
+    assert_array_equal(lines(axes[1, 0])["base rate alone"].get_ydata(), 0.0)
+    axes[0, 0].figure.canvas.draw()
+
+
+NINE = np.linspace(-1.5, 1.5, 9)
+
+
+@pytest.fixture
+def tasks(rng):
+    below = rng.normal(size=(400, 1)) <= NINE
+    calibrated = np.clip(0.4 * below + 0.6 * rng.uniform(size=below.shape), 0.01, 0.99)
+    raw = calibrated**2
+    return TaskRecord(NINE, raw, calibrated, below, [], rng.uniform(1.0, 2.0, 400))
+
+
+def test_curves_before_and_after(tasks, labelled):
+    (ax,) = plot_threshold_reliability(tasks, numbers=[4], n_bins=5)
+    for label, p in (("before", tasks.raw), ("after", tasks.calibrated)):
+        curve = reliability_curve(
+            tasks.below[:, 4], p[:, 4], sample_weight=tasks.weight, n_bins=5
+        )
+        assert_array_equal(
+            labelled(ax, f"{label} calibration").get_xydata(),
+            np.column_stack([curve.mean_prob, curve.event_rate]),
+        )
+
+
+def test_a_handful_is_shown_by_default(tasks):
+    panels = plot_threshold_reliability(SimpleNamespace(forecaster_=_Fitted(tasks)))
+    rate = tasks.weight @ tasks.below / tasks.weight.sum()
+    nearest = {np.abs(rate - share).argmin() for share in np.linspace(0.1, 0.9, 6)}
+    titles = [f"{NINE[k]:.4g}: {100 * rate[k]:.2g}% below" for k in sorted(nearest)]
+    assert [ax.get_title() for ax in panels] == titles
+    assert len(panels) <= 6
+    assert len(plt.get_fignums()) == 1
+
+
+class _Fitted:
+    """A forecaster that only has its record."""
+
+    def __init__(self, tasks):
+        self.tasks_ = tasks

@@ -1,12 +1,22 @@
-"""What is drawn of one forecast and of several, read back from the artists."""
+"""What is drawn of forecasts: one, several, and over a variable; read from artists."""
+
+from datetime import UTC, date, datetime, timedelta
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.dates import date2num
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
 
-from localexpert import PredictiveDistribution, pool
-from localexpert.plots import plot_forecast, plot_forecasts
+from localexpert import (
+    PredictiveDistribution,
+    plot_fan,
+    plot_forecast,
+    plot_forecasts,
+    pool,
+)
 from localexpert.plots.forecast import ForecastShape
 from tests.forecasts import beside, normal, of_values
 
@@ -33,28 +43,28 @@ class TestSmooth:
     def test_lines_are_density_and_cdf(self, smooth):
         density, cdf = plot_forecast(smooth, 7)
         x, height = curve(density)
-        np.testing.assert_array_equal(height, smooth[7].pdf(x[:, None])[:, 0])
+        assert_array_equal(height, smooth[7].pdf(x[:, None])[:, 0])
         x, level = curve(cdf)
-        np.testing.assert_array_equal(level, smooth.cdf_at(x)[7])
+        assert_array_equal(level, smooth.cdf_at(x)[7])
         assert len(plt.get_fignums()) == 1
         assert density.get_xlim() == cdf.get_xlim()
 
     def test_the_region_is_that_of_highest_density(self, smooth, labelled):
         ax = plot_forecast(smooth, 4, what="density", coverage=0.6)
         region = corners(labelled(ax, "60% highest density"))
-        np.testing.assert_allclose(region, smooth.hdi_regions(0.6)[4][0])
+        assert_allclose(region, smooth.hdi_regions(0.6)[4][0])
 
     def test_the_central_interval_instead(self, smooth, labelled):
         axes = plot_forecast(smooth, 4, coverage=0.6, interval="central")
         region = corners(labelled(axes[0], "60% interval"))
-        np.testing.assert_allclose(region, smooth.interval(0.6)[4])
+        assert_allclose(region, smooth.interval(0.6)[4])
 
     def test_every_part_of_the_region_is_shaded(self):
         dist = pool([normal([0.0]), normal([8.0])])
         ax = plot_forecast(dist, what="density", coverage=0.5)
         regions = dist.hdi_regions(0.5)[0]
         assert len(regions) == 2
-        np.testing.assert_allclose([corners(c) for c in ax.collections], regions)
+        assert_allclose([corners(c) for c in ax.collections], regions)
         names = [text.get_text() for text in ax.get_legend().get_texts()]
         assert names.count("50% highest density") == 1
 
@@ -70,7 +80,7 @@ class TestSmooth:
         thresholds, p = [0.0, 1.0, 2.0, 900.0], [0.1, 0.4, 0.7, 1.0]
         _, cdf = plot_forecast(smooth, 20, expert_points=(thresholds, p))
         drawn = labelled(cdf, "experts").get_xydata()
-        np.testing.assert_array_equal(drawn, np.column_stack([thresholds, p])[:3])
+        assert_array_equal(drawn, np.column_stack([thresholds, p])[:3])
 
 
 class TestValues:
@@ -79,9 +89,9 @@ class TestValues:
         assert density.get_ylabel() == "Probability"
         heads = labelled(density, "70% most probable")
         p = discrete.masses[30]
-        np.testing.assert_allclose(heads.get_xydata(), [[0.0, p[0]], [3.0, p[2]]])
+        assert_allclose(heads.get_xydata(), [[0.0, p[0]], [3.0, p[2]]])
         tops = [stem[1] for stem in density.collections[0].get_segments()]
-        np.testing.assert_allclose(tops, np.column_stack([[0.0, 1.0, 3.0], p]))
+        assert_allclose(tops, np.column_stack([[0.0, 1.0, 3.0], p]))
         x, level = curve(cdf)
         assert level[0] == 0.0
         assert level[-1] == 1.0
@@ -93,19 +103,10 @@ class TestValues:
         assert side.get_ylabel() == "Probability of a value"
         (stem,) = side.collections[0].get_segments()
         mass = mixed.masses[30, 0]
-        np.testing.assert_allclose(stem, [[0.0, 0.0], [0.0, mass]])
+        assert_allclose(stem, [[0.0, 0.0], [0.0, mass]])
         x, height = curve(ax)
         assert height.max() < 1.0
-        np.testing.assert_allclose(
-            height[x != 0.0], mixed.pdf(x[x != 0.0, None])[:, 30]
-        )
-
-    def test_one_value(self):
-        axes = plot_forecast(of_values([2.0], [[1.0]]))
-        axes[0].figure.canvas.draw()
-        np.testing.assert_array_equal(
-            axes[0].collections[0].get_segments()[0][1], [2, 1]
-        )
+        assert_allclose(height[x != 0.0], mixed.pdf(x[x != 0.0, None])[:, 30])
 
 
 def test_points_of_experts_are_pairs(smooth):
@@ -128,7 +129,7 @@ class TestRidge:
             x, height = line.get_xydata().T
             density = smooth[row].pdf(x[:, None])[:, 0]
             scaled = 1.6 * density / density.max()
-            np.testing.assert_allclose(height - base, scaled, atol=1e-12)
+            assert_allclose(height - base, scaled, atol=1e-12)
 
     @pytest.mark.parametrize("scale", ["auto", "common"])
     def test_one_scale(self, smooth, scale):
@@ -139,30 +140,25 @@ class TestRidge:
             for base, line in zip((2, 1, 0), curves(ax), strict=True)
         ]
         law = [smooth[row].pdf(smooth[row].ppf([0.5])).item() for row in (0, 20, 40)]
-        np.testing.assert_allclose(heights[0], 1.6)
+        assert_allclose(heights[0], 1.6)
         ratio = np.array(heights) / heights[0]
-        np.testing.assert_allclose(ratio, np.array(law) / law[0], rtol=0.01)
+        assert_allclose(ratio, np.array(law) / law[0], rtol=0.01)
 
     def test_rows_of_very_unlike_heights_have_their_own_scales(self):
         dist = normal(np.zeros(2), [0.1, 1.0])
         ax = plot_forecasts(dist)
         assert ax.get_ylabel() == "Density, each row on a scale of its own"
         tops = [line.get_ydata().max() for line in curves(ax)]
-        np.testing.assert_allclose(tops, [2.6, 1.6])
+        assert_allclose(tops, [2.6, 1.6])
         near = normal(np.zeros(2), [0.25, 1.0])
         ax = plot_forecasts(near)
-        assert ax.get_ylabel() == "Density, all rows on one scale"
-
-    def test_rows_with_and_without_a_density(self):
-        dist = beside(normal([3.0, 3.0]), [0.0], [[0.5], [1.0]], [0.01])
-        ax = plot_forecasts(dist)
         assert ax.get_ylabel() == "Density, all rows on one scale"
 
     def test_outcomes(self, smooth, labelled):
         y = np.arange(60.0) / 10
         ax = plot_forecasts(smooth, [0, 20, 40], y=y)
         drawn = labelled(ax, "outcome").get_xydata()
-        np.testing.assert_array_equal(drawn, [[0.0, 2.0], [2.0, 1.0], [4.0, 0.0]])
+        assert_array_equal(drawn, [[0.0, 2.0], [2.0, 1.0], [4.0, 0.0]])
 
     def test_stems_end_below_the_next_row(self, discrete, mixed):
         ax = plot_forecasts(discrete, range(8), scale="own")
@@ -170,11 +166,11 @@ class TestRidge:
         for j, stems in enumerate(ax.collections):
             heights = np.array(stems.get_segments())[:, 1, 1] - (7 - j)
             p = discrete.masses[j]
-            np.testing.assert_allclose(heights, 0.8 * p / p.max())
+            assert_allclose(heights, 0.8 * p / p.max())
         ax = plot_forecasts(mixed, [59, 0])
         stems = [c for c in ax.collections if hasattr(c, "get_segments")]
         tops = [c.get_segments()[0][1, 1] for c in stems]
-        np.testing.assert_allclose(tops, [1.0 + 0.8 * 0.6, 0.8 * 0.1])
+        assert_allclose(tops, [1.0 + 0.8 * 0.6, 0.8 * 0.1])
 
 
 def test_the_density_leaves_out_the_spikes():
@@ -215,10 +211,135 @@ def test_long_tails_are_cut(rng):
 def test_steps_jump_where_the_cdf_does(smooth, mixed):
     x = np.linspace(-1.0, 4.0, 7)
     at, level = ForecastShape.of(smooth, 5).steps(x)
-    np.testing.assert_array_equal(at, x)
-    np.testing.assert_array_equal(level, smooth.cdf_at(x)[5])
+    assert_array_equal(at, x)
+    assert_array_equal(level, smooth.cdf_at(x)[5])
     at, level = ForecastShape.of(mixed, 59).steps(x)
     (here,) = np.nonzero(at == 0.0)
     assert len(here) == 2
     assert np.diff(level[here])[0] == pytest.approx(0.6)
-    np.testing.assert_array_equal(level[1::2], mixed.cdf_at(at[1::2])[59])
+    assert_array_equal(level[1::2], mixed.cdf_at(at[1::2])[59])
+
+
+DAYS = np.datetime64("2024-01-01") + np.arange(60)
+
+
+def edges(band):
+    """Return x, lower and upper edge (k,) of a shaded band."""
+    corners = band.get_paths()[0].vertices
+    k = (len(corners) - 3) // 2
+    return corners[1 : k + 1, 0], corners[1 : k + 1, 1], corners[k + 2 : -1, 1][::-1]
+
+
+def test_median_and_bands_are_quantiles(smooth, labelled, legend, rng):
+    x = rng.permutation(np.arange(60.0))
+    order = np.argsort(x)
+    ax = plot_fan(smooth, x, coverages=[0.9, 0.5])
+    median = labelled(ax, "median")
+    assert_array_equal(median.get_xdata(), x[order])
+    assert_array_equal(median.get_ydata(), smooth.median()[order])
+    for coverage, label in ((0.5, "50%"), (0.9, "90%")):
+        at, low, high = edges(labelled(ax, label))
+        assert_array_equal(at, x[order])
+        expected = smooth.interval(coverage)[order]
+        assert_allclose(np.column_stack([low, high]), expected)
+    assert legend(ax) == ["median", "50%", "90%"]
+
+
+def test_ties_are_averaged(smooth, labelled, rng):
+    x = rng.permutation(np.repeat([1.0, 2.0, 5.0], 20))
+    ax = plot_fan(smooth, x)
+    drawn = labelled(ax, "median").get_xydata()
+    means = [smooth.median()[x == value].mean() for value in (1.0, 2.0, 5.0)]
+    assert_allclose(drawn, np.column_stack([[1.0, 2.0, 5.0], means]))
+
+
+def test_groups_of_neighbours(smooth, labelled, rng):
+    x = rng.normal(size=60)
+    ax = plot_fan(smooth, x, n_groups=6)
+    parts = np.argsort(x).reshape(6, 10)
+    expected = np.column_stack(
+        [x[parts].mean(axis=1), smooth.median()[parts].mean(axis=1)]
+    )
+    drawn = labelled(ax, "median").get_xydata()
+    assert_allclose(drawn[1:-1], expected)
+    # The outer groups reach to the ends of x.
+    assert_allclose(drawn[[0, -1], 0], [x.min(), x.max()])
+    assert_allclose(drawn[[0, -1], 1], expected[[0, -1], 1])
+    assert ax.get_xlabel() == "x (means of 6 groups)"
+
+
+def test_groups_are_found_where_neighbours_differ(many, labelled, rng):
+    x = rng.gamma(2.0, size=400)
+    dist = many(400)[rng.permutation(400)]
+    ax = plot_fan(dist, x)
+    assert ax.get_xlabel() == "x (means of 20 groups)"
+    assert len(labelled(ax, "median").get_xdata()) == 22
+    # As many groups as values are none.
+    assert len(labelled(plot_fan(dist, x, n_groups=400), "median").get_xdata()) == 400
+
+
+def test_what_is_a_curve_is_not_joined(many, labelled, rng):
+    dist = many(400)
+    x = np.sort(rng.gamma(2.0, size=400))
+    assert len(labelled(plot_fan(dist, x), "median").get_xdata()) == 400
+    noise = dist[rng.permutation(400)]
+    series = np.arange(400.0)
+    assert len(labelled(plot_fan(noise, series), "median").get_xdata()) == 400
+    days = np.datetime64("2024-01-01") + np.rint(1000 * x).astype(int)
+    every = len(np.unique(days))
+    assert len(labelled(plot_fan(noise, days), "median").get_xdata()) == every
+    few = np.arange(400) % 12
+    ax = plot_fan(noise, few)
+    assert ax.get_xlabel() == "x"
+    assert len(labelled(ax, "median").get_xdata()) == 12
+
+
+def test_very_many_values_are_joined(many, labelled):
+    x = np.linspace(0.0, 1.0, 2001)
+    assert len(labelled(plot_fan(many(2000), x[:2000]), "median").get_xdata()) == 2000
+    dist = many(2001)
+    drawn = labelled(plot_fan(dist, x), "median").get_xydata()
+    assert len(drawn) == 502
+    assert (drawn[[0, -1], 0] == [0.0, 1.0]).all()
+    drawn = drawn[1:-1]
+    assert (np.diff(drawn[:, 0]) > 0.0).all()
+    # Of 2001 rows the first 500th holds those whose middle is below 4.002: four.
+    assert_allclose(drawn[0, 1], dist.median()[:4].mean())
+
+
+def test_outcomes_are_dots(smooth, many, labelled):
+    x, y = np.arange(60.0), np.sin(np.arange(60.0))
+    dots = labelled(plot_fan(smooth, x, y=y), "outcome")
+    assert_array_equal(dots.get_xydata(), np.column_stack([x, y]))
+    x = np.linspace(0.0, 1.0, 4000)
+    first, again = (
+        labelled(plot_fan(many(4000), x, y=2.0 * x), "outcome").get_xydata()
+        for _ in range(2)
+    )
+    assert_array_equal(first, again)
+    assert first.shape == (3000, 2)
+    assert_array_equal(first[:, 1], 2.0 * first[:, 0])
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        DAYS,
+        DAYS.astype("datetime64[ns]"),
+        pd.to_datetime(DAYS),
+        pd.Series(DAYS, name="day"),
+        pd.Series(DAYS).dt.tz_localize("UTC"),
+        [date(2024, 1, 1) + timedelta(days=i) for i in range(60)],
+        [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=i) for i in range(60)],
+    ],
+    ids=["days", "ns", "index", "series", "zoned", "date", "datetime"],
+)
+def test_times_of_every_kind(smooth, labelled, x):
+    ax = plot_fan(smooth, x, y=np.ones(60))
+    drawn = labelled(ax, "median").get_xydata()
+    assert_allclose(drawn[:, 0], date2num(DAYS))
+    assert_array_equal(drawn[:, 1], smooth.median())
+    ax.figure.canvas.draw()
+    ticks = [text.get_text() for text in ax.get_xticklabels()]
+    assert "Feb" in ticks
+    assert ax.get_xlabel() == (getattr(x, "name", None) or "x")

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from localexpert import censored, kaplan_meier
-from localexpert.plots import plot_pit, plot_quantile_reliability, plot_survival
+from localexpert import (
+    censored,
+    kaplan_meier,
+    plot_pit,
+    plot_quantile_reliability,
+    plot_survival,
+)
 from tests.forecasts import normal, of_values
 
 # Survival to v: 1 - 1/4, then 1/2 of that, and the last row is censored.

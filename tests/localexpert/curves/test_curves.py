@@ -1,7 +1,10 @@
-"""Curves through probabilities: smooth, increasing, straight where they should be."""
+"""Curves of the marginal and through probabilities: smooth, increasing, with tails."""
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.integrate import quad
 from scipy.interpolate import BSpline, CubicHermiteSpline, make_smoothing_spline
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
@@ -41,7 +44,7 @@ def test_curves_increase_whatever_the_probabilities(rng, builder, k):
         g = CubicHermiteSpline(curves.knots, values, slopes)
         inside = fine[(fine > curves.knots[0]) & (fine < curves.knots[-1])]
         assert (np.diff(g(inside)) > 0).all()
-    np.testing.assert_allclose(curves.slopes[:, [0, -1]], 1.0)
+    assert_allclose(curves.slopes[:, [0, -1]], 1.0)
 
 
 def follow(curves, t, nu=0):
@@ -64,9 +67,9 @@ def test_rows_in_order_at_thresholds_are_in_order_everywhere(rng, smoothing, k):
         fine = np.linspace(low.knots[0], low.knots[-1], 4000)
         assert (follow(low, fine) - follow(high, fine)).max() < 1e-11
         # Beyond the knots they are parallel lines.
-        np.testing.assert_allclose(low.slopes[:, 0], 1.0)
-        np.testing.assert_allclose(low.slopes[:, -1], 1.2)
-        np.testing.assert_allclose(high.slopes[:, [0, -1]], [[1.0, 1.2]] * 100)
+        assert_allclose(low.slopes[:, 0], 1.0)
+        assert_allclose(low.slopes[:, -1], 1.2)
+        assert_allclose(high.slopes[:, [0, -1]], [[1.0, 1.2]] * 100)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
@@ -76,10 +79,10 @@ def test_a_straight_line_is_left_alone(smoothing):
     curves = ProbitSpline(smoothing).build(p, T, 10**6)
     inner = np.linspace(-0.35, 0.35, 50)
     expected = lines[:, :1] * inner + lines[:, 1:]
-    np.testing.assert_allclose(follow(curves, inner), expected, atol=1e-12)
+    assert_allclose(follow(curves, inner), expected, atol=1e-12)
     # The marginal itself is left alone in its tails, too.
     wide = np.linspace(-3.4, 3.4, 50)
-    np.testing.assert_allclose(follow(curves, wide)[2], wide, atol=1e-12)
+    assert_allclose(follow(curves, wide)[2], wide, atol=1e-12)
 
 
 def test_coefficients_are_means_of_broken_lines(rng):
@@ -97,7 +100,7 @@ def test_coefficients_are_means_of_broken_lines(rng):
     means = np.stack([np.interp(at, t, row) @ hat for row in z], axis=1)
     fine = np.linspace(knots[3], knots[-4], 500)
     expected = BSpline(knots, means, 3)(fine).T
-    np.testing.assert_allclose(follow(curves, fine), expected, atol=1e-5)
+    assert_allclose(follow(curves, fine), expected, atol=1e-5)
 
 
 def test_rows_are_smoothed_by_generalised_cross_validation(rng):
@@ -110,7 +113,7 @@ def test_rows_are_smoothed_by_generalised_cross_validation(rng):
         c = vectors.T @ row
         scores = ((f * c) ** 2).sum(axis=1) / f.sum(axis=1) ** 2
         best = vectors @ ((1.0 - f[scores.argmin()]) * c)
-        np.testing.assert_allclose(ours, best, atol=2e-3)
+        assert_allclose(ours, best, atol=2e-3)
 
 
 PLACES = np.cumsum(1.0 + 3.0 * np.abs(np.sin(np.arange(25.0))))
@@ -131,7 +134,7 @@ def test_a_raw_curve_has_the_degrees_of_freedom_that_are_asked_for(rng, df):
     fine = np.linspace(PLACES[0], PLACES[-1], 400)
     for row, ours in zip(p, curve(fine), strict=True):
         theirs = make_smoothing_spline(PLACES, row, lam=np.exp(log))
-        np.testing.assert_allclose(ours, theirs(fine), atol=1e-7)
+        assert_allclose(ours, theirs(fine), atol=1e-7)
 
 
 def test_raw_curves_at_the_ends_of_what_is_asked_for(rng):
@@ -139,9 +142,9 @@ def test_raw_curves_at_the_ends_of_what_is_asked_for(rng):
     line = RawSpline("smoothing_spline", df=2).curve(p, PLACES)(PLACES)
     for row, ours in zip(p, line, strict=True):
         fit = np.polynomial.Polynomial.fit(PLACES, row, 1)
-        np.testing.assert_allclose(ours, fit(PLACES), atol=1e-7)
+        assert_allclose(ours, fit(PLACES), atol=1e-7)
     for every in (RawSpline("pchip"), RawSpline("smoothing_spline", df=40)):
-        np.testing.assert_allclose(every.curve(p, PLACES)(PLACES), p, atol=1e-9)
+        assert_allclose(every.curve(p, PLACES)(PLACES), p, atol=1e-9)
     with pytest.raises(ValueError, match=r"`df` must lie in \[2, inf\), got 1"):
         RawSpline("smoothing_spline", df=1)
     with pytest.raises(ValueError, match="`method` must be one of 'pchip', 'smooth"):
@@ -176,12 +179,156 @@ def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(p_first):
     shares = np.array([0.02, 0.1, 0.35])
     below, above = ndtri(0.1 * shares), -ndtri(0.1 * shares[::-1])
     more, places = extend_tails(z, t, below, above)
-    np.testing.assert_array_equal(places, np.concatenate([below, t, above]))
+    assert_array_equal(places, np.concatenate([below, t, above]))
     moved = ndtr(z[0, 0] + below - t[0])
-    np.testing.assert_allclose(
-        ndtr(more[0, :3]), np.minimum(p_first * shares, moved), rtol=1e-9
-    )
+    assert_allclose(ndtr(more[0, :3]), np.minimum(p_first * shares, moved), rtol=1e-9)
     moved = ndtr(-(z[0, -1] + above - t[-1]))
-    np.testing.assert_allclose(
+    assert_allclose(
         ndtr(-more[0, -3:]), np.minimum(0.002 * shares[::-1], moved), rtol=1e-9
     )
+
+
+def make_samples():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=3000)
+    return {
+        "two": np.array([0.0, 1.0]),
+        "three": np.array([5.0, 5.0, 7.0]),
+        "normal": 3.0 + 2.0 * normal,
+        "tiny": 1e-12 * normal[:12],
+        "huge": 1e12 + 1e6 * normal[:500],
+        "skew": rng.exponential(size=1500) ** 2,
+        "cauchy": rng.standard_cauchy(1000),
+        "uniform": rng.uniform(size=800),
+        "ties": np.round(normal),
+        "mostly zero": np.where(rng.uniform(size=3000) < 0.9, 0.0, normal),
+        "constant": np.full(50, 7.5),
+        "zero": np.zeros(5),
+        "outlier": np.append(normal[:200], 1e9),
+    }
+
+
+SAMPLES = make_samples()
+every_sample = pytest.mark.parametrize("name", SAMPLES)
+
+
+def spread_of(base):
+    return base.points[-1] - base.points[0]
+
+
+@every_sample
+def test_any_sample_gives_an_increasing_finite_curve(name):
+    base = BaseCDF.fit(SAMPLES[name])
+    middle, spread = base.points[len(base.points) // 2], spread_of(base)
+    far = np.geomspace(1e-3, 1e6, 400)
+    r = middle + spread * np.concatenate([-far[::-1], np.linspace(-1, 1, 801), far])
+    r = np.unique(r)
+    t = base.t(r)
+    assert np.isfinite(t).all()
+    assert (np.diff(t) >= 0.0).all()
+    assert (np.diff(t[:: len(t) // 50]) > 0.0).all()
+    assert (base.derivative(r) > 0.0).all()
+    assert np.isfinite(base.derivative(r)).all()
+
+
+@every_sample
+def test_inverse_is_exact(name):
+    base = BaseCDF.fit(SAMPLES[name])
+    t = np.linspace(-30.0, 30.0, 2001)
+    r = base.inverse(t)
+    assert np.isfinite(r).all()
+    # A value of r is known to its last bit, so t to that bit times the slope.
+    resolution = base.derivative(r) * np.spacing(np.abs(r) + np.abs(base.points[20]))
+    assert (np.abs(base.t(r) - t) <= 1e-10 + 4.0 * resolution).all()
+
+
+LAWS = {
+    "normal": stats.norm(1.0, 3.0),
+    "laplace": stats.laplace(),
+    "t5": stats.t(5),
+    "gumbel": stats.gumbel_r(),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_close_to_the_truth_and_closer_with_more_data(name):
+    law = LAWS[name]
+    losses = []
+    for n in (50, 500, 20000):
+        gaps = []
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            base = BaseCDF.fit(law.rvs(size=n, random_state=rng))
+            y = law.rvs(size=20000, random_state=rng)
+            log_density = stats.norm.logpdf(base.t(y)) + np.log(base.derivative(y))
+            gaps.append(np.mean(law.logpdf(y) - log_density))
+        losses.append(np.median(gaps))
+    # Divergence from the truth; that of a normal with fitted moments is 1 / n.
+    assert losses[0] < 0.15
+    assert losses[1] < 0.02
+    assert losses[2] < 0.002
+
+
+def test_tail_shapes_follow_the_data(rng):
+    heavy = BaseCDF.fit(rng.standard_t(3, 50_000), max_shape=0.5)
+    assert heavy.shapes == pytest.approx((1 / 3, 1 / 3), abs=0.12)
+    assert BaseCDF.fit(rng.standard_t(2, 50_000)).shapes == pytest.approx((0.2, 0.2))
+    exponential = BaseCDF.fit(rng.exponential(size=50_000))
+    assert exponential.shapes[1] == pytest.approx(0.0, abs=0.05)
+    assert -0.4 < BaseCDF.fit(rng.normal(size=50_000)).shapes[0] < -0.1
+    # Few values beyond the join say little, so the tail is near exponential.
+    few = BaseCDF.fit(stats.t(1).ppf((np.arange(30) + 0.5) / 30))
+    assert abs(few.shapes[1]) < 0.15
+
+
+@pytest.mark.parametrize("n", [40, 3000])
+def test_integer_weights_are_repetitions(rng, n):
+    x = rng.normal(size=n).round(3)
+    weight = rng.integers(0, 4, n)
+    r = np.linspace(-6.0, 6.0, 200)
+    one = BaseCDF.fit(x, weight).t(r)
+    assert_allclose(one, BaseCDF.fit(np.repeat(x, weight)).t(r), atol=1e-6)
+    order = rng.permutation(n)
+    again = BaseCDF.fit(x[order], weight[order]).t(r)
+    assert_allclose(one, again, atol=1e-9)
+
+
+def test_least_slopes_keep_four_moments():
+    base = BaseCDF([-1.0, 1.0], [-1.0, 1.0], [1.0, 1.0], (-0.2, 0.2))
+    lower, upper = base.least_slopes()
+    assert lower == 0.0
+    assert upper**2 / 0.2 > 4.0
+    survival = quad(
+        lambda r: r**3 * stats.norm.sf(upper * base.t(r)), 1.0, np.inf, limit=500
+    )[0]
+    assert np.isfinite(survival)
+
+
+@pytest.mark.parametrize("shape", [-0.5, -0.2, 0.0, 1e-9, 0.1, 0.2, 1.0])
+def test_tails_have_the_hazard_that_is_stated(shape):
+    base = BaseCDF([-1.0, 1.0], [-1.5, 1.0], [1.0, 0.5], (shape, shape))
+    for end, sign, slope, level in ((-1.0, -1.0, 1.0, 1.5), (1.0, 1.0, 0.5, 1.0)):
+        scale = 1.0 / (
+            slope * np.exp(stats.norm.logpdf(level) - stats.norm.logsf(level))
+        )
+        x = np.geomspace(1e-6, 30.0, 60)
+        hazard = x / scale - 0.5 * shape * (x / scale) ** 2
+        if shape > 0.0:
+            hazard = -stats.genpareto(shape, scale=scale).logsf(x)
+        t = base.t(end + sign * x)
+        got = stats.norm.logsf(sign * t)
+        assert_allclose(got, stats.norm.logsf(level) - hazard, rtol=1e-9)
+        assert_allclose(base.inverse(t), end + sign * x, rtol=1e-9)
+        step = 1e-6 * (1.0 + x)
+        rise = base.t(end + sign * (x + step)) - t
+        rate = base.derivative(end + sign * (x + 0.5 * step))
+        assert_allclose(rate, sign * rise / step, rtol=1e-4)
+
+
+def test_infinity_and_points_that_overflow():
+    base = BaseCDF([-1.0, 1.0], [-1.0, 1.0], [1.0, 1.0], (0.2, 0.0))
+    ends = np.array([-np.inf, np.inf])
+    assert_array_equal(base.t(ends), ends)
+    assert_array_equal(base.inverse(ends), ends)
+    assert_array_equal(base.derivative(ends), [0.0, 0.0])
+    assert np.isfinite(base.inverse([-1e4, 1e4])).all()

@@ -3,8 +3,6 @@
 import doctest
 import importlib.util
 import pickle
-import subprocess
-import sys
 from itertools import pairwise
 from textwrap import dedent
 
@@ -14,10 +12,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_score, log_score, pinball_loss
 from localexpert.skpro import LocalExpertProba, SkproForecast
+from tests.processes import run_python
 
 needs_skpro = pytest.mark.skipif(
     importlib.util.find_spec("skpro") is None, reason="skpro is not installed"
@@ -158,22 +156,6 @@ class TestForecast:
         plain = SkproForecast(forecast)
         assert (list(plain.index), list(plain.columns)) == ([0, 1, 2], [0])
 
-    @every_kind
-    def test_samples_come_from_the_forecast(self, forecast):
-        draws = show(forecast).sample(400)
-        assert draws.shape == (1200, 1)
-        # From numpy's global state, as of all of skpro: bounds of seven deviations.
-        pit = [forecast.pit(draws.loc[i, "y"]) for i in range(400)]
-        assert_allclose(np.mean(pit, axis=0), 0.5, atol=0.1)
-        if forecast.law.is_discrete:
-            assert set(draws["y"]) <= set(forecast.atoms)
-
-    def test_plots_of_masses_know_the_values(self, forecasts):
-        row = show(forecasts["discrete"]).iloc[0, 0]
-        ax = row.plot(fun="pmf", x_bounds=(0.0, 9.0))
-        heights = ax.containers[0].markerline.get_xydata()
-        assert_array_equal(heights, [[0.0, 0.2], [1.0, 0.5], [3.0, 0.3]])
-
     def test_what_is_refused(self, forecasts):
         forecast = forecasts["discrete"]
         for call, words in (
@@ -229,34 +211,6 @@ class TestRegressor:
         ours = [pinball_loss(truth, dist, level=level) for level in (0.1, 0.9)]
         assert loss == pytest.approx(np.mean(ours))
 
-    def test_metrics_of_a_discrete_target(self, table, rng):
-        from skpro.metrics import CRPS, LogLoss
-
-        X = table[0]
-        y = pd.Series(rng.poisson(1.0 + 2.0 * X["u"]).clip(0, 5), X.index, name="count")
-        model = quick().fit(X[:150], y[:150])
-        shown, truth = model.predict_proba(X[150:]), y[150:].to_frame()
-        dist = shown.forecast
-        assert dist.law.is_discrete
-        assert CRPS()(truth, shown) == pytest.approx(crps_score(y[150:], dist))
-        # The values are a step of 1 apart, so that masses are densities.
-        masses = -shown.log_pmf(truth).to_numpy().mean()
-        assert masses == pytest.approx(log_score(y[150:], dist))
-        assert LogLoss()(truth, shown) == np.inf
-
-    def test_tables_of_other_kinds_and_pipelines(self, table):
-        X, y = table
-        frame = quick().fit(X, y).predict(X)
-        array = quick().fit(X.to_numpy(), y.to_numpy()[:, 0])
-        assert_array_equal(array.predict(X.to_numpy()), frame["price"])
-        mixed = X.set_axis(["u", 1, 2], axis=1)
-        model = quick().fit(mixed, y["price"])
-        assert_array_equal(np.ravel(model.predict(mixed)), frame["price"])
-        piped = (StandardScaler() * quick()).fit(X, y)
-        assert piped.predict_proba(X[:4]).shape == (4, 1)
-        with pytest.raises(ValueError, match="`y` must have one column, got 2"):
-            LocalExpertProba().fit(X, y.assign(other=1.0))
-
     def test_any_estimator_of_distributions(self, table, forecasts):
         class Constant(BaseEstimator):
             def fit(self, X, y):  # noqa: ARG002
@@ -303,14 +257,8 @@ WITHOUT = """
 
 
 def test_without_skpro_objects_say_what_to_install():
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", dedent(WITHOUT)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert done.stdout.splitlines() == [
+    told = run_python("-W", "error", "-c", dedent(WITHOUT))
+    assert told.splitlines() == [
         f"`{name}` needs skpro: pip install 'localexpert[skpro]'."
         for name in ("LocalExpertProba", "SkproForecast")
     ]
