@@ -115,7 +115,7 @@ from calibration.selection.label_sample import LabelSample as LabelSample
 from calibration.selection.label_sample import draw_rows_to_label as draw_rows_to_label
 from calibration.selection.names import calibrator_names as calibrator_names
 from calibration.selection.names import make_calibrator as make_calibrator
-from calibration.sources.parts import summarize as summarize
+from calibration.sources import summarize as summarize
 from calibration.storage import StorageError as StorageError
 from calibration.storage import load as load
 from calibration.summary import ScoreSummary as ScoreSummary

@@ -53,7 +53,7 @@ from localexpert.metrics import log_scorer as log_scorer
 from localexpert.metrics import pinball_loss as pinball_loss
 from localexpert.metrics import pit_test as pit_test
 from localexpert.metrics import threshold_weighted_crps as threshold_weighted_crps
-from localexpert.monitor.forecast import ForecastMonitor as ForecastMonitor
+from localexpert.monitor import ForecastMonitor as ForecastMonitor
 from localexpert.partial.marginal import kaplan_meier as kaplan_meier
 from localexpert.partial.outcomes import censored as censored
 from localexpert.partial.scores import concordance_index as concordance_index

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibration.sources.parts import ROWS, Parts, open_parts
+from calibration.sources import ROWS, Parts, open_parts
 from localexpert._validation import check_bounds, check_flag, check_integer, show
 from localexpert.data.folds import make_folds
-from localexpert.large.passes import CountScores, Draw, Drawn
-from localexpert.large.rows import Roles, Rows
+from localexpert.large.rows import CountScores, Draw, Drawn, Roles, Rows
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.pit import PitRecalibration, furthest_score
 from localexpert.regressor.regressor import LocalExpertRegressor

@@ -20,8 +20,7 @@ from localexpert.law.basis import harmonic_slopes
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import draw_shares
-from localexpert.recalibration.base import Recalibration
-from localexpert.recalibration.pit import PitRecalibration
+from localexpert.recalibration.pit import PitRecalibration, Recalibration
 
 # Scores nearer to each other than this count as one.
 _LEAST_GAP = 1e-6

@@ -20,8 +20,8 @@ from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
-from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.conformal import make_recalibration
+from localexpert.recalibration.pit import Recalibration, check_rows
 from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
 
 _Key: TypeAlias = tuple[Any, ...]

@@ -27,14 +27,18 @@ from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.recalibration.base import Forecast, check_rows, correct
 from localexpert.recalibration.conformal import (
     HeldOut,
     curve_through,
     outer_shares,
     run_starts,
 )
-from localexpert.recalibration.pit import PitRecalibration
+from localexpert.recalibration.pit import (
+    Forecast,
+    PitRecalibration,
+    check_rows,
+    correct,
+)
 
 # Fewest rows of equal weight that a map may rest on.
 _LEAST_EFFECTIVE = 50.0

@@ -23,8 +23,8 @@ from localexpert._validation import (
 from localexpert.data.table import TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
+from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.seen_rows import seen_rows

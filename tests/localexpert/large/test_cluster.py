@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
-from calibration.sources import parts
+from calibration import sources
 from localexpert import LocalExpertRegressor, predict_table
 from localexpert.large import predict_table as predictions
 from tests.localexpert.large import test_fit_large as fits
@@ -85,7 +85,8 @@ def deaths(tmp_path: Path) -> Deaths:
 
 @pytest.mark.usefixtures("client")
 def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "ask_part", deaths.of(parts.ask_part, by_job=True))
+    ask = deaths.of(sources.ask_part, by_job=True)
+    monkeypatch.setattr(sources, "ask_part", ask)
     model = fits.fit(dd.from_pandas(fits.table(), npartitions=6))
     assert all(deaths.count(job) > 6 for job in ("Draw", "CountScores"))
     fits.assert_same(model, fits.in_one_table())
