@@ -39,12 +39,12 @@ from localexpert.distribution.answers import (
 from localexpert.distribution.frame import Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
 from localexpert.reading.files import STDIN, Frame, find_tables, name_input, name_tables
-from localexpert.reading.messages import count, load_pandas, refuse, refusing
 from localexpert.reading.reader import find_gaps, read_words
+from localexpert.reading.texts import count, load_pandas, refuse, refusing
 from localexpert.regressor.seen_rows import seen_rows
 from localexpert.reporting import report as write_report
-from localexpert.reporting.evidence import climatology_of
 from localexpert.reporting.groups import MISSING
+from localexpert.reporting.scores import climatology_of
 
 #: A table as it was read, and its forecasts.
 Part: TypeAlias = tuple[Frame, PredictiveDistribution]

@@ -28,9 +28,9 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from calibration.storage import replacing_file, writable_file
-from localexpert.reading import formats
+from localexpert.reading import texts
 from localexpert.reading.columns import as_texts
-from localexpert.reading.messages import count, load_module, refuse, refusing
+from localexpert.reading.texts import count, load_module, refuse, refusing
 
 #: Writes a frame, the next part of a table.
 Write: TypeAlias = Callable[[Any], None]
@@ -263,7 +263,7 @@ def _write_parquet(path: Path) -> Iterator[Write]:
     arrow, parquet = (load_module(f"pyarrow{name}", "") for name in ("", ".parquet"))
 
     def convert(column: Any) -> Any:
-        if not formats.holds_texts(column.dtype):
+        if not texts.holds_texts(column.dtype):
             return arrow.array(column, from_pandas=True)
         return arrow.array([text or None for text in as_texts(column)], "string")
 

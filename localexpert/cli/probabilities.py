@@ -27,8 +27,8 @@ from localexpert.cli.table_model import (
 )
 from localexpert.reading.columns import where
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
-from localexpert.reading.messages import count, join_few, list_names, refuse, refusing
 from localexpert.reading.reader import read_numbers, read_words, refuse_if
+from localexpert.reading.texts import count, join_few, list_names, refuse, refusing
 from localexpert.reporting.page import PROBABILITY_LOSSES, report_calibration
 
 # The column that is added to a table, and those of --interval.

@@ -17,7 +17,8 @@ from localexpert.cli.output import note, warn
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
 from localexpert.reading.files import STDIN, Frame, read_bytes, read_tables
-from localexpert.reading.messages import (
+from localexpert.reading.reader import check_column, tell_odd_cells
+from localexpert.reading.texts import (
     count,
     join_few,
     list_names,
@@ -25,7 +26,6 @@ from localexpert.reading.messages import (
     refuse,
     refusing,
 )
-from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.recalibrated import RecalibratedRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.storage import load, save

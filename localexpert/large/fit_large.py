@@ -18,6 +18,8 @@ from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.pit import PitRecalibration, furthest_score
 from localexpert.regressor.regressor import LocalExpertRegressor
 
+#: Rows of a sample unless told.
+MOST_TRAIN_ROWS = 250_000
 # Rows beyond the sample by which a learning curve is drawn.
 _BEYOND = 5000
 # Less weight of rows that no model has seen corrects nothing.
@@ -29,7 +31,7 @@ def fit_large(
     parts: Any,
     target: str,
     *,
-    max_train_rows: int = 250_000,
+    max_train_rows: int = MOST_TRAIN_ROWS,
     weight: str | None = None,
     key: str | None = None,
     learning_curve: bool = True,

@@ -28,9 +28,9 @@ from warnings import warn
 import numpy as np
 
 from calibration import CalibrationWarning
-from localexpert.reading.formats import find_decimal
-from localexpert.reading.messages import (
+from localexpert.reading.texts import (
     count,
+    find_decimal,
     list_names,
     load_module,
     load_pandas,

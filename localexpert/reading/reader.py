@@ -24,10 +24,11 @@ from localexpert.reading.columns import (
     show,
     where,
 )
-from localexpert.reading.formats import GAPS, decimal_of
-from localexpert.reading.messages import (
+from localexpert.reading.texts import (
+    GAPS,
     count,
     cut,
+    decimal_of,
     list_names,
     load_pandas,
     refuse,

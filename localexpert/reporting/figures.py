@@ -29,9 +29,10 @@ from localexpert.explain import PermutationImportance, permutation_importance
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.seen_rows import seen_rows
 from localexpert.reporting import pictures
-from localexpert.reporting.differences import Finding, find_all
 from localexpert.reporting.evidence import (
     Evidence,
+    Finding,
+    find_all,
     read_labels,
     read_rows,
     read_training,

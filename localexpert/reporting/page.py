@@ -27,7 +27,7 @@ from calibration.storage import replacing_file, writable_file
 from calibration.typing import Float64Array
 from localexpert._validation import check_flag, check_path
 from localexpert.reporting.figures import report_figures
-from localexpert.reporting.numbers import (
+from localexpert.reporting.groups import (
     count,
     show,
     show_level,

@@ -22,8 +22,7 @@ from localexpert.plots.experts import plot_expert_report, plot_threshold_reliabi
 from localexpert.plots.features import plot_importance
 from localexpert.plots.forecast import plot_forecast
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.groups import Grouping
-from localexpert.reporting.numbers import show
+from localexpert.reporting.groups import Grouping, show
 from localexpert.reporting.scores import GroupFigures
 
 # Inches that stay readable on a phone, where a picture is as wide as the screen.

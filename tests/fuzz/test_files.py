@@ -24,7 +24,7 @@ from tests.calibration.storage.archives import (
     with_array,
 )
 
-SHARE = 0.13
+SHARE = 0.3
 pytestmark = pytest.mark.slow
 
 # What a file of some tens of kB may take at most.

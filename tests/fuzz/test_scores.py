@@ -25,8 +25,7 @@ from calibration import (
 )
 from tests.calibration.base.test_calibrators import CALIBRATORS, make, scales_of
 from tests.calibration.measures.test_contract import MEASURES, SCALARS
-from tests.fuzz.cases import examples
-from tests.fuzz.refusals import answer_or_refusal
+from tests.fuzz.cases import answer_or_refusal, examples
 
 UNIT = st.one_of(
     st.floats(0.0, 1.0),

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from localexpert.cli.main import main
-from tests.fuzz.cases import pick
-from tests.fuzz.refusals import NAMED
-from tests.fuzz.tables import draw_target
+from tests.fuzz.cases import NAMED, pick
+from tests.fuzz.test_fits import draw_target
 
 SHARE = 0.005
 pytestmark = pytest.mark.slow
@@ -149,25 +148,3 @@ def check_mutants(rng, model, table):
         rows = split(out)[1:]
         assert (len(rows) > 0) == (code == 0)
         assert np.isfinite(np.array(rows, dtype=float)).all()
-
-
-def test_calibrator(seed, tmp_path):
-    rng = np.random.default_rng(seed)
-    frame = draw_frame(rng, int(rng.integers(10, 60)))
-    table, packed = write(rng, frame, tmp_path / "t.csv"), tmp_path / "t.parquet"
-    frame.to_parquet(packed)
-    method = pick(rng, "isotonic", "platt", "beta", "histogram")
-    words = ["--score", "score", "--label", "label", "--method", method]
-    words += ["--seed", "0", "--folds", "2", "--positive", "yes", "--out"]
-    answers = []
-    for place in (table, packed):
-        out = tmp_path / "out.csv"
-        code, _, _ = run("calibrate", place, *words, out)
-        if code:
-            assert min((frame["label"] == one).sum() for one in ("yes", "no")) < 2
-            return
-        answers.append(read(out))
-        p = np.array(answers[-1]["calibrated"], dtype=float)
-        assert ((p >= 0.0) & (p <= 1.0)).all()
-        assert answers[-1]["id"] == frame["id"].astype(str).tolist()
-    assert answers[0]["calibrated"] == answers[1]["calibrated"]

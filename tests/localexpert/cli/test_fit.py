@@ -1,6 +1,5 @@
 """fit: what it says and saves, of one file or many, in memory or part by part."""
 
-import inspect as signatures
 import io
 import os
 import re
@@ -8,8 +7,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from localexpert import fit_large, load
-from localexpert.cli.fit import _MOST_ROWS, folds_in_time
+from localexpert import load
+from localexpert.cli.fit import folds_in_time
 from localexpert.regressor.seen_rows import seen_rows
 from tests.localexpert.cli.conftest import QUICK
 
@@ -106,14 +105,6 @@ def test_equal_times_stay_together():
     assert set(times[tested]) == {2.0, 3.0, 5.0}
 
 
-def test_a_sketch_of_training_rows_may_be_left_out(run, houses, tmp_path):
-    out = tmp_path / "m.zip"
-    words = ["--target", "price", *QUICK, "--no-sketch", "--out", out]
-    assert run("fit", houses / "train.csv", *words)[0] == 0
-    assert load(out).model.training_sketch_ is None
-    assert load(houses / "model.zip").model.training_sketch_ is not None
-
-
 def test_several_files_are_fitted_as_one_table(fitted, sales, sold_model):
     paths, _ = sales(3)
     one = load(sold_model)
@@ -151,8 +142,3 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp
     assert one == other
     median = pd.read_csv(io.StringIO(one))["q0.5"]
     assert np.corrcoef(median, frame["y"])[0, 1] > 0.7
-
-
-def test_the_limit_is_that_of_fit_large():
-    found = signatures.signature(fit_large).parameters["max_train_rows"]
-    assert found.default == _MOST_ROWS

@@ -73,39 +73,6 @@ def test_help_of_all_and_version_end_well(capsys):
     assert main(["--version"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "the following arguments are required: COMMAND"),
-        (["fi"], "invalid choice: 'fi'"),
-        (["fit", "t.csv"], "required: --target, --out (see localexpert fit --help)"),
-        (["fit", "t", "--drop", '"a'], "--drop: must be a list such as A,B"),
-        (["fit", "t", "--folds", "1"], "--folds: must be a whole number from 2 on"),
-        (["fit", "t", "--seed", "x"], "--seed: must be a whole number from 0 on"),
-        (["fit", "t", "--jobs", "0"], "--jobs: must be a whole number other than 0"),
-        (["fit", "t", "--smoothing", "x"], "--smoothing: must be a number, auto,"),
-        (["fit", "t", "--effort", "0"], "--effort: must be quick, default, best, or"),
-        (["fit", "t", "--monotone", "x:2"], "--monotone: must be columns with +1 or"),
-        (["fit", "t", "--monotone", "x"], "such as area:+1,age:-1, got 'x'"),
-        (["fit", "t", "--delimiter", "::"], "--delimiter: must be one character"),
-        (["fit", "t", "--thousands", "x"], "--thousands: must be one of comma, point"),
-        (["fit", "t", "--encoding", "x"], "--encoding: must be the name of an enco"),
-        (["fit", "t", "--max-unpacked", "0"], "--max-unpacked: must be a number above"),
-        (["predict", "m", "t", "--quantiles", ".5,2"], "must lie between 0 and 1"),
-        (["predict", "m", "t", "--interval", "90"], "must lie between 0 and 1"),
-        (["predict", "m", "t", "--exceed", "inf"], "must be a number, got 'inf'"),
-        (["predict", "m", "t", "--exceed", "-1e5,-.5"], "cannot read 'm'"),
-        (["monitor", "m", "t", "--tolerance", "-1"], "must be a number from 0 on"),
-        (
-            ["fit", "none", "--target", "y", "--out", "m", "--bounds", "-inf", "-1e3"],
-            "cannot read 'none': No such file",
-        ),
-    ],
-)
-def test_mistakes_in_words_are_named(refused, words, message):
-    assert message in refused(*words)
-
-
 def test_lists_have_commas_and_quotes(commands):
     words = ["m", "t", "--keep", 'a, "b, c",d', "--keep", "e", "--exceed", "-1,2"]
     options = commands["predict"].parse_args(words)

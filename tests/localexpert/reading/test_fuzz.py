@@ -69,9 +69,3 @@ def test_sound_targets_with_odd_features(path, rows):
     numbered = ([str(i), *row] for i, row in enumerate(rows))
     csv.writer(buffer).writerows([["y", "a", "b", "c"], *numbered])
     read(path, buffer.getvalue().encode("utf-8", "surrogatepass"))
-
-
-def test_sound_files_are_read(path):
-    assert read(path, b"y,x\n1,2\n3,4\n")
-    assert read(path, b"y,x\n1,2\n3,word\n")
-    assert not read(path, b"y,x\n1,2\nword,4\n")

@@ -233,10 +233,3 @@ def test_columns_are_laid_out():
     ]
     many = pd.DataFrame({f"x{j}": ["1", "2"] for j in range(45)})
     assert ColumnReader().fit(many).lay_out().endswith("\nand 5 columns more")
-
-
-def test_names_that_are_no_texts_and_durations():
-    spans = pd.to_timedelta([5, 90, 7], "s")
-    frame = pd.DataFrame({7: spans, 8: ["1", "2", "4"]})
-    got = ColumnReader().fit(frame).transform(frame)
-    assert got.to_numpy().tolist() == [[5.0, 1.0], [90.0, 2.0], [7.0, 4.0]]

@@ -8,20 +8,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from localexpert import (
-    PredictiveDistribution,
     crps_score,
     interval_coverage,
     report_figures,
 )
 from localexpert.data.table_summary import ColumnSummary
-from localexpert.reporting.differences import measure_feature
-from localexpert.reporting.evidence import (
-    Training,
+from localexpert.reporting.evidence import measure_feature
+from localexpert.reporting.groups import Column, Grouping
+from localexpert.reporting.scores import (
+    SIGNIFICANT,
     climatology_of,
     recall_training,
 )
-from localexpert.reporting.groups import Column, Grouping
-from localexpert.reporting.scores import SIGNIFICANT
 from tests.forecasts import normal, of_values
 
 
@@ -240,13 +238,6 @@ class TestGroupings:
 
 
 class TestTraining:
-    def test_the_range_leaves_room_for_rounding_and_no_more(self):
-        y = np.array([-1e6, 3.0, 1e6])
-        low, high = Training(y, np.ones(3), None, False).range
-        assert low < -1e6 < 1e6 < high < 1e6 + 0.01
-        low, high = Training(y, np.array([1.0, 1.0, 0.0]), None, False).range
-        assert high == pytest.approx(3.0, abs=0.01)
-
     def test_wrappers_are_looked_into(self, fast, rng):
         X = rng.normal(size=(160, 2))
         y = np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
@@ -282,17 +273,3 @@ def test_climatology_is_the_targets_own_law_in_the_cells_of_the_model(kind, fast
         if not exact:
             cell = model.forecaster_.oof_law_.widths[0]
         assert np.exp(climate.logpdf(0.0)) == pytest.approx(share / cell, rel=1e-2)
-
-
-def test_true_counts_are_seldom_blamed_and_wrong_ones_are(rng):
-    from scipy.stats import poisson
-
-    verdicts = {1.2: [], 0.5: []}
-    for _ in range(30):
-        y = rng.poisson(1.2, size=400).astype(float)
-        for mean, told in verdicts.items():
-            dist = PredictiveDistribution.from_scipy(poisson(mean), 400)
-            model = type("Counts", (), {"predict_dist": lambda *_, d=dist: d})()
-            told.append(figures(model, np.ones((400, 1)), y).calibration.test.verdict)
-    assert verdicts[1.2].count("right") >= 29
-    assert verdicts[0.5].count("narrow") == 30

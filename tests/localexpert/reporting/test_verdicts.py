@@ -6,8 +6,7 @@ from scipy.stats import binomtest, chi2, norm
 
 from localexpert import PredictiveDistribution
 from localexpert.distribution.answers import loss_variances
-from localexpert.reporting.numbers import (
-    adjust_holm,
+from localexpert.reporting.groups import (
     count,
     show,
     show_feature,
@@ -19,6 +18,7 @@ from localexpert.reporting.scores import (
     Calibration,
     CoverageTest,
     Promise,
+    adjust_holm,
 )
 
 
@@ -28,13 +28,10 @@ def test_coverage_is_tested_by_the_binomial_law():
     assert (test.share, test.verdict) == (0.78, "narrow")
     assert CoverageTest(100, 99, 99.0, 0.9).verdict == "wide"
     assert CoverageTest(100, 93, 93.0, 0.9).verdict == "right"
-
-
-def test_coverage_is_literal_and_corrected_for_jumps():
+    # Literal, and corrected for jumps, by which it is judged.
     test = CoverageTest(1000, 950, 899.75, 0.9)
     assert test.p_value == binomtest(900, 1000, 0.9).pvalue
-    assert (test.literal, test.share) == (0.95, 0.89975)
-    assert test.verdict == "right"
+    assert (test.literal, test.share, test.verdict) == (0.95, 0.89975, "right")
 
 
 def calibration_of(pit, hits=0.9):
@@ -128,10 +125,6 @@ def test_losses_are_as_promised_or_not(sd, rng):
     assert kept.realised == pytest.approx(dist.crps(y).mean())
     inside = kept.expected.low <= kept.realised <= kept.expected.high
     assert inside == (kept.p_value >= 0.05) == (sd == 1.0)
-
-
-def test_certain_forecasts_have_no_test():
-    assert Promise.of(np.zeros(2), np.zeros(2), np.zeros(2)).p_value == 1.0
 
 
 def test_holm_is_as_by_hand():
