@@ -5,7 +5,6 @@ import errno
 import gzip
 import io
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from types import SimpleNamespace
@@ -155,22 +154,6 @@ def test_nobody_hears_what_is_said_on_stderr(monkeypatch, capsys):
         note("to a full disk")
         sys.stderr.close()
     assert capsys.readouterr() == ("", "")
-
-
-@unix
-def test_tables_are_written_to_devices_and_pipes_which_stay(tmp_path, capsys):
-    pipe, frame = tmp_path / "pipe", pd.DataFrame({"a": ["1"]})
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        output.check_table(str(pipe), [])
-        write(pipe, frame)
-        assert reader.communicate(timeout=60)[0] == b"a\n1\n"
-    assert os.listdir(tmp_path) == ["pipe"]
-    write("/dev/null", frame)
-    assert not os.path.isfile("/dev/null")
-    with pytest.raises(TableError, match=r"cannot write --out '/dev/full': No space"):
-        write("/dev/full", frame)
-    assert "wrote 1 row to /dev/null" in capsys.readouterr().err
 
 
 def test_names_of_standard_output_are_one():

@@ -1,7 +1,5 @@
 """Recalibration: the fit against a generic optimiser, the guarantee by simulation."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,7 +13,6 @@ from localexpert.metrics import crps_score, interval_coverage
 from localexpert.recalibration.conformal import (
     ConformalRecalibration,
     set_aside,
-    split_calibration_rows,
 )
 from localexpert.recalibration.pit import PitCells, PitRecalibration, fit_curve
 from tests.forecasts import normal, of_values
@@ -215,22 +212,17 @@ def test_ties_and_wild_forecasts_still_give_a_map(rng):
             np.testing.assert_allclose(new.cdf(new.ppf(q)), q, atol=1e-4)
 
 
-def test_split_sets_a_share_aside():
-    fitting, calibration = split_calibration_rows(1000, 0.2, random_state=1)
-    assert len(calibration) == 200
-    np.testing.assert_array_equal(np.sort(np.append(fitting, calibration)), range(1000))
-    assert (np.diff(calibration) > 0).all()
-    again = split_calibration_rows(1000, 0.2, random_state=1)[1]
-    np.testing.assert_array_equal(calibration, again)
-    assert len(split_calibration_rows(120)[1]) == 50
-
-
-def test_split_keeps_groups_whole(rng):
+def test_a_share_of_the_rows_or_whole_groups_are_set_aside(rng):
+    fitting, aside = set_aside(np.ones(1000), 5, None, 1)
+    assert len(aside) == 200
+    np.testing.assert_array_equal(np.sort(np.append(fitting, aside)), range(1000))
+    np.testing.assert_array_equal(set_aside(np.ones(1000), 5, None, 1)[1], aside)
+    assert len(set_aside(np.ones(120), 5, None, 0)[1]) == 50
     groups = np.array([f"g{g}" for g in rng.integers(0, 40, 1000)])
-    fitting, calibration = split_calibration_rows(1000, groups=groups, random_state=0)
-    assert not set(groups[fitting]) & set(groups[calibration])
+    fitting, aside = set_aside(np.ones(1000), 5, groups, 0)
+    assert not set(groups[fitting]) & set(groups[aside])
     largest = np.unique(groups, return_counts=True)[1].max()
-    assert 200 <= len(calibration) < 200 + largest
+    assert 200 <= len(aside) < 200 + largest
 
 
 @pytest.mark.parametrize("kind", [PitRecalibration, ConformalRecalibration])
@@ -265,8 +257,6 @@ def fit(recalibration, law=30, y=30, weight=None):
     return recalibration.fit(law, np.zeros(y), weight)
 
 
-SPLIT = split_calibration_rows
-SAME = partial(SPLIT, groups=np.zeros(1000))
 FEW = np.repeat([0.0, 1.0], [100, 20])
 
 
@@ -281,9 +271,11 @@ FEW = np.repeat([0.0, 1.0], [100, 20])
         (fit, (PitRecalibration((-1.0,)),), "`strengths` must"),
         (fit, (PitRecalibration(), 30, 5), "`y` must be as long as law, got 5"),
         (fit, (PitRecalibration(), [1.0]), "`law` must be a Law or a Predictive"),
-        (SPLIT, (99,), "`n` must be at least 100 rows, 50 to fit and"),
-        (SAME, (1000,), "`groups` must be of sizes that can be"),
-        (SPLIT, (1000, 0.7), "`share` must"),
+        (
+            set_aside,
+            (np.ones(1000), 5, np.zeros(1000), 0),
+            "`groups` must be of sizes that can be",
+        ),
         (set_aside, (FEW, 5, None, 0), "`y` must have at least 100 rows with weight"),
     ],
 )
