@@ -25,8 +25,6 @@ from calibration.summary import ScoreSummary
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".csv.zst")
 PARQUET = ".parquet"
 
-# Bytes at the end of a file in which its last line is looked for.
-_TAIL = 1 << 16
 _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile)
 
 
@@ -110,8 +108,6 @@ def _read_csv(
         wanted = frozenset(columns)
         how["usecols"] = lambda name: name in wanted
     with _naming(path.name):
-        if path.name.lower().endswith(".csv"):
-            _check_last_line(path)
         with pd.read_csv(path, **how) as chunks:
             first = next(iter(chunks))
         texts = dict.fromkeys(first.select_dtypes(exclude=["number", "bool"]), "str")
@@ -121,25 +117,6 @@ def _read_csv(
                 whole = start == 1 and len(frame) < most
                 yield path.name if whole else f"{path.name}, rows from {start}", frame
                 start += len(frame)
-
-
-def _check_last_line(path: Path) -> None:
-    """Refuse a file whose last line ends early; quotes may run over lines."""
-    with path.open("rb") as file:
-        header = file.readline()
-        file.seek(max(path.stat().st_size - _TAIL, 0))
-        lines = file.read().splitlines()
-    last = lines[-1] if lines else b""
-    if (
-        b'"' not in header + last
-        and len(last) > 0
-        and last.count(b",") < header.count(b",")
-    ):
-        msg = (
-            f"it is cut short, its last line has {last.count(b',') + 1} of "
-            f"{header.count(b',') + 1} fields"
-        )
-        raise ValueError(msg)
 
 
 def _read_parquet(

@@ -158,7 +158,6 @@ def _csv(text: str) -> Callable[[Path], Path]:
             for kind in ("gz", "zip", "bz2", "xz")
         ),
         (_csv("\n"), ValueError, r"whole files, got bad\.csv, .* No columns"),
-        (_csv("a,y\n1,2\n3"), ValueError, r"bad\.csv, .* last line has 1 of 2 fields"),
         (_csv('a,y\n1,2\n"3,'), ValueError, r"bad\.csv, .* EOF inside string"),
         (_csv("a,y\n1,2\n1,2,3\n"), ValueError, r"bad\.csv, .* Error tokenizing data"),
         (

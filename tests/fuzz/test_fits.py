@@ -2,14 +2,11 @@
 
 import copy
 import datetime as dt
-import decimal
 import numbers
 import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import polars.selectors as cs
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyRegressor
@@ -38,17 +35,13 @@ WORDS = np.array(["a", "b", "ü", "", "NA", "1"])
 
 def draw_table(rng, n):
     """Return rows of a container of some kind."""
-    kind = rng.integers(4)
-    if kind == 0:
+    if rng.uniform() < 0.25:
         return draw_array(rng, n)
-    makers = COLUMNS if kind < 3 else POLARS
     names = [f"x{j}" for j in range(int(rng.integers(1, 4)))]
     columns = {}
     for name in names:
-        make = makers[rng.integers(len(makers))]
+        make = COLUMNS[rng.integers(len(COLUMNS))]
         columns[name] = make(rng, rng.normal(size=n), rng.uniform(size=n) < 0.15)
-    if kind == 3:
-        return pl.DataFrame(columns)
     table = pd.DataFrame(columns)
     if rng.uniform() < 0.2:
         table.index = rng.integers(0, 5, n)
@@ -114,17 +107,6 @@ def factor(rng, z, gaps):
     return pd.Categorical(picked, levels, ordered=bool(rng.integers(2)))
 
 
-def mixture(rng, z, gaps):
-    picked = rng.integers(3, size=len(z))
-    values = [("x", 2, (1, 2))[k] for k in picked]
-    return pd.Series(holes(values, gaps, None), dtype=object)
-
-
-def decimals(_, z, gaps):
-    picked = [decimal.Decimal(f"{value:.3f}") for value in z]
-    return pd.Series(holes(picked, gaps, None), dtype=object)
-
-
 def times(_, z, gaps):
     return pd.Series(START + np.round(100.0 * z).astype("m8[D]")).mask(gaps)
 
@@ -150,8 +132,6 @@ COLUMNS = [
     *(texts(dtype) for dtype in ("string", "str", "string[pyarrow]")),
     words,
     factor,
-    mixture,
-    decimals,
     times,
     zoned,
     spans,
@@ -159,33 +139,6 @@ COLUMNS = [
     lambda _, z, __: 1e8 + z,
     lambda _, z, __: np.full(len(z), np.nan),
     lambda _, z, __: pd.Series([None] * len(z), dtype=object),
-]
-
-
-def polar(dtype, make):
-    """Return a maker of a polars column of a type."""
-
-    def column(rng, z, gaps):
-        return pl.Series(holes(make(rng, z), gaps, None), dtype=dtype, strict=False)
-
-    return column
-
-
-POLARS = [
-    *(
-        polar(dtype, lambda _, z: np.round(3.0 * z).tolist())
-        for dtype in (pl.Float32, pl.Int64)
-    ),
-    polar(pl.Boolean, lambda _, z: (z > 0.0).tolist()),
-    *(
-        polar(dtype, lambda rng, z: rng.choice(WORDS, len(z)).tolist())
-        for dtype in (pl.String, pl.Categorical, pl.Enum(WORDS.tolist()))
-    ),
-    polar(pl.Decimal(12, 3), lambda _, z: [decimal.Decimal(f"{v:.3f}") for v in z]),
-    polar(
-        pl.Datetime,
-        lambda _, z: [dt.datetime(2020, 1, 1, int(9 * abs(v)) % 24) for v in z],
-    ),
 ]
 
 
@@ -198,8 +151,6 @@ def as_floats(X):
     """Return a table whose numbers, of whatever type, are plain floats."""
     if isinstance(X, np.ndarray):
         return X.astype(np.float64)
-    if isinstance(X, pl.DataFrame):
-        return X.cast({cs.numeric() | cs.boolean(): pl.Float64})
     wide = X.copy()
     for j in range(X.shape[1]):
         column = X.iloc[:, j]
@@ -212,7 +163,7 @@ def as_floats(X):
 
 
 def is_number(value):
-    return isinstance(value, numbers.Number | decimal.Decimal)
+    return isinstance(value, numbers.Number)
 
 
 def is_plain(X):

@@ -16,12 +16,7 @@ from calibration import (
     ScoreSummary,
     VennAbersCalibrator,
     auc_score,
-    brier_decomposition,
-    brier_score,
-    corp_decomposition,
     cumulative_calibration_test,
-    expected_calibration_error,
-    maximum_calibration_error,
 )
 from tests.calibration.base.test_calibrators import CALIBRATORS, make, scales_of
 from tests.calibration.measures.test_contract import MEASURES, SCALARS
@@ -182,27 +177,3 @@ def test_hostile_weights_of_measures(name, rows):
         assert value >= 0.0
     if name in ("auc", "cumulative"):
         assert 0.0 <= value <= 1.0 + 1e-12
-
-
-@given(rows=labelled("probability", HOSTILE), n_bins=st.integers(1, 8))
-@examples(0.02)
-def test_parts(rows, n_bins):
-    """Parts add up to the whole, and errors are no greater than they can be."""
-    y_prob, y_true, weight = rows
-    options = {"sample_weight": weight}
-    brier = answer_or_refusal(lambda: brier_score(y_true, y_prob, **options))
-    if isinstance(brier, Exception):
-        return
-    near = {"rtol": 1e-9, "atol": 1e-12}
-    parts = brier_decomposition(y_true, y_prob, n_bins=n_bins, **options)
-    total = parts.calibration + parts.refinement + parts.within_bin
-    assert_allclose([parts.brier, total], brier, **near)
-    assert_allclose(parts.refinement, parts.uncertainty - parts.resolution, **near)
-    corp = corp_decomposition(y_true, y_prob, **options)
-    total = corp.miscalibration - corp.discrimination + corp.uncertainty
-    assert_allclose([corp.score, total], brier, **near)
-    assert min(corp.miscalibration, corp.discrimination) >= 0.0
-    mean = expected_calibration_error(y_true, y_prob, n_bins=n_bins, **options)
-    most = maximum_calibration_error(y_true, y_prob, n_bins=n_bins, **options)
-    assert 0.0 <= mean <= most + 1e-12
-    assert most <= 1.0 + 1e-12

@@ -31,7 +31,6 @@ from localexpert.experts import JointForest, SharedBoosting
 from localexpert.experts.leaf_laws import LeafLaws
 from localexpert.experts.threshold_trees import ThresholdTrees
 from localexpert.storage import load, save
-from tests.forecasts import of_values
 
 NAMES = Names(("calibration", "localexpert"))
 MODULES = [
@@ -83,20 +82,6 @@ def test_classes_are_found_by_one_rule():
     # Where it is defined alone, and in no other package.
     assert NAMES.find("object", "calibration.CalibrationMap") is None
     assert Names(("calibration",)).find("object", name_of(CLASSES[-1])) is None
-
-
-def test_what_is_shared_is_written_once_and_stays_shared(rng, tmp_path):
-    scores = rng.uniform(size=20_000)
-    summary = calibration.ScoreSummary.from_scores(scores, scores < 0.5)
-    law = of_values([0.0, 1.0], np.tile([0.25, 0.75], (1000, 1)))
-    stage = localexpert.ExpertCalibration()
-    stage.a, stage.b, stage.c, stage.d = summary, [law, law], scores, {"c": scores}
-    save(stage, tmp_path / "model.zip")
-    again = load(tmp_path / "model.zip")
-    assert again.b[0] is again.b[1]
-    assert again.c is again.d["c"]
-    # Scores and the summary's: the numbers once each, and weights that pack well.
-    assert (tmp_path / "model.zip").stat().st_size < 2.2 * scores.nbytes
 
 
 def test_what_holds_itself_is_refused(tmp_path):

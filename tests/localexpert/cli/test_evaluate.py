@@ -1,7 +1,6 @@
 """evaluate, report, inspect: scores of new rows, and what is known of a model."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 
 from calibration import __version__
-from localexpert import LocalExpertRegressor
 from localexpert.cli import table_model
 from localexpert.metrics import crps_score, log_score
 from localexpert.storage import load
@@ -208,17 +206,3 @@ def test_a_model_of_fit(run, houses):
     assert "kind    3 words: flat, house, hut" in text
     assert "cv=2, frame=None, n_thresholds=3, random_state=0, strategy='shared'" in text
     assert "chosen on the way\ntarget       continuous" in text
-
-
-def test_a_regressor_of_python(run, tmp_path, rng):
-    X = rng.normal(size=(120, 2))
-    y = X[:, 0] + rng.normal(size=120)
-    quick = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-    model = LocalExpertRegressor(**quick, random_state=4).fit(X, y)
-    model.save(tmp_path / "m.zip")
-    text = run("inspect", tmp_path / "m.zip")[1]
-    assert "a saved LocalExpertRegressor" in text
-    assert "random_state=4" in text
-    assert "features: 2" in text
-    told = json.loads(run("inspect", tmp_path / "m.zip", "--json")[1])
-    assert told["check"] == asdict(model.check_)

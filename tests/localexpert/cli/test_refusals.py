@@ -25,11 +25,7 @@ USUAL = {
     "monitor": "--state s.zip",
 }
 CASES = """
-fit empty.csv | empty.csv is empty
-fit gaps.csv --target w | gaps.csv must have at least 2 rows with a target 'w', got 0
 fit good.csv --target Y | good.csv has no target 'Y'; its columns are 'x', 'y'
-fit words.csv | must hold finite numbers, got 'a' in line 3 of words.csv
-fit twice.csv | twice.csv has several columns of one name: 'y'
 fit none.csv | cannot read 'none.csv': No such file
 fit good.csv --weight v | good.csv has no weight 'v'
 fit good.csv --drop x,v | good.csv has no column to drop 'v'
@@ -50,23 +46,18 @@ fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`
 fit good.csv --out no/m.zip | cannot write --out 'no/m.zip': No such file or directory
 fit good.csv --out good.csv | is the same file as 'good.csv'
 fit good.csv --out - | --out must be a file
-fit good.csv wide.csv | good.csv has no column 'v', which wide.csv has
 fit good.csv --max-train-rows 20 --time x | --time needs a fit in memory, got 1 file,
 fit - --max-train-rows 20 | --max-train-rows needs files, whose rows are counted first
 predict - good.csv | a model must be a file: only tables are read from standard input
 predict half.zip new.csv | half.zip is no sound model of `localexpert fit`
 predict platt.zip new.csv | holds a PlattCalibrator, not a model of `localexpert fit`
-predict model.zip good.csv | lacks 3 columns that the model was trained on: 'area',
 predict model.zip new.csv --keep name | new.csv has no column to keep 'name'
 predict model.zip new.csv --keep mean | --keep 'mean' has the name of a column of foreca
 predict model.zip new.csv --total garden | column to sum by 'garden' has a gap in line
 predict model.zip new.csv --total kind --keep id | --keep copies columns of rows
 predict model.zip new.csv --out t.xls | --out must end in .csv, .tsv, .csv.gz, .tsv.gz,
 evaluate model.zip unsold.csv | unsold.csv has no row with a target 'price'
-evaluate model.zip new.csv much.csv | column 'area' must hold numbers as in training
-report model.zip new.csv --groups kind,towns | has no column 'towns'
 report model.zip - --train - | standard input can be one table only: give a file after
-calibrate scores.csv --label id | must hold two different values, got 40: '0', '1', '10'
 calibrate scores.csv --label one | holds 'a' alone: say by --positive which class
 calibrate scores.csv --positive 2 | --positive must be one of '0', '1', got '2'
 calibrate scores.csv --method best | --method: must be one of abb, auto,
@@ -78,24 +69,18 @@ calibrate few.csv | few.csv must hold two labels twice each to be calibrated out
 calibrate done.csv | has a column 'calibrated' already; rename it
 calibrate scores.csv --score id | score 'id' must lie in [0, 1] unless --scale says logi
 calibrate scores.csv --score s,t | scores 's', 't' must add up to 1 unless --scale
-calibrate scores.csv --score word | score 'word' must hold finite numbers, got 'w0'
 calibrate scores.csv --score s_0,s_2 | must name a column for each of '0', '1', whose na
 calibrate scores.csv --score s_0,s_1 --classes 0,0 | --classes name the label of each
-calibrate scores.csv --score s_0,s_1 --classes 0,2 | must be one of '0', '2', got '1'
 calibrate scores.csv --score s_0,s_0 | --score must name a column, or one for each class
 calibrate scores.csv --score , | and each once, got none
 calibrate scores.csv --score s_0,s_1 --positive 1 | --positive says nothing of several
 calibrate scores.csv --score s_0,s_1 --scale real | --scale real is an order of two clas
 calibrate scores.csv --score s_0,s_1 --report r.html | --report is a page on two classes
 apply model.zip scores.csv | holds a TableModel, not a calibrator of scores
-apply scores.csv scores.csv | is no sound calibrator
-apply platt.zip scores.csv --label z | has no label 'z'
 apply platt.zip scores.csv --interval | tells one, such as venn_abers, isotonic or
 apply platt.zip scores.csv --positive 1 | --positive says which --label is meant
-apply platt.zip scores.csv --score id | must lie in [0, 1] as those that the calibrator
 apply platt.zip scores.csv --score s_0,s_1 | --score must name one column for a calibrat
 apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c',
-apply three.zip scores.csv --score s_0,s_1,s | must name a column for each of 'a', 'b'
 apply three.zip scores.csv --score s_0,s_1,s --classes a,b,d | or --classes name the lab
 recalibrate model.zip new.csv --state model.zip | is no sound state of `localexpert mo
 monitor model.zip new.csv --picture p.x | --picture must end in .png, .pdf, .svg, got
@@ -106,7 +91,6 @@ monitor platt.zip scores.csv --score s | --label must name a column: platt.zip i
 monitor platt.zip scores.csv --score s,t --label y | --score must name one column for
 monitor platt.zip scores.csv --score s --label y --target y | --target is of a model, no
 monitor platt.zip scores.csv --score s --label gap | scores.csv has no row with a label
-monitor three.zip scores.csv --score s --label y | holds a SoftmaxCalibrator, not a mod
 fit t --drop '"a' | --drop: must be a list such as A,B
 fit t --folds 1 | --folds: must be a whole number from 2 on
 fit t --seed x | --seed: must be a whole number from 0 on
@@ -114,15 +98,12 @@ fit t --jobs 0 | --jobs: must be a whole number other than 0
 fit t --smoothing x | --smoothing: must be a number, auto,
 fit t --effort 0 | --effort: must be quick, default, best, or
 fit t --monotone x:2 | --monotone: must be columns with +1 or
-fit t --monotone x | such as area:+1,age:-1, got 'x'
 fit t --delimiter :: | --delimiter: must be one character
 fit t --thousands x | --thousands: must be one of comma, point
 fit t --encoding x | --encoding: must be the name of an enco
 fit t --max-unpacked 0 | --max-unpacked: must be a number above
 predict m t --quantiles .5,2 | must lie between 0 and 1
-predict m t --interval 90 | must lie between 0 and 1
 predict m t --exceed inf | must be a number, got 'inf'
-predict m t --exceed -1e5,-.5 | cannot read 'm'
 monitor m t --tolerance -1 | must be a number from 0 on
 fit none --target y --out m --bounds -inf -1e3 | cannot read 'none': No such file
 """
@@ -140,25 +121,18 @@ def place(houses, tmp_path_factory):
     scores = scores.assign(
         s_1=scores["s"], s_0=1 - scores["s"], s_2=scores["s"], gap=""
     )
-    scores = scores.assign(t=0.5, word=[f"w{i}" for i in n], three=n % 3)
+    scores = scores.assign(t=0.5, three=n % 3)
     new = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     tables = {
         "good": good,
-        "wide": good.assign(v=1),
-        "gaps": good.assign(w=""),
         "scores": scores,
         "few": scores[:2].assign(y=[0, 1]),
         "done": scores.assign(calibrated=1),
         "new": new,
-        "train": pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False),
         "unsold": new.assign(price=""),
-        "much": new.assign(area="much"),
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
-    texts = {"empty": "", "words": "x,y\n1,2\n3,a\n", "twice": "x,y,y\n1,2,3\n1,2,3\n"}
-    for name, text in texts.items():
-        (folder / f"{name}.csv").write_text(text)
     shutil.copy(houses / "model.zip", folder)
     data = (folder / "model.zip").read_bytes()
     (folder / "half.zip").write_bytes(data[: len(data) // 2])
