@@ -218,7 +218,7 @@ def _beside_digits(write: Callable[..., str]) -> Callable[..., Markup]:
 
     def fill(value: float | None, *digits: int) -> Markup:
         if value is None or math.isnan(value):
-            return Markup("&ndash;")
+            return Markup("\u2013")
         shown = write(value, *digits)
         return Markup('<data value="{}">{}</data>').format(repr(float(value)), shown)
 
