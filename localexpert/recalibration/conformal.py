@@ -313,10 +313,8 @@ def set_aside(
             f"`recalibrate` sets rows aside, got {n}."
         )
         raise ValueError(msg)
-    labels = np.arange(n)
-    if groups is not None:
-        parts = check_groups(np.asarray(groups)[present], n)
-        labels = np.unique(parts, return_inverse=True)[1]
+    parts = None if groups is None else check_groups(np.asarray(groups)[present], n)
+    labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
     order = make_rng(seed).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     wanted = max(int(np.ceil(_SHARE * n)), _LEAST_PART)

@@ -236,12 +236,6 @@ def test_trees_that_lead_nowhere_are_refused(field, tmp_path):
         ),
         (
             SVC(),
-            lambda a: a.dtype == np.int32 and a.size > 2,
-            lambda a: a[:2],
-            "tables do not fit",
-        ),
-        (
-            SVC(),
             lambda a: a.ndim == 2 and a.shape[1] == 2 and a.dtype == float,
             lambda a: a[:, :1],
             "tables do not fit",

@@ -67,8 +67,8 @@ calibrate scores.csv --out c.csv --report c.csv | 'c.csv' is the same file as
 calibrate - --new - | standard input can be one table only: the other must be a file
 calibrate few.csv | few.csv must hold two labels twice each to be calibrated out of fold
 calibrate done.csv | has a column 'calibrated' already; rename it
-calibrate scores.csv --score id | score 'id' must lie in [0, 1] unless --scale says logi
-calibrate scores.csv --score s,t | scores 's', 't' must add up to 1 unless --scale
+calibrate scores.csv --score id | score 'id' must lie in [0, 1] (see --scale of cal
+calibrate scores.csv --score s,t | scores 's', 't' must add up to 1 (see --scale
 calibrate scores.csv --score s_0,s_2 | must name a column for each of '0', '1', whose na
 calibrate scores.csv --score s_0,s_1 --classes 0,0 | --classes name the label of each
 calibrate scores.csv --score s_0,s_0 | --score must name a column, or one for each class
