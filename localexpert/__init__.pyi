@@ -3,6 +3,7 @@
 The package reads the same lines when a name is asked for (`calibration/_lazy.py`).
 """
 
+from calibration.storage import load as load
 from localexpert import risk as risk
 from localexpert.curves.spline import ProbitSpline as ProbitSpline
 from localexpert.curves.spline import RawSpline as RawSpline
@@ -98,6 +99,5 @@ from localexpert.reporting import ReportFigures as ReportFigures
 from localexpert.reporting import report as report
 from localexpert.reporting import report_figures as report_figures
 from localexpert.stacking import Stacker as Stacker
-from localexpert.storage import load as load
 
 __version__: str

@@ -16,7 +16,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -44,6 +44,8 @@ from calibration.storage.values import (
     take_pairs,
 )
 
+# Packages whose classes are ours, by name: one is imported where a file asks for it.
+_OURS = ("calibration", "localexpert")
 # Classes of scikit-learn that hold numbers and parameters. No other class of it is
 # trusted, for some do things when they are made.
 _BASES = (
@@ -109,14 +111,11 @@ class Names:
 
     Parameters
     ----------
-    packages : sequence of str
-        Ours.
     trusted : iterable of str
         Names that nodes of every kind may have.
     """
 
-    def __init__(self, packages: Sequence[str], trusted: Iterable[str] = ()):
-        self.packages = tuple(packages)
+    def __init__(self, trusted: Iterable[str] = ()):
         self.trusted = frozenset(trusted)
 
     def find(self, kind: str, name: str) -> Any:
@@ -138,7 +137,7 @@ class Names:
             return _find_function(module, own)
         if kind == "call" and module in _LOSSES:
             return _if_class(getattr(importlib.import_module(module), own), object)
-        ours = self._find_own(module, own)
+        ours = _find_own(module, own)
         if kind == "call":
             # The last base is `object`, which has the method as well.
             bases = inspect.getmro(ours)[:-1] if ours else ()
@@ -150,16 +149,16 @@ class Names:
             return _if_class(getattr(home, own, None), BaseEstimator)
         return ours or _find_in_sklearn(name)
 
-    def _find_own(self, module: str, own: str) -> type | None:
-        """Return a class that a module of our packages defines."""
-        if module.partition(".")[0] not in self.packages or "__" in module:
-            return None
-        try:
-            found = getattr(importlib.import_module(module), own, None)
-        except ImportError:
-            return None
-        is_own = inspect.isclass(found) and found.__module__ == module
-        return found if is_own else None
+
+def _find_own(module: str, own: str) -> type | None:
+    """Return a class that a module of our packages defines."""
+    if module.partition(".")[0] not in _OURS or "__" in module:
+        return None
+    try:
+        found = getattr(importlib.import_module(module), own, None)
+    except ImportError:
+        return None
+    return found if inspect.isclass(found) and found.__module__ == module else None
 
 
 def _if_class(found: Any, base: type | tuple[type, ...]) -> Any:
@@ -471,9 +470,8 @@ def load(
     *,
     trusted: Iterable[str | type] = (),
     max_memory: float | None = None,
-    packages: Sequence[str] = ("calibration",),
 ) -> Any:
-    """Return the calibrator or classifier that its method `save` wrote to a file.
+    """Return the calibrator, classifier or regressor that `save` wrote to a file.
 
     Parameters
     ----------
@@ -486,13 +484,12 @@ def load(
     max_memory : float, optional
         Most bytes of memory that reading may take, about. Default 256 MB and 100 times
         the size of the file.
-    packages : sequence of str
-        Whose classes are ours.
 
     Returns
     -------
     object
-        Its predictions are those of the model saved, to the last bit.
+        Its predictions are those of the model saved, to the last bit, and so are all
+        its attributes.
 
     Raises
     ------
@@ -525,28 +522,27 @@ def load(
     target = check_path(path)
     listed = check_list(trusted, "trusted", "names or types")
     known = [one if isinstance(one, str) else name_of(one) for one in listed]
-    ours = check_list(packages, "packages", "names")
     if max_memory is not None:
         check_number(max_memory, "max_memory", 0.0, open_low=True)
     try:
         text, arrays, budget = read_archive(target, max_memory)
         # A description that is not ours may go wrong in any way.
         with refusing("its description makes no sense ({kind}: {error})."):
-            reader = Reader(text, arrays, Names(ours, known), budget)
-            _check_names(reader, ours)
+            reader = Reader(text, arrays, Names(known), budget)
+            _check_names(reader)
             return reader.read()
     except StorageError as error:
         msg = f"`path` {str(target)!r}: {error}"
         raise StorageError(msg) from error.__cause__
 
 
-def _check_names(reader: Reader, packages: Sequence[str]) -> None:
+def _check_names(reader: Reader) -> None:
     """Refuse what is no model of ours, or names what is not trusted."""
     kind, name = reader.root
-    if kind not in ("object", "call") or name.partition(".")[0] not in packages:
+    if kind not in ("object", "call") or name.partition(".")[0] not in _OURS:
         refuse(
-            f"it holds {name!r:.80}, and here only models of "
-            f"{' and '.join(packages)} are loaded."
+            f"it holds {name!r:.80}, and only models of {' and '.join(_OURS)} are "
+            "loaded."
         )
     if unknown := reader.unknown:
         refuse(

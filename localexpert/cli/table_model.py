@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from calibration import __version__
-from calibration.storage import StorageError
+from calibration.storage import StorageError, load, save
 from calibration.typing import Float64Array
 from localexpert.cli.output import note, warn
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -28,7 +28,6 @@ from localexpert.reading.texts import (
 )
 from localexpert.regressor.recalibrated import RecalibratedRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
-from localexpert.storage import load, save
 
 #: A table as it is read, its features, and its targets (n,).
 Known: TypeAlias = tuple[Frame, Any, Float64Array]

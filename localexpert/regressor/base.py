@@ -17,6 +17,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from calibration import CalibrationWarning
+from calibration.storage import Saved
 from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
@@ -32,7 +33,6 @@ from localexpert.data.folds import check_groups
 from localexpert.data.unseen import level_of_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.storage import Saved
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 

@@ -89,7 +89,7 @@ UNSOUND = {
         "sklearn's data": forge(["function", "sklearn.datasets.load_files"]),
         "a class that is called": forge(["call", PLATT, None]),
     },
-    "only models of calibration": {
+    "only models of calibration and localexpert": {
         "no model": [["builtins.list", 1, 2]],
         "a model of others": [["object", "sklearn.svm.SVC", None]],
     },

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from calibration import __version__
+from calibration.storage import load
 from localexpert.cli import table_model
 from localexpert.metrics import crps_score, log_score
-from localexpert.storage import load
 from tests.localexpert.cli.conftest import QUICK, write_parts
 
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.special import expit
 
 from calibration import CalibrationMonitor, PlattCalibrator
+from calibration.storage import save
 from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.pit import ShiftRecalibration
-from localexpert.storage import save
 from tests.localexpert.cli.conftest import house_rows
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert.storage import load
+from calibration.storage import load
 
 
 def read_csv(path, delimiter=","):
