@@ -139,7 +139,7 @@ test-newest:
 # (LightGBM), pictures; on the newest also the shell, scikit-learn's checks of
 # estimators, and the example of every public name, of which there is one for each call.
 CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_classifier.py \
-    plots sources storage) $(addprefix tests/localexpert/,plots \
+    plots storage test_sources.py) $(addprefix tests/localexpert/,plots \
     $(addprefix experts/test_,contract.py independent.py shared_boosting.py) \
     $(addprefix large/test_,fit_large.py predict_table.py) \
     $(addprefix regressor/test_,adapter.py inputs.py regressor.py))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from calibration import (
     BaggedIsotonicCalibrator,
@@ -142,24 +142,6 @@ FURTHER = {
     ),
 }
 HELD = {**MEASURES, **FURTHER}
-
-
-@pytest.mark.parametrize("name", MEASURES)
-@given(rows=labelled("probability", REPEATS), data=st.data())
-@examples(0.04 / len(MEASURES))
-def test_repetitions_of_measures(name, rows, data):
-    """Weights are repetitions, and the order of rows is nothing."""
-    y_prob, y_true, weight = rows
-    order = np.array(data.draw(st.permutations(range(len(y_true)))))
-    measure, count = MEASURES[name], weight.astype(int)
-    value = answer_or_refusal(lambda: measure(y_true, y_prob, sample_weight=weight))
-    if isinstance(value, Exception):
-        assert not weight.any()
-        return
-    repeated = measure(np.repeat(y_true, count), np.repeat(y_prob, count))
-    moved = measure(y_true[order], y_prob[order], sample_weight=weight[order])
-    assert_allclose(repeated, value, rtol=1e-9, atol=1e-12)
-    assert_allclose(moved, value, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", HELD)
