@@ -57,32 +57,6 @@ def find_files(given: Any) -> list[Path]:
     return [path]
 
 
-def read_file(
-    path: Path, most: int, columns: Sequence[str] | None
-) -> Iterator[tuple[str, Any]]:
-    """Yield the name of each part of a file, and its frame or what reads it.
-
-    Parameters
-    ----------
-    path : Path
-    most : int
-        Rows of a part; a row group of Parquet is never parted.
-    columns : sequence of str, optional
-        Those that are wanted, if the file has them; all by default.
-
-    Yields
-    ------
-    name : str
-    frame : pandas.DataFrame, or callable that returns one
-    """
-    read = _read_parquet if path.name.lower().endswith(PARQUET) else _read_csv
-    try:
-        yield from read(path, most, columns)
-    except ImportError as error:
-        msg = "Files need pandas and pyarrow: pip install 'localexpert[io]'."
-        raise ImportError(msg) from error
-
-
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
     """Say in one line which file is damaged."""
@@ -379,7 +353,9 @@ def _of_files(
 
     def read() -> Iterator[tuple[str, Any]]:
         for file in files:
-            yield from read_file(file, most, wanted)
+            is_parquet = file.name.lower().endswith(PARQUET)
+            read_parts = _read_parquet if is_parquet else _read_csv
+            yield from read_parts(file, most, wanted)
 
     return Parts(read, name, columns)
 

@@ -247,8 +247,6 @@ _SHARES = (1.0 / 16.0, 1.0 / 4.0)
 _LEAST_ROWS = 200
 # What each further step gains of the one before, at most.
 _MOST_RATIO = 0.95
-# Rows that are forecast together.
-_CHUNK = 2000
 
 
 def learn_curve(
@@ -334,9 +332,5 @@ def _like(model: Any, n_folds: int) -> Any:
 
 def _mean_crps(model: Any, rows: Rows) -> float:
     """Return the mean CRPS of forecasts, before they are recalibrated."""
-    losses = []
-    for start in range(0, len(rows), _CHUNK):
-        part = rows.take(slice(start, start + _CHUNK))
-        law = model._law(model.reader_.read(part.frame))
-        losses.append(law.crps(part.y[:, None])[:, 0])
-    return float(np.average(np.concatenate(losses), weights=rows.weight))
+    losses = model._law(model.reader_.read(rows.frame)).crps(rows.y[:, None])[:, 0]
+    return float(np.average(losses, weights=rows.weight))

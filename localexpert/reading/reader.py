@@ -343,11 +343,9 @@ def read_numbers(
     return np.asarray(values, dtype=np.float64)
 
 
-def read_words(
-    frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
-) -> NDArray[np.object_]:
+def read_words(frame: Any, name: str, role: str) -> NDArray[np.object_]:
     """Return a column of texts that must have no gaps, shape (n,)."""
-    gaps = find_gaps(frame, name, role, missing)
+    gaps = find_gaps(frame, name, role)
     if gaps.any():
         refuse(f"{role} {name!r} has a gap in {where(frame, int(np.argmax(gaps)))}")
     cells = Cells.of(frame[name], Dialect())
@@ -355,7 +353,7 @@ def read_words(
 
 
 def find_gaps(
-    frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
+    frame: Any, name: str, role: str, missing: Collection[str] = ()
 ) -> NDArray[np.bool_]:
     """Return which cells of a column are gaps, shape (n,)."""
     check_column(frame, name, role)
@@ -363,13 +361,11 @@ def find_gaps(
     return cells.is_gap[cells.codes]
 
 
-def refuse_if(
-    wrong: NDArray[np.bool_], frame: Any, name: str, rule: str, hint: str = ""
-) -> None:
+def refuse_if(wrong: NDArray[np.bool_], frame: Any, name: str, rule: str) -> None:
     """Refuse the first cell of a column that breaks a rule, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        refuse(f"{rule}, got {show(frame, name, row)} in {where(frame, row)}{hint}")
+        refuse(f"{rule}, got {show(frame, name, row)} in {where(frame, row)}")
 
 
 def tell_odd_cells(odd: Iterable[OddCell]) -> None:

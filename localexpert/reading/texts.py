@@ -53,9 +53,9 @@ def load_pandas() -> Any:
     return load_module("pandas", 'tables need pandas: pip install "localexpert[io]"')
 
 
-def list_names(names: Iterable[Any], most: int = _MOST_NAMES) -> str:
+def list_names(names: Iterable[Any]) -> str:
     """Return names in quotes, the first few of many."""
-    return join_few([repr(name) for name in names], most)
+    return join_few([repr(name) for name in names])
 
 
 def join_few(texts: list[str], most: int = _MOST_NAMES) -> str:
@@ -84,6 +84,8 @@ _MARKS = (
 #: What stands for nothing, in small letters: marks of programs, and what people write
 #: in English, German, French and Spanish tables.
 GAPS = frozenset(_MARKS.split("|"))
+# Cells of a column that tell the decimal mark.
+_MOST_CELLS = 500
 #: Share of filled cells that say what a column is.
 SHARE = 0.95
 
@@ -282,7 +284,7 @@ def decimal_of(frame: Any, told: str | None = None) -> str | None:
     return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
 
-def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
+def find_decimal(columns: Iterable[Any]) -> str | None:
     """Return the decimal mark that columns of texts show, None if they do not.
 
     A column tells it if nearly all of its cells are numbers with one mark alone: 1,5
@@ -292,7 +294,7 @@ def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
     for column in columns:
         if not holds_texts(column.dtype):
             continue
-        texts = column.iloc[:most].drop_duplicates()
+        texts = column.iloc[:_MOST_CELLS].drop_duplicates()
         words = [t.strip() for t in texts if isinstance(t, str)]
         words = [w for w in words if w.casefold() not in GAPS]
         if any("," in w or "." in w for w in words):

@@ -345,9 +345,6 @@ def adapt(
     made = RecalibratedRegressor(
         _frozen(model), method, by=by, weights=weights, random_state=random_state
     )
-    if count_rows(X_new) < 0:
-        msg = f"`X_new` must be a data frame or an array, got {X_new!r:.60}."
-        raise TypeError(msg)
     with speaking_of(X="X_cal", y="y_cal"):
         return made.fit(X_cal, y_cal, X_new)
 

@@ -140,22 +140,6 @@ def test_standard_output_that_is_closed(monkeypatch):
         output.write_out("text")
 
 
-@unix
-def test_nobody_hears_what_is_said_on_stderr(monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", None)
-        note("to nobody")
-    with (
-        suppress(OSError),
-        open("/dev/full", "w", encoding="utf-8") as full,
-        monkeypatch.context() as patch,
-    ):
-        patch.setattr(sys, "stderr", full)
-        note("to a full disk")
-        sys.stderr.close()
-    assert capsys.readouterr() == ("", "")
-
-
 def test_names_of_standard_output_are_one():
     # As a file it would be replaced, and what `>> log` has kept with it.
     assert output.name_stdout("/dev/stdout") == output.name_stdout("/dev/fd/1") == "-"

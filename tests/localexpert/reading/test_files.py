@@ -32,7 +32,7 @@ def read(tmp_path):
     def read_bytes(data, columns=None, **how):
         path = tmp_path / "t.csv"
         path.write_bytes(data)
-        return files.read_table(str(path), FileFormat(**how), columns)
+        return next(files.read_tables([str(path)], FileFormat(**how), columns))
 
     return read_bytes
 
