@@ -109,7 +109,7 @@ leg-skpro: ready-skpro
 # The names of these tests say that they need xgboost.
 leg-xgboost: ready-xgboost
 	$(PYTEST) $(WORKERS) -k xgboost tests/calibration/storage \
-	    tests/localexpert/experts tests/localexpert/test_storage.py
+	    tests/localexpert/experts tests/localexpert/regressor/test_storage.py
 
 leg-ray: ready-ray
 	$(PYTEST) tests/localexpert/large/test_engines.py
@@ -139,14 +139,14 @@ test-newest:
 # (LightGBM), pictures; on the newest also the shell, scikit-learn's checks of
 # estimators, and the example of every public name, of which there is one for each call.
 CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_classifier.py \
-    plots sources storage) $(addprefix tests/localexpert/,plots \
+    plots storage test_sources.py) $(addprefix tests/localexpert/,plots \
     $(addprefix experts/test_,contract.py independent.py shared_boosting.py) \
     $(addprefix large/test_,fit_large.py predict_table.py) \
     $(addprefix regressor/test_,adapter.py inputs.py regressor.py))
 MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
     $(addprefix tests/localexpert/,cli/test_fit.py cli/test_predict.py reading \
     $(addprefix data/test_,columns.py table.py) explain/test_shapley.py \
-    test_storage.py)
+    regressor/test_storage.py)
 
 leg-oldest: ready-oldest
 	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS)

@@ -40,7 +40,7 @@ from calibration.drift.evidence import (
 )
 from calibration.drift.monitor import SIZES
 from localexpert import ForecastMonitor, PredictiveDistribution
-from localexpert.monitor.forecast import count_bins, shift_likelihoods_of_bins
+from localexpert.monitor import count_bins, shift_likelihoods_of_bins
 
 Array = NDArray[np.float64]
 

@@ -115,7 +115,7 @@ from calibration.selection.compare import (
 from calibration.selection.compare import compare_calibrators as compare_calibrators
 from calibration.selection.label_sample import LabelSample as LabelSample
 from calibration.selection.label_sample import draw_rows_to_label as draw_rows_to_label
-from calibration.sources.parts import summarize as summarize
+from calibration.sources import summarize as summarize
 from calibration.storage import StorageError as StorageError
 from calibration.storage import load as load
 from calibration.summary import ScoreSummary as ScoreSummary

@@ -3,6 +3,7 @@
 The package reads the same lines when a name is asked for (`calibration/_lazy.py`).
 """
 
+from calibration.storage import load as load
 from localexpert import risk as risk
 from localexpert.curves.spline import ProbitSpline as ProbitSpline
 from localexpert.curves.spline import RawSpline as RawSpline
@@ -57,7 +58,7 @@ from localexpert.metrics import log_scorer as log_scorer
 from localexpert.metrics import pinball_loss as pinball_loss
 from localexpert.metrics import pit_test as pit_test
 from localexpert.metrics import threshold_weighted_crps as threshold_weighted_crps
-from localexpert.monitor.forecast import ForecastMonitor as ForecastMonitor
+from localexpert.monitor import ForecastMonitor as ForecastMonitor
 from localexpert.partial.marginal import kaplan_meier as kaplan_meier
 from localexpert.partial.outcomes import censored as censored
 from localexpert.partial.scores import concordance_index as concordance_index
@@ -106,6 +107,5 @@ from localexpert.reporting import ReportFigures as ReportFigures
 from localexpert.reporting import report as report
 from localexpert.reporting import report_figures as report_figures
 from localexpert.stacking import Stacker as Stacker
-from localexpert.storage import load as load
 
 __version__: str

@@ -116,12 +116,11 @@ ARROWS: dict[str, str] = {
         f"pandas scipy sklearn {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.distribution localexpert.experts"
     ),
-    "localexpert.storage": "calibration.storage",
     "localexpert.regressor": (
-        f"sklearn calibration {_GROUND} localexpert.curves localexpert.data "
-        "localexpert.distribution localexpert.experts localexpert.learn "
-        "localexpert.law localexpert.metrics localexpert.partial localexpert.progress "
-        "localexpert.recalibration localexpert.stacking localexpert.storage"
+        f"sklearn calibration calibration.storage {_GROUND} localexpert.curves "
+        "localexpert.data localexpert.distribution localexpert.experts "
+        "localexpert.learn localexpert.law localexpert.metrics localexpert.partial "
+        "localexpert.progress localexpert.recalibration localexpert.stacking"
     ),
     "localexpert.ensemble": (
         f"sklearn {_GROUND} localexpert.data localexpert.distribution "
@@ -135,7 +134,7 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.monitor": (
         f"scipy sklearn calibration calibration.drift {_GROUND} "
-        "localexpert.data localexpert.distribution localexpert.storage"
+        "localexpert.data localexpert.distribution"
     ),
     "localexpert.plots": (
         f"matplotlib scipy calibration calibration.plots {_GROUND} "
@@ -169,15 +168,14 @@ ARROWS: dict[str, str] = {
         "localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
         "localexpert.monitor localexpert.partial localexpert.reading "
-        "localexpert.recalibration localexpert.regressor "
-        "localexpert.reporting localexpert.storage"
+        "localexpert.recalibration localexpert.regressor localexpert.reporting"
     ),
     "localexpert.__main__": "localexpert.cli",
     "localexpert": "calibration calibration._lazy",
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 21, "localexpert": 27}
+MOST_ROOMS = {"calibration": 21, "localexpert": 26}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

@@ -30,7 +30,7 @@ from localexpert import (
     SharedBoosting,
     risk,
 )
-from tests.fuzz.refusals import answer_or_refusal
+from tests.fuzz.cases import answer_or_refusal
 
 WRONG = {
     "None": None,

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.fuzz.refusals import answer_or_refusal
+from tests.fuzz.cases import answer_or_refusal
 from tests.test_refusals import CALLS
 
 # Values of other kinds than a rule asks for.

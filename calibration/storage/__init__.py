@@ -4,10 +4,14 @@ Knows no calibrator: classes are found by where they are defined, and written at
 by attribute.
 """
 
-from calibration.storage.archive import FORMAT_VERSION, StorageError
-from calibration.storage.lightgbm_text import TextTable, check_booster_text, read_trees
-from calibration.storage.model import Saved, load, save
-from calibration.storage.whole_file import replacing_file, writable_file
+from calibration.storage.archive import (
+    FORMAT_VERSION,
+    StorageError,
+    replacing_file,
+    writable_file,
+)
+from calibration.storage.codec import Saved, load, save
+from calibration.storage.values import TextTable, check_booster_text, read_trees
 
 __all__ = [
     "FORMAT_VERSION",

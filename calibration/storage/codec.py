@@ -1,4 +1,4 @@
-"""`Writer` and `Reader`: a model as a flat list of nodes, and back in one walk.
+"""Saving and loading: `Writer` and `Reader`, a model as a flat list of nodes, and back.
 
 `Names` is the one rule of which classes and functions a node may name.
 
@@ -14,8 +14,9 @@ import importlib
 import inspect
 import json
 import math
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -24,7 +25,16 @@ from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from calibration.storage.archive import Budget, cost_of_text, refuse
+from calibration._validation import check_list, check_number, check_path
+from calibration.storage.archive import (
+    Budget,
+    StorageError,
+    cost_of_text,
+    read_archive,
+    refuse,
+    refusing,
+    write_archive,
+)
 from calibration.storage.values import (
     GROWN,
     KINDS,
@@ -34,6 +44,8 @@ from calibration.storage.values import (
     take_pairs,
 )
 
+# Packages whose classes are ours, by name: one is imported where a file asks for it.
+_OURS = ("calibration", "localexpert")
 # Classes of scikit-learn that hold numbers and parameters. No other class of it is
 # trusted, for some do things when they are made.
 _BASES = (
@@ -99,14 +111,11 @@ class Names:
 
     Parameters
     ----------
-    packages : sequence of str
-        Ours.
     trusted : iterable of str
         Names that nodes of every kind may have.
     """
 
-    def __init__(self, packages: Sequence[str], trusted: Iterable[str] = ()):
-        self.packages = tuple(packages)
+    def __init__(self, trusted: Iterable[str] = ()):
         self.trusted = frozenset(trusted)
 
     def find(self, kind: str, name: str) -> Any:
@@ -128,7 +137,7 @@ class Names:
             return _find_function(module, own)
         if kind == "call" and module in _LOSSES:
             return _if_class(getattr(importlib.import_module(module), own), object)
-        ours = self._find_own(module, own)
+        ours = _find_own(module, own)
         if kind == "call":
             # The last base is `object`, which has the method as well.
             bases = inspect.getmro(ours)[:-1] if ours else ()
@@ -140,16 +149,16 @@ class Names:
             return _if_class(getattr(home, own, None), BaseEstimator)
         return ours or _find_in_sklearn(name)
 
-    def _find_own(self, module: str, own: str) -> type | None:
-        """Return a class that a module of our packages defines."""
-        if module.partition(".")[0] not in self.packages or "__" in module:
-            return None
-        try:
-            found = getattr(importlib.import_module(module), own, None)
-        except ImportError:
-            return None
-        is_own = inspect.isclass(found) and found.__module__ == module
-        return found if is_own else None
+
+def _find_own(module: str, own: str) -> type | None:
+    """Return a class that a module of our packages defines."""
+    if module.partition(".")[0] not in _OURS or "__" in module:
+        return None
+    try:
+        found = getattr(importlib.import_module(module), own, None)
+    except ImportError:
+        return None
+    return found if inspect.isclass(found) and found.__module__ == module else None
 
 
 def _if_class(found: Any, base: type | tuple[type, ...]) -> Any:
@@ -414,3 +423,129 @@ def _thaw(descr: Any) -> Any:
     if isinstance(descr, str):
         return descr
     return [(name, _thaw(kind), *map(tuple, shape)) for name, kind, *shape in descr]
+
+
+class Saved:
+    """Gives a class the method `save`."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that was fitted to a file, which `load` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            Replaced if it is there; after an error it is as it was.
+        """
+        save(self, path)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file, all of it or nothing.
+
+    Parameters
+    ----------
+    model : object
+        Of a class of ours.
+    path : path-like
+        Replaced if it is there.
+
+    Raises
+    ------
+    StorageError
+        If the model holds functions that have no name, or anything else that cannot
+        be saved.
+    """
+    target = check_path(path)
+    writer = Writer()
+    try:
+        writer.part(model, "model")
+    except RecursionError as error:
+        msg = "`model` is nested too deeply, or holds itself."
+        raise StorageError(msg) from error
+    write_archive(target, *writer.members())
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str | type] = (),
+    max_memory: float | None = None,
+) -> Any:
+    """Return the calibrator, classifier or regressor that `save` wrote to a file.
+
+    Parameters
+    ----------
+    path : path-like
+        Of the file.
+    trusted : sequence of str or type, optional
+        Types that the file may hold besides ours and those of scikit-learn, LightGBM
+        and XGBoost: a classifier of your own, for instance. The error for one that is
+        missing names it.
+    max_memory : float, optional
+        Most bytes of memory that reading may take, about. Default 256 MB and 100 times
+        the size of the file.
+
+    Returns
+    -------
+    object
+        Its predictions are those of the model saved, to the last bit, and so are all
+        its attributes.
+
+    Raises
+    ------
+    StorageError
+        If the file is no saved model, is damaged, truncated, of another format, or
+        holds types that are not trusted, or takes more memory than it may.
+
+    Notes
+    -----
+    The file is a zip archive: a description in JSON, a flat list of nodes, and the
+    bytes of arrays. Every name in the description is held against a list before
+    anything is made. Nothing in the file is run, nothing is unpickled, and it is
+    unpacked in memory only: what it takes is counted before it is taken. Tables that
+    compiled code would take on trust are checked. The checksums tell damage, not
+    forgery: numbers that someone has made up give forecasts that are made up.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from calibration import PlattCalibrator
+    >>> from calibration.storage import load
+    >>> model = PlattCalibrator().fit([0.1, 0.4, 0.3, 0.8], [0, 1, 0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "platt.zip")
+    ...     again = load(Path(folder) / "platt.zip")
+    >>> bool((again.predict([0.5]) == model.predict([0.5])).all())
+    True
+    """
+    target = check_path(path)
+    listed = check_list(trusted, "trusted", "names or types")
+    known = [one if isinstance(one, str) else name_of(one) for one in listed]
+    if max_memory is not None:
+        check_number(max_memory, "max_memory", 0.0, open_low=True)
+    try:
+        text, arrays, budget = read_archive(target, max_memory)
+        # A description that is not ours may go wrong in any way.
+        with refusing("its description makes no sense ({kind}: {error})."):
+            reader = Reader(text, arrays, Names(known), budget)
+            _check_names(reader)
+            return reader.read()
+    except StorageError as error:
+        msg = f"`path` {str(target)!r}: {error}"
+        raise StorageError(msg) from error.__cause__
+
+
+def _check_names(reader: Reader) -> None:
+    """Refuse what is no model of ours, or names what is not trusted."""
+    kind, name = reader.root
+    if kind not in ("object", "call") or name.partition(".")[0] not in _OURS:
+        refuse(
+            f"it holds {name!r:.80}, and only models of {' and '.join(_OURS)} are "
+            "loaded."
+        )
+    if unknown := reader.unknown:
+        refuse(
+            f"it holds {', '.join(unknown)}, which are not trusted. If you know who "
+            f"wrote the file, load it with `trusted={unknown!r}`."
+        )

@@ -12,11 +12,9 @@ from calibration.typing import Float64Array
 from localexpert.cli.output import check_file, note, show_table, warn
 from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
-from localexpert.large.fit_large import fit_large
+from localexpert.large.fit_large import MOST_TRAIN_ROWS, fit_large
 from localexpert.partial.outcomes import censored
 from localexpert.reading import ColumnReader, files
-from localexpert.reading.formats import read_yes_no
-from localexpert.reading.messages import count, refuse, refusing
 from localexpert.reading.reader import (
     check_column,
     read_numbers,
@@ -24,12 +22,11 @@ from localexpert.reading.reader import (
     refuse_if,
     tell_odd_cells,
 )
+from localexpert.reading.texts import count, read_yes_no, refuse, refusing
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-# The same as in `fit_large`.
-_MOST_ROWS = 250_000
 # Rows that columns are learned from where there are more, and that are read at once.
 _PART = 100_000
 _FOLDS = 5
@@ -64,7 +61,7 @@ def fit(options: Any) -> None:
 
 def _fit(options: Any, paths: list[str]) -> TableModel:
     """Fit a model in memory, or of more rows to a sample, and say which."""
-    most = options.max_train_rows or _MOST_ROWS
+    most = options.max_train_rows or MOST_TRAIN_ROWS
     n_rows = files.count_rows(paths, options.format)
     streams = [files.name_input(path) for path in filter(files.is_stream, paths)]
     size = f"{count(len(paths), 'file')}, about {count(n_rows, 'row')}"

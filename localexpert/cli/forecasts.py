@@ -39,12 +39,12 @@ from localexpert.distribution.answers import (
 from localexpert.distribution.frame import Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
 from localexpert.reading.files import STDIN, Frame, find_tables, name_input, name_tables
-from localexpert.reading.messages import count, load_pandas, refuse, refusing
 from localexpert.reading.reader import find_gaps, read_words
+from localexpert.reading.texts import count, load_pandas, refuse, refusing
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import report as write_report
-from localexpert.reporting.evidence import climatology_of
 from localexpert.reporting.groups import MISSING
+from localexpert.reporting.scores import climatology_of
 
 #: A table as it was read, and its forecasts.
 Part: TypeAlias = tuple[Frame, PredictiveDistribution]
@@ -295,7 +295,8 @@ def inspect(options: Any) -> None:
         names = getattr(thing, "feature_names_in_", None)
         known = getattr(thing, "n_features_in_", None)
         facts["features"] = known if names is None else [str(name) for name in names]
-    facts["parameters"] = _parameters(model)
+    is_known = isinstance(model, BaseEstimator)
+    facts["parameters"] = " ".join(repr(model).split()) if is_known else None
     facts["scale"] = getattr(thing, "scale", None)
     if (check := getattr(model, "check_", None)) is not None:
         facts["check"], tables["check"] = asdict(check), f"out of fold\n{check}"
@@ -308,31 +309,8 @@ def inspect(options: Any) -> None:
         return
     lines = [f"{options.model}: a saved {facts.pop('type')}"]
     lines += [
-        f"{name}: {_show(value)}"
+        f"{name}: {', '.join(value) if isinstance(value, list) else value}"
         for name, value in facts.items()
         if value and name not in tables
     ]
     write_out("\n".join([*lines, *(f"\n{text}" for text in tables.values()), ""]))
-
-
-def _parameters(thing: Any) -> dict[str, Any]:
-    """Return the parameters that are not as they are by default."""
-    if not isinstance(thing, BaseEstimator):
-        return {}
-    told = thing.get_params(deep=False)
-    try:
-        usual = type(thing)().get_params(deep=False)
-    except TypeError:  # of ensembles, say, members must be given
-        usual = {}
-    return {
-        name: value
-        for name, value in told.items()
-        if name != "verbose" and repr(value) != repr(usual.get(name, told))
-    }
-
-
-def _show(value: Any) -> str:
-    """Return a value as text, of several a list."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={one!r:.60}" for name, one in value.items())
-    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -38,7 +38,7 @@ from localexpert.cli.output import complain, name_stdout, note, warn, write_out
 from localexpert.cli.probabilities import apply, calibrate
 from localexpert.cli.warm import warm
 from localexpert.reading import FileFormat, TableError
-from localexpert.reading.messages import refuse
+from localexpert.reading.texts import refuse
 
 _COMMANDS = (fit, inspect, predict, evaluate, report, monitor, recalibrate, calibrate)
 _MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141

@@ -25,10 +25,10 @@ from localexpert.cli.probabilities import (
     scores_of,
 )
 from localexpert.cli.table_model import TableModel, read_whole, save_object, today
-from localexpert.monitor.forecast import ForecastMonitor
+from localexpert.monitor import ForecastMonitor
 from localexpert.reading import files
-from localexpert.reading.messages import count, list_names, refuse, refusing
 from localexpert.reading.reader import find_gaps, read_words
+from localexpert.reading.texts import count, list_names, refuse, refusing
 from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
 from localexpert.regressor.recalibrated import seen_rows

@@ -11,7 +11,6 @@ import gzip
 import io
 import os
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +19,6 @@ from contextlib import (
     ExitStack,
     closing,
     contextmanager,
-    suppress,
 )
 from pathlib import Path, PurePath
 from typing import IO, Any, TypeAlias
@@ -28,9 +26,9 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from calibration.storage import replacing_file, writable_file
-from localexpert.reading import formats
+from localexpert.reading import texts
 from localexpert.reading.columns import as_texts
-from localexpert.reading.messages import count, load_module, refuse, refusing
+from localexpert.reading.texts import count, load_module, refuse, refusing
 
 #: Writes a frame, the next part of a table.
 Write: TypeAlias = Callable[[Any], None]
@@ -87,12 +85,8 @@ def write_out(text: str) -> None:
     _send(io.BytesIO(text.encode("utf-8", "backslashreplace")))
 
 
-def _send(file: IO[bytes], path: str = STDOUT) -> None:
-    """Write a file to standard output, or to a device or pipe."""
-    if path != STDOUT:
-        with open(path, "wb") as out:
-            shutil.copyfileobj(file, out)
-        return
+def _send(file: IO[bytes]) -> None:
+    """Write a file to standard output."""
     if sys.stdout is None:
         refuse("cannot write to standard output: it is closed")
     with refusing("cannot write to standard output", OSError):
@@ -130,7 +124,7 @@ def check_file(path: str, option: str, others: Sequence[str] = ()) -> None:
 
 
 def check_table(path: str, others: Sequence[str]) -> None:
-    """Refuse an --out to which no table can be written: devices and pipes are good."""
+    """Refuse an --out to which no table can be written."""
     ending = _ending(path)
     if path == STDOUT:
         return
@@ -144,8 +138,7 @@ def check_table(path: str, others: Sequence[str]) -> None:
             "--out must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .xlsx, which "
             f"says how the table is written, got {path!r}"
         )
-    if not _is_stream(path):
-        check_file(path, "--out", others)
+    check_file(path, "--out", others)
 
 
 def _ending(path: str) -> str:
@@ -160,22 +153,14 @@ def _is_same(target: Path, name: str) -> bool:
     return os.path.realpath(name) == str(target)
 
 
-def _is_stream(path: str) -> bool:
-    """Return whether a path is a device or pipe, which no file may replace."""
-    with suppress(OSError, ValueError):
-        mode = os.stat(path).st_mode
-        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-    return False
-
-
 def write_table(options: Any, noun: str, parts: Iterable[Any]) -> None:
     """Write a table to --out part by part; it is there whole or not at all.
 
     Parameters
     ----------
     options : Namespace
-        With `out`, a file whose name says how it is written, a device, or standard
-        output; and with what may be known of the text.
+        With `out`, a file whose name says how it is written, or standard output; and
+        with what may be known of the text.
     noun : str
         What a row is.
     parts : iterable of pandas.DataFrame
@@ -184,10 +169,9 @@ def write_table(options: Any, noun: str, parts: Iterable[Any]) -> None:
     """
     path, n_rows = options.out, 0
     where = "standard output" if path == STDOUT else f"--out {path!r}"
-    is_copied = path == STDOUT or _is_stream(path)
     with refusing(f"cannot write {where}", OSError), ExitStack() as stack:
-        if is_copied:
-            # Nothing that was sent to a stream can be taken back.
+        if path == STDOUT:
+            # Nothing that was sent can be taken back.
             whole = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "table"
         else:
             whole = stack.enter_context(replacing_file(Path(path)))
@@ -198,9 +182,9 @@ def write_table(options: Any, noun: str, parts: Iterable[Any]) -> None:
                     write = table.enter_context(_open(whole, options, frame.attrs))
                 write(_rounded(frame, getattr(options, "digits", None)))
                 n_rows += len(frame)
-        if is_copied:
+        if path == STDOUT:
             with whole.open("rb") as file:
-                _send(file, path)
+                _send(file)
     if path != STDOUT:
         note(f"wrote {count(n_rows, noun)} to {path}")
 
@@ -263,7 +247,7 @@ def _write_parquet(path: Path) -> Iterator[Write]:
     arrow, parquet = (load_module(f"pyarrow{name}", "") for name in ("", ".parquet"))
 
     def convert(column: Any) -> Any:
-        if not formats.holds_texts(column.dtype):
+        if not texts.holds_texts(column.dtype):
             return arrow.array(column, from_pandas=True)
         return arrow.array([text or None for text in as_texts(column)], "string")
 

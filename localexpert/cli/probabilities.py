@@ -27,8 +27,8 @@ from localexpert.cli.table_model import (
 )
 from localexpert.reading.columns import where
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
-from localexpert.reading.messages import count, join_few, list_names, refuse, refusing
 from localexpert.reading.reader import read_numbers, read_words, refuse_if
+from localexpert.reading.texts import count, join_few, list_names, refuse, refusing
 from localexpert.reporting.page import PROBABILITY_LOSSES, report_calibration
 
 # The column that is added to a table, and those of --interval.
@@ -43,9 +43,8 @@ def calibrate(options: Any) -> None:
     """Read scores and labels, fit, and write calibrated scores."""
     _check_files(options)
     several = _check_task(options)
-    hint = f"unless --scale says logit{'' if several else ' or real'}"
     frame = read_table(options.table, options.format)
-    scores = scores_of(options, frame, options.scale, hint)
+    scores = scores_of(options, frame, options.scale)
     classes = _find_classes(options, frame) if several else []
     y = labels_of(options, frame, classes)
     known = np.array(classes)[y] if several else y
@@ -59,7 +58,7 @@ def calibrate(options: Any) -> None:
     if options.new is None or options.report is not None:
         answers = honest = _out_of_fold(calibrator, scores, y, known, options)
     if options.new is not None:
-        new = scores_of(options, out, options.scale, hint)
+        new = scores_of(options, out, options.scale)
         with refusing(f"cannot calibrate scores of {out.attrs['path']}", *_ERRORS):
             answers = fitted.predict(new)
     if options.report is not None:
@@ -248,25 +247,20 @@ def is_of_scores(thing: Any) -> bool:
     return isinstance(thing, ScoreCalibrator) and not hasattr(thing, "classes_")
 
 
-def scores_of(
-    options: Any,
-    frame: Frame,
-    scale: str,
-    hint: str = "as those that the calibrator was fitted to",
-) -> Float64Array:
+def scores_of(options: Any, frame: Frame, scale: str) -> Float64Array:
     """Return the scores that the options name, (n,) or of several classes (n, k).
 
-    Probabilities must lie in [0, 1], and those of k columns add up to 1; the hint says
-    what else they may be.
+    Probabilities must lie in [0, 1], and those of k columns add up to 1.
     """
+    how = options.decimal, options.thousands
+    hint = "(see --scale of calibrate)"
     columns = []
     for name in options.score:
-        how = options.decimal, options.thousands
         scores = read_numbers(frame, name, "score", *how)
         score = f"score {name!r} must"
         refuse_if(np.isnan(scores), frame, name, f"{score} not have gaps")
         if scale == "probability":
-            rule = f"{score} lie in [0, 1] {hint}".rstrip()
+            rule = f"{score} lie in [0, 1] {hint}"
             refuse_if((scores < 0.0) | (scores > 1.0), frame, name, rule)
         columns.append(scores)
     if len(columns) == 1:
@@ -278,8 +272,8 @@ def scores_of(
         if wrong.any():
             row = int(np.argmax(wrong))
             refuse(
-                f"scores {list_names(options.score)} must add up to 1 {hint}".rstrip()
-                + f", got {sums[row]:.6g} in {where(frame, row)}"
+                f"scores {list_names(options.score)} must add up to 1 {hint}, "
+                f"got {sums[row]:.6g} in {where(frame, row)}"
             )
         # What is left is how the file rounds.
         table /= sums[:, None]

@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from calibration import __version__
-from calibration.storage import StorageError
+from calibration.storage import StorageError, load, save
 from calibration.typing import Float64Array
 from localexpert.cli.output import note, warn
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
 from localexpert.reading.files import STDIN, Frame, read_bytes, read_tables
-from localexpert.reading.messages import (
+from localexpert.reading.reader import check_column, tell_odd_cells
+from localexpert.reading.texts import (
     count,
     join_few,
     list_names,
@@ -25,10 +26,8 @@ from localexpert.reading.messages import (
     refuse,
     refusing,
 )
-from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.recalibrated import RecalibratedRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
-from localexpert.storage import load, save
 
 #: A table as it is read, its features, and its targets (n,).
 Known: TypeAlias = tuple[Frame, Any, Float64Array]

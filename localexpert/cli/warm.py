@@ -13,7 +13,7 @@ from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
 from localexpert.cli.output import note
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.reading.messages import refuse
+from localexpert.reading.texts import refuse
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 

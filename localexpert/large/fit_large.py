@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibration.sources.parts import ROWS, Parts, open_parts
+from calibration.sources import ROWS, Parts, open_parts
 from localexpert._validation import check_bounds, check_flag, check_integer, show
 from localexpert.data.folds import make_folds
-from localexpert.large.passes import CountScores, Draw, Drawn
-from localexpert.large.rows import Roles, Rows
+from localexpert.large.rows import CountScores, Draw, Drawn, Roles, Rows
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.pit import PitRecalibration, furthest_score
 from localexpert.regressor.regressor import LocalExpertRegressor
 
+#: Rows of a sample unless told.
+MOST_TRAIN_ROWS = 250_000
 # Rows beyond the sample by which a learning curve is drawn.
 _BEYOND = 5000
 # Less weight of rows that no model has seen corrects nothing.
@@ -30,7 +31,7 @@ def fit_large(
     parts: Any,
     target: str,
     *,
-    max_train_rows: int = 250_000,
+    max_train_rows: int = MOST_TRAIN_ROWS,
     weight: str | None = None,
     key: str | None = None,
     learning_curve: bool = True,
@@ -246,8 +247,6 @@ _SHARES = (1.0 / 16.0, 1.0 / 4.0)
 _LEAST_ROWS = 200
 # What each further step gains of the one before, at most.
 _MOST_RATIO = 0.95
-# Rows that are forecast together.
-_CHUNK = 2000
 
 
 def learn_curve(
@@ -333,9 +332,5 @@ def _like(model: Any, n_folds: int) -> Any:
 
 def _mean_crps(model: Any, rows: Rows) -> float:
     """Return the mean CRPS of forecasts, before they are recalibrated."""
-    losses = []
-    for start in range(0, len(rows), _CHUNK):
-        part = rows.take(slice(start, start + _CHUNK))
-        law = model._law(model.reader_.read(part.frame))
-        losses.append(law.crps(part.y[:, None])[:, 0])
-    return float(np.average(np.concatenate(losses), weights=rows.weight))
+    losses = model._law(model.reader_.read(rows.frame)).crps(rows.y[:, None])[:, 0]
+    return float(np.average(losses, weights=rows.weight))

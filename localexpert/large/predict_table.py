@@ -15,16 +15,6 @@ from localexpert.distribution.predictors import check_predicts, predict_dist
 #: Rows that are forecast at once: enough for speed, and some 100 MB.
 BATCH = 50_000
 
-# What to do with other tables, by their kinds and by their libraries.
-_CURES = {
-    "LazyFrame": "collect it first",
-    "RecordBatch": "make a table of it: pyarrow.Table.from_batches",
-}
-_FOREIGN = {
-    "pyspark": "give `mapInPandas` a function that calls this one with each frame",
-    "ray": "give `map_batches` a function that calls this one with each frame",
-}
-
 
 def predict_table(
     model: Any,
@@ -111,11 +101,11 @@ def _kind_of(table: Any) -> str:
         return library
     if hasattr(table, "iloc") and getattr(table, "ndim", 0) == 2:
         return "pandas"
-    got = f"shape {table.shape}" if isinstance(table, np.ndarray) else f"{name}"
-    cure = _FOREIGN.get(library) or _CURES.get(name)
+    is_array = isinstance(table, np.ndarray)
+    got = f"shape {table.shape}" if is_array else f"{library}.{name}"
     msg = (
         "`table` must be a data frame of pandas, polars or Dask, a table of pyarrow or "
-        f"an array with two axes, got {got}{f'; {cure}' if cure else ''}."
+        f"an array with two axes, got {got}."
     )
     raise TypeError(msg)
 

@@ -2,7 +2,7 @@
 
 from localexpert.reading.columns import ColumnRule, OddCell
 from localexpert.reading.files import FileFormat
-from localexpert.reading.messages import TableError
 from localexpert.reading.reader import ColumnReader
+from localexpert.reading.texts import TableError
 
 __all__ = ["ColumnReader", "ColumnRule", "FileFormat", "OddCell", "TableError"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.data.columns import holds_dates
-from localexpert.reading.formats import (
+from localexpert.reading.texts import (
     GAPS,
     ORDERS,
     OTHER,
@@ -20,13 +20,17 @@ from localexpert.reading.formats import (
     SHARE,
     NumberFormat,
     are_short_dates,
+    count,
+    cut,
     find_date_formats,
     find_number_format,
     holds_texts,
+    join_few,
+    load_pandas,
     read_dates,
     read_yes_no,
+    refuse,
 )
-from localexpert.reading.messages import count, cut, join_few, load_pandas, refuse
 
 Column: TypeAlias = Any  # a Series of pandas
 

@@ -28,9 +28,9 @@ from warnings import warn
 import numpy as np
 
 from calibration import CalibrationWarning
-from localexpert.reading.formats import find_decimal
-from localexpert.reading.messages import (
+from localexpert.reading.texts import (
     count,
+    find_decimal,
     list_names,
     load_module,
     load_pandas,
@@ -132,9 +132,7 @@ def find_tables(paths: Sequence[str]) -> list[str]:
     return found
 
 
-def read_table(
-    path: str, how: FileFormat | None = None, columns: Collection[str] | None = None
-) -> Frame:
+def read_table(path: str, how: FileFormat | None = None) -> Frame:
     """Return the whole table of a file: CSV, Parquet or Excel, plain or packed.
 
     Parameters
@@ -142,14 +140,12 @@ def read_table(
     path : str
         "-" is standard input.
     how : FileFormat, optional
-    columns : collection of str, optional
-        Those that are wanted.
 
     Returns
     -------
     pandas.DataFrame of shape (n, p)
     """
-    return next(_File(path, how or FileFormat(), columns).read())
+    return next(_File(path, how or FileFormat()).read())
 
 
 def read_tables(

@@ -24,10 +24,11 @@ from localexpert.reading.columns import (
     show,
     where,
 )
-from localexpert.reading.formats import GAPS, decimal_of
-from localexpert.reading.messages import (
+from localexpert.reading.texts import (
+    GAPS,
     count,
     cut,
+    decimal_of,
     list_names,
     load_pandas,
     refuse,
@@ -343,7 +344,7 @@ def read_numbers(
 
 
 def read_words(
-    frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
+    frame: Any, name: str, role: str, missing: Collection[str] = ()
 ) -> NDArray[np.object_]:
     """Return a column of texts that must have no gaps, shape (n,)."""
     gaps = find_gaps(frame, name, role, missing)
@@ -354,7 +355,7 @@ def read_words(
 
 
 def find_gaps(
-    frame: Any, name: str, role: str = "column", missing: Collection[str] = ()
+    frame: Any, name: str, role: str, missing: Collection[str] = ()
 ) -> NDArray[np.bool_]:
     """Return which cells of a column are gaps, shape (n,)."""
     check_column(frame, name, role)
@@ -362,13 +363,11 @@ def find_gaps(
     return cells.is_gap[cells.codes]
 
 
-def refuse_if(
-    wrong: NDArray[np.bool_], frame: Any, name: str, rule: str, hint: str = ""
-) -> None:
+def refuse_if(wrong: NDArray[np.bool_], frame: Any, name: str, rule: str) -> None:
     """Refuse the first cell of a column that breaks a rule, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        refuse(f"{rule}, got {show(frame, name, row)} in {where(frame, row)}{hint}")
+        refuse(f"{rule}, got {show(frame, name, row)} in {where(frame, row)}")
 
 
 def tell_odd_cells(odd: Iterable[OddCell]) -> None:

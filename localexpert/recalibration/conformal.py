@@ -14,14 +14,13 @@ from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_number, is_auto, make_rng
+from localexpert._validation import check_integer, is_auto, make_rng
 from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.law.basis import harmonic_slopes
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import draw_shares
-from localexpert.recalibration.base import Recalibration
-from localexpert.recalibration.pit import PitRecalibration
+from localexpert.recalibration.pit import PitRecalibration, Recalibration
 
 # Scores nearer to each other than this count as one.
 _LEAST_GAP = 1e-6
@@ -130,8 +129,10 @@ def curve_through(knots: Float64Array, levels: Float64Array) -> LevelMap:
     return LevelMap.through(knots, z, harmonic_slopes(h, chords))
 
 
-# Fewest rows for a map, and fewest rows in either part of a split.
-_LEAST_ROWS, _LEAST_PART = 20, 50
+# Fewest rows for a map.
+_LEAST_ROWS = 20
+# Share of the rows that is set aside, and fewest rows in either part.
+_SHARE, _LEAST_PART = 0.2, 50
 
 
 class ConformalRecalibration(Recalibration):
@@ -272,59 +273,6 @@ class ConformalRecalibration(Recalibration):
             raise ValueError(msg)
 
 
-def split_calibration_rows(
-    n: int,
-    share: float = 0.2,
-    *,
-    groups: ArrayLike | None = None,
-    random_state: int | np.random.Generator | None = None,
-) -> tuple[Rows, Rows]:
-    """Set rows aside for a recalibration that needs rows of its own.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    share : float
-        Share of the rows to set aside, in (0, 0.5]; 50 rows at least.
-    groups : array-like of shape (n,), optional
-        Whole groups are set aside, until they hold the share.
-    random_state : int or Generator, optional
-
-    Returns
-    -------
-    fitting, calibration : ndarray
-        Sorted row numbers.
-
-    Examples
-    --------
-    >>> from localexpert.recalibration.conformal import split_calibration_rows
-    >>> fitting, calibration = split_calibration_rows(1000, random_state=0)
-    >>> len(fitting), len(calibration)
-    (800, 200)
-    """
-    n = check_integer(n, "n", 1)
-    wanted = max(int(np.ceil(check_number(share, "share", 0.0, 0.5) * n)), _LEAST_PART)
-    parts = check_groups(groups, n)
-    labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
-    order = make_rng(random_state).permutation(labels.max() + 1)
-    sizes = np.cumsum(np.bincount(labels)[order])
-    # The first groups that together hold enough rows, or all groups.
-    taken = order[: int(np.searchsorted(sizes, wanted)) + 1]
-    aside = np.isin(labels, taken)
-    n_aside = int(aside.sum())
-    if min(n_aside, n - n_aside) < _LEAST_PART:
-        rule = "`groups` must be of sizes that can be parted"
-        if groups is None:
-            rule = f"`n` must be at least {2 * _LEAST_PART} rows"
-        msg = (
-            f"{rule}, {_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, "
-            f"got {n} rows, of which {n_aside} would recalibrate."
-        )
-        raise ValueError(msg)
-    return np.flatnonzero(~aside), np.flatnonzero(aside)
-
-
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:
     """Return a new unfitted recalibration for the parameter `recalibrate`."""
     if recalibrate is None:
@@ -346,7 +294,11 @@ def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | No
 def set_aside(
     weight: Float64Array, cv: Any, groups: ArrayLike | None, seed: int | None
 ) -> tuple[Rows, Rows]:
-    """Return rows to fit on, and rows with weight to recalibrate on."""
+    """Return rows to fit on, and rows with weight to recalibrate on.
+
+    A fifth of the rows is set aside, 50 at least. Groups are set aside as a whole,
+    until they hold the share.
+    """
     if not hasattr(cv, "split") and not isinstance(cv, str | Integral):
         msg = (
             '`cv` must be "auto", a number or a splitter where `recalibrate` sets rows '
@@ -354,13 +306,26 @@ def set_aside(
         )
         raise ValueError(msg)
     present = np.flatnonzero(weight)
-    if len(present) < 2 * _LEAST_PART:
+    n = len(present)
+    if n < 2 * _LEAST_PART:
         msg = (
             f"`y` must have at least {2 * _LEAST_PART} rows with weight where "
-            f"`recalibrate` sets rows aside, got {len(present)}."
+            f"`recalibrate` sets rows aside, got {n}."
         )
         raise ValueError(msg)
-    parts = None if groups is None else np.asarray(groups)[present]
-    _, part = split_calibration_rows(len(present), groups=parts, random_state=seed)
-    aside = present[part]
+    parts = None if groups is None else check_groups(np.asarray(groups)[present], n)
+    labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
+    order = make_rng(seed).permutation(labels.max() + 1)
+    sizes = np.cumsum(np.bincount(labels)[order])
+    wanted = max(int(np.ceil(_SHARE * n)), _LEAST_PART)
+    is_aside = np.isin(labels, order[: int(np.searchsorted(sizes, wanted)) + 1])
+    n_aside = int(is_aside.sum())
+    if min(n_aside, n - n_aside) < _LEAST_PART:
+        msg = (
+            "`groups` must be of sizes that can be parted, "
+            f"{_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, "
+            f"got {n} rows, of which {n_aside} would recalibrate."
+        )
+        raise ValueError(msg)
+    aside = present[is_aside]
     return np.setdiff1d(np.arange(len(weight)), aside), aside

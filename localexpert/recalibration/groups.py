@@ -20,9 +20,13 @@ from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
-from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.conformal import make_recalibration
-from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
+from localexpert.recalibration.pit import (
+    PitRecalibration,
+    Recalibration,
+    check_rows,
+)
+from localexpert.recalibration.weighted import WeightedConformal, check_effective
 
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -135,16 +139,23 @@ class GroupedRecalibration:
             if weight is None:
                 self.recalibrations_[key] = deepcopy(made).fit(*own)
             else:
-                self.recalibrations_[key], count = learn_weighted(
-                    self.recalibrate,
-                    *own,
-                    weight[part],
-                    overlap=overlap,
-                    seed=self.random_state,
-                    where="" if groups is None else f" of {_show(key)}",
+                where = "" if groups is None else f" of {_show(key)}"
+                count = check_effective(weight[part], overlap, where)
+                self.recalibrations_[key] = self._fit_weighted(
+                    *own, weight[part], count
                 )
             self.effective_rows_ = min(self.effective_rows_, count)
         return self
+
+    def _fit_weighted(
+        self, law: Law, y: Float64Array, weight: Float64Array, count: float
+    ) -> Recalibration | WeightedConformal:
+        """Return the correction by weighted rows, which count as so many."""
+        if self.recalibrate == "conformal":
+            return WeightedConformal(random_state=self.random_state).fit(law, y, weight)
+        # The strength of the pull counts in rows.
+        counted = weight * (count / weight.sum())
+        return PitRecalibration(random_state=self.random_state).fit(law, y, counted)
 
     def apply(
         self,

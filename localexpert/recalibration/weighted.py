@@ -18,7 +18,6 @@ from localexpert._validation import (
     check_number,
     check_seed,
     check_weights,
-    count_rows,
     speaking_of,
 )
 from localexpert.data.honest_rows import groups_of_copies
@@ -26,14 +25,17 @@ from localexpert.data.table import DenseInputs, TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.recalibration.base import Forecast, check_rows, correct
 from localexpert.recalibration.conformal import (
     HeldOut,
     curve_through,
     outer_shares,
     run_starts,
 )
-from localexpert.recalibration.pit import PitRecalibration
+from localexpert.recalibration.pit import (
+    Forecast,
+    check_rows,
+    correct,
+)
 
 # Fewest rows of equal weight that a map may rest on.
 _LEAST_EFFECTIVE = 50.0
@@ -130,7 +132,7 @@ class WeightedConformal:
         """
         rows, target, _ = check_rows(law, y, None)
         weights = check_weights(weight, len(target), "weight")
-        n = self.effective_rows_ = _check_effective(weights)
+        n = self.effective_rows_ = check_effective(weights)
         held = HeldOut.of(rows, target, weights, self.random_state)
         own, upto = held.weight, np.cumsum(held.weight)
         self.total_ = float(upto[-1])
@@ -214,45 +216,7 @@ class WeightedConformal:
         return np.asarray(np.minimum(mass / (self.total_ + weight) + self.error_, 1.0))
 
 
-def learn_weighted(
-    method: str,
-    law: Law | PredictiveDistribution,
-    y: ArrayLike,
-    weight: Float64Array,
-    *,
-    overlap: float = 1.0,
-    seed: int | None = None,
-    where: str = "",
-) -> tuple[WeightedConformal | PitRecalibration, float]:
-    """Return a correction for rows of another kind, and its effective rows.
-
-    Parameters
-    ----------
-    method : {"conformal", "pit"}
-    law : Law or PredictiveDistribution
-        Forecasts of n rows that the forecaster has not seen.
-    y : array-like of shape (n,)
-    weight : ndarray of shape (n,)
-    overlap : float
-        Share of the new rows that weights can represent.
-    seed : int, optional
-    where : str
-        Which rows these are, for an error message.
-
-    Returns
-    -------
-    learned : WeightedConformal or PitRecalibration
-    rows : float
-    """
-    rows = _check_effective(weight, overlap, where)
-    if method == "conformal":
-        return WeightedConformal(random_state=seed).fit(law, y, weight), rows
-    # The strength of the pull counts in rows, so weights sum to the effective rows.
-    counted = weight * (rows / weight.sum())
-    return PitRecalibration(random_state=seed).fit(law, y, counted), rows
-
-
-def _check_effective(
+def check_effective(
     weights: Float64Array, overlap: float = 1.0, where: str = ""
 ) -> float:
     """Return the effective number of rows; refuse too few.
@@ -459,11 +423,6 @@ def _read(
 ) -> tuple[TableReader, Float64Array]:
     """Return the reader of a table, a new one if none is given, and its codes."""
     with speaking_of(X=name):
-        if count_rows(X) < 0:
-            msg = (
-                f"`X` must be a data frame or an array of shape (n, p), got {X!r:.60}."
-            )
-            raise TypeError(msg)
         table = X if hasattr(X, "shape") else np.asarray(X)
         reader = TableReader.learn(table) if reader is None else reader
         codes = reader.read(table).codes

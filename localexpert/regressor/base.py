@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
+from calibration.storage import Saved
 from calibration.typing import Float64Array
 from localexpert._validation import (
     as_numbers,
@@ -31,7 +32,6 @@ from localexpert.data.folds import check_groups
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.storage import Saved
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 

@@ -27,8 +27,8 @@ from localexpert.data.training_rows import SeenRows, TrainingSketch
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
-from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
+from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 
@@ -363,7 +363,7 @@ def adapt(
         None: `shift_weights(X_cal, X_new)`. A function gets a table and returns a
         weight for each row: the new density over the old one, up to a factor. The
         weight must not depend on the other rows of the table (the function is also
-        asked row by row). To save the model, define the function in a module.
+        asked about half of them). To save the model, define the function in a module.
     random_state : int, optional
         Seed of the draws inside the jumps of CDFs, of folds, and of the classifier that
         estimates weights.

@@ -48,8 +48,8 @@ from localexpert.partial.draws import Outcomes, nearest_ends
 from localexpert.partial.outcomes import is_partial, read_ends
 from localexpert.partial.rounds import draw_in_rounds
 from localexpert.progress import current_progress, show_progress
-from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
+from localexpert.recalibration.pit import Recalibration
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.drawn_fits import DrawnFits
 from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero

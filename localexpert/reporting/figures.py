@@ -32,9 +32,10 @@ from localexpert.explain.permutation import (
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import pictures
-from localexpert.reporting.differences import Finding, find_all
 from localexpert.reporting.evidence import (
     Evidence,
+    Finding,
+    find_all,
     read_labels,
     read_rows,
     read_training,

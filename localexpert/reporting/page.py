@@ -27,7 +27,7 @@ from calibration.storage import replacing_file, writable_file
 from calibration.typing import Float64Array
 from localexpert._validation import check_flag, check_path
 from localexpert.reporting.figures import report_figures
-from localexpert.reporting.numbers import (
+from localexpert.reporting.groups import (
     count,
     show,
     show_level,
@@ -218,7 +218,7 @@ def _beside_digits(write: Callable[..., str]) -> Callable[..., Markup]:
 
     def fill(value: float | None, *digits: int) -> Markup:
         if value is None or math.isnan(value):
-            return Markup("&ndash;")
+            return Markup("\u2013")
         shown = write(value, *digits)
         return Markup('<data value="{}">{}</data>').format(repr(float(value)), shown)
 

@@ -25,8 +25,7 @@ from localexpert.plots.features import (
 )
 from localexpert.plots.forecast import plot_forecast
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.groups import Grouping
-from localexpert.reporting.numbers import show
+from localexpert.reporting.groups import Grouping, show
 from localexpert.reporting.scores import GroupFigures
 
 # Inches that stay readable on a phone, where a picture is as wide as the screen.

@@ -1,7 +1,8 @@
-"""What outcomes say of forecasts: scores, coverage, calibration, value at risk."""
+"""What outcomes say of forecasts: scores beside baselines, and tests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -12,10 +13,18 @@ from scipy.special import ndtr, ndtri, xlogy
 from scipy.stats import binomtest, chi2, kstest, norm, ttest_1samp
 
 from calibration.typing import Float64Array
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.table import Table
+from localexpert.data.target_values import count_values
 from localexpert.distribution.answers import ExpectedMean, mean_of_sums
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import open_same
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
+from localexpert.law.steps import merge_near_values
+from localexpert.learn.values import Support
 from localexpert.metrics import crps_score, interval_coverage, log_score
+from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Below this probability of as much or more by chance, a difference is spoken of.
 SIGNIFICANT = 0.01
@@ -118,6 +127,91 @@ def gain_p_value(before: Float64Array | None, after: Float64Array) -> float | No
     return float(ttest_1samp(before - after, 0.0).pvalue)
 
 
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Targets of training rows, and honest forecasts of them.
+
+    Parameters
+    ----------
+    y, weight : ndarrays of shape (m,)
+    oof : PredictiveDistribution or None
+        Out of fold, of the same rows; None if they were given, not kept by the model.
+    discrete : bool
+        Whether every value is a case of its own.
+    """
+
+    y: Float64Array
+    weight: Float64Array
+    oof: PredictiveDistribution | None
+    discrete: bool
+
+    @property
+    def held(self) -> Float64Array:
+        """Targets of some weight."""
+        return self.y[self.weight > 0.0]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and greatest target, wider by what rounding may have taken."""
+        low, high = float(self.held.min()), float(self.held.max())
+        slack = 1e-9 * max(abs(low), abs(high), high - low)
+        return low - slack, high + slack
+
+
+def recall_training(model: Any) -> Training | None:
+    """Return what a regressor of ours keeps of its training; None for other models."""
+    model = open_same(model, pipelines=True)
+    if not isinstance(model, LocalExpertRegressor):
+        return None
+    # A constant target has no report.
+    report = getattr(model, "report_", None)
+    discrete = report is None or report.target == "discrete"
+    held = model.oof_targets_, model.oof_weights_, model.oof_distribution_
+    return Training(*held, discrete)
+
+
+def climatology_of(
+    model: Any, sample: Training | None = None
+) -> PredictiveDistribution:
+    """Return the distribution of training targets: one row, the forecast to beat.
+
+    It is of the same kind as the forecasts of the model: values of a discrete target
+    that were not met have their part, atoms the cells of the model's, so that log
+    scores compare.
+
+    Parameters
+    ----------
+    model : fitted model
+    sample : Training, optional
+        By default what a regressor of ours keeps.
+    """
+    training = recall_training(model) if sample is None else sample
+    assert training is not None
+    inner = open_same(model, pipelines=True)
+    report = getattr(inner, "report_", None)
+    values, weights = count_values(
+        merge_near_values(training.y, training.weight), training.weight
+    )
+    atoms = widths = np.empty(0)
+    if isinstance(inner, LocalExpertRegressor) and report is not None:
+        if report.target == "mixed":
+            parts = inner.forecaster_.oof_law_.take(slice(0, 1))
+            atoms, widths = parts.atoms, parts.widths
+        elif report.target == "discrete":
+            support = Support.of(values, weights, inner.bounds_)
+            values, weights = support.values, weights @ support.shares
+    share = weights / weights.sum()
+    if training.discrete or len(values) < 2:
+        return PredictiveDistribution(Law.discrete(values, share[None]))
+    rest = ~np.isin(values, atoms)
+    base = BaseCDF.fit(values[rest], weights[rest])
+    curves = LevelMap(np.zeros(1), np.zeros(1), np.ones(1))
+    law = law_of_curves(np.zeros(1), np.ones(1), curves, base)
+    if len(atoms):
+        law = Law(law.curve, atoms, share[~rest][None], widths)
+    return PredictiveDistribution(law)
+
+
 def boosted_quantiles(
     X_train: Any, y: Float64Array, X: Any, coverage: float, seed: int
 ) -> tuple[Float64Array, Float64Array]:
@@ -153,6 +247,18 @@ def boosted_quantiles(
         booster = lgb.train(how, part, _MOST_ROUNDS, [test], callbacks=[stop])
         found.append(booster.predict(new, num_threads=1))
     return found[0], np.sort(np.column_stack(found[1:]), axis=1)
+
+
+def adjust_holm(p_values: Sequence[float]) -> Float64Array:
+    """Return p-values of m tests such that one that is true is seldom rejected.
+
+    Holm (1979): the k-th smallest is multiplied by m - k + 1, and none is less than
+    one before it.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return np.minimum(raised, 1.0)[np.argsort(order)]
 
 
 @dataclass(frozen=True)

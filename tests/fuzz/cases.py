@@ -1,10 +1,15 @@
-"""Cases: how many of the fuzz leg's fall to whom."""
+"""Cases: how many of the fuzz leg's fall to whom, and the only errors there may be."""
 
 import os
+import re
+import warnings
 from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
+from sklearn.exceptions import NotFittedError
+
+from calibration import CalibrationWarning
 
 # How many in all, and the one seed to run instead of them.
 CASES = int(os.environ.get("FUZZ_CASES", "1000"))
@@ -32,3 +37,28 @@ def examples(share: float) -> settings:
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
+
+
+NAMED = re.compile(r"`([^`]+)`")
+
+
+def answer_or_refusal(function):
+    """Return what a function returns, or the error with which it refuses its input.
+
+    That is a ValueError or TypeError with the argument in backticks. Any other error
+    escapes, and so do all warnings but ours.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CalibrationWarning)
+        try:
+            return function()
+        except (ValueError, TypeError, NotFittedError) as error:
+            if type(error).__module__ == "builtins" and NAMED.search(str(error)):
+                return error
+            raise
+
+
+def named_in(error):
+    """Return the argument that a refusal names first."""
+    return NAMED.search(str(error))[1]

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import threading
 import warnings
 import zipfile
 
@@ -93,12 +92,6 @@ def test_writing_is_all_or_nothing(path, monkeypatch):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_is_listed_is_a_list(path):
-    for name, held in (("trusted", "names or types"), ("packages", "names")):
-        with pytest.raises(TypeError, match=f"`{name}` must be a list of {held}, got"):
-            load(path, **{name: "x"})
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o666])
 def test_links_and_permissions_stay_and_are_never_wider_before(tmp_path, mode):
     path, link = tmp_path / ("\u6f22" * 85), tmp_path / "link"
@@ -134,36 +127,3 @@ def test_what_is_no_file_is_refused_and_left(tmp_path):
         # A pipe that only a link leads to.
         writable_file(f"/dev/fd/{write}")
     assert os.listdir(tmp_path) == ["pipe"]
-
-
-def test_what_has_become_a_pipe_meanwhile_is_left(tmp_path):
-    def write_over(path):
-        with replacing_file(path) as temporary:
-            temporary.write_text("new")
-            os.mkfifo(path)
-
-    with pytest.raises(OSError, match="it is no ordinary file"):
-        write_over(tmp_path / "f")
-    assert stat.S_ISFIFO((tmp_path / "f").stat().st_mode)
-    assert os.listdir(tmp_path) == ["f"]
-
-
-def test_many_writers_at_once_lose_nothing(tmp_path):
-    path, failures = tmp_path / "f", []
-
-    def write(text):
-        try:
-            for _ in range(50):
-                with replacing_file(path) as temporary:
-                    temporary.write_text(text)
-        except OSError as error:
-            failures.append(error)
-
-    writers = [threading.Thread(target=write, args=(f"{i}" * 99,)) for i in range(6)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert failures == []
-    assert len(set(path.read_text())) == 1
-    assert os.listdir(tmp_path) == ["f"]

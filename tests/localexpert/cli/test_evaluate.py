@@ -1,18 +1,16 @@
 """evaluate, report, inspect: scores of new rows, and what is known of a model."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from calibration import AutoCalibrator, PlattCalibrator, __version__
-from localexpert import LocalExpertRegressor
+from calibration import __version__
+from calibration.storage import load
 from localexpert.cli import table_model
 from localexpert.metrics import crps_score, log_score
-from localexpert.storage import load, save
 from tests.localexpert.cli.conftest import QUICK, write_parts
 
 
@@ -137,13 +135,6 @@ def test_scores_that_are_infinite_are_null(run, write, tmp_path):
     assert json.loads(out)["climatology"]["log_score"] is None
 
 
-def test_files_without_targets_are_named(run, sold_model, sales):
-    paths, _ = sales(3, change=lambda p, k: p.assign(y="") if k == 1 else p)
-    lines = run("evaluate", sold_model, *paths)[2]
-    said = f"warning: {paths[1]} has no row with a target 'y'"
-    assert f"localexpert: {said}" in lines
-
-
 @pytest.fixture
 def write_report(monkeypatch):
     """Return what the report is given."""
@@ -215,38 +206,3 @@ def test_a_model_of_fit(run, houses):
     assert "kind    3 words: flat, house, hut" in text
     assert "cv=2, frame=None, n_thresholds=3, random_state=0, strategy='shared'" in text
     assert "chosen on the way\ntarget       continuous" in text
-
-
-def test_as_json(run, houses):
-    told = json.loads(run("inspect", houses / "model.zip", "--json")[1])
-    saved = load(houses / "model.zip")
-    assert (told["target"], told["rows"], told["table"]) == ("price", 200, "train.csv")
-    kinds = {column["name"]: column["kind"] for column in told["columns"]}
-    assert kinds["area"] == "number"
-    assert kinds["const"] == "dropped"
-    assert told["check"] == asdict(saved.model.check_)
-    assert told["chosen"] == saved.model.report_.summary()
-
-
-def test_a_regressor_of_python(run, tmp_path, rng):
-    X = rng.normal(size=(120, 2))
-    y = X[:, 0] + rng.normal(size=120)
-    quick = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-    model = LocalExpertRegressor(**quick, random_state=4).fit(X, y)
-    model.save(tmp_path / "m.zip")
-    text = run("inspect", tmp_path / "m.zip")[1]
-    assert "a saved LocalExpertRegressor" in text
-    assert "random_state=4" in text
-    assert "features: 2" in text
-    told = json.loads(run("inspect", tmp_path / "m.zip", "--json")[1])
-    assert told["check"] == asdict(model.check_)
-
-
-@pytest.mark.parametrize("kind", [PlattCalibrator, AutoCalibrator])
-def test_calibrators(kind, run, tmp_path, rng):
-    scores = rng.uniform(size=200)
-    fitted = kind().fit(scores, rng.uniform(size=200) < scores**2)
-    save(fitted, tmp_path / "c.zip")
-    told = json.loads(run("inspect", tmp_path / "c.zip", "--json")[1])
-    assert told["scale"] == "probability"
-    assert f"a saved {kind.__name__}" in run("inspect", tmp_path / "c.zip")[1]

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +10,9 @@ import pytest
 from scipy.special import expit
 
 from calibration import CalibrationMonitor, PlattCalibrator
+from calibration.storage import save
 from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.pit import ShiftRecalibration
-from localexpert.storage import save
 from tests.localexpert.cli.conftest import house_rows
 
 
@@ -65,12 +64,6 @@ def test_a_batch_counts_once_in_any_order(watch, run, houses, write, tmp_path):
     assert (code, out) == first[:2]
     assert lines[-1].endswith("as one before it: it is not counted again.")
     assert (tmp_path / "state.json").read_bytes() == kept
-
-
-def test_training_rows_are_told(run, houses, tmp_path):
-    words = ["monitor", houses / "model.zip", houses / "train.csv"]
-    lines = run(*words, "--state", tmp_path / "state.json")[2]
-    assert any("The model has learned from 200 of the 200 rows" in one for one in lines)
 
 
 @pytest.fixture
@@ -183,14 +176,6 @@ def test_what_does_not_fit_leaves_the_state_as_it_was(
     ):
         assert message in refused(*start, *more, "--state", tmp_path / "state.json")
         assert (tmp_path / "state.json").read_bytes() == kept
-
-
-def test_a_first_batch_that_is_too_small_makes_no_state(watch, write, tmp_path):
-    table = write(house_rows(20, 5))
-    code, _, _ = watch(table)
-    assert code == 2
-    assert not os.path.exists(tmp_path / "state.json")
-    assert watch(table, "--tolerance", "0.1")[0] == 0
 
 
 # Of a calibrator: scores and labels, batch by batch

@@ -3,10 +3,8 @@
 import csv
 import errno
 import gzip
-import importlib
 import io
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from types import SimpleNamespace
@@ -75,16 +73,6 @@ def test_parquet_has_texts_and_numbers(frame, tmp_path, parts):
     }
 
 
-def test_parquet_from_parquet_keeps_types(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
-    held = {"small": "int16[pyarrow]", "when": "timestamp[us, UTC][pyarrow]"}
-    values = {"small": [1, 2, None], "when": [*pd.date_range("2024", periods=3)]}
-    frame = pd.DataFrame({name: pd.array(values[name], held[name]) for name in held})
-    write(path := tmp_path / "t.parquet", frame, parts=2)
-    kinds = [str(kind) for kind in parquet.read_table(path).schema.types]
-    assert kinds == ["int16", "timestamp[us, tz=UTC]"]
-
-
 def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     excel = pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
     write(path := tmp_path / "t.xlsx", frame, digits=2, parts=2)
@@ -94,31 +82,6 @@ def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     assert rows[0][:2] == ["00123", str(BIG)]
     assert [row[-1] for row in rows] == [1.0, None, "inf"]
     assert sheet.cell(4, 1 + list(frame).index("word")).data_type == "s"
-
-
-@pytest.mark.parametrize(
-    "name", ["t.xls", "t.json", "t.zip", "t.parquet.gz", "t.gz", "t.csv.bz2", "t.v2"]
-)
-def test_other_names_are_refused_before_anything_is_read(refused, name):
-    message = refused("predict", "no.zip", "no.csv", "--out", name)
-    assert message == (
-        "--out must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .xlsx, which says "
-        f"how the table is written, got {name!r}"
-    )
-    words = ["--score", "s", "--label", "y", "--out", name]
-    assert "--out must end in .csv" in refused("calibrate", "no.csv", *words)
-
-
-@pytest.mark.parametrize(
-    ("name", "extra"), [("t.parquet", r"io"), ("t.xlsx", r"excel")]
-)
-def test_what_a_format_needs(monkeypatch, name, extra):
-    def refuse(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(TableError, match=rf"needs .*: pip install .*\[{extra}\]"):
-        output.check_table(name, [])
 
 
 @pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet", "f.xlsx"])
@@ -135,14 +98,6 @@ def test_what_fails_leaves_the_old_file(tmp_path, name):
         output.write_table(told, "row", fail())
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == [name]
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "f.csv").write_text("old")
-    (tmp_path / "link.csv").symlink_to("f.csv")
-    write(tmp_path / "link.csv", pd.DataFrame({"a": ["1"], "b": ["x,y"]}))
-    assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "f.csv").read_text() == 'a,b\n1,"x,y"\n'
 
 
 def test_terminals_that_know_no_umlauts(monkeypatch):
@@ -183,38 +138,6 @@ def test_standard_output_that_is_closed(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(TableError, match="standard output: it is closed"):
         output.write_out("text")
-
-
-@unix
-def test_nobody_hears_what_is_said_on_stderr(monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", None)
-        note("to nobody")
-    with (
-        suppress(OSError),
-        open("/dev/full", "w", encoding="utf-8") as full,
-        monkeypatch.context() as patch,
-    ):
-        patch.setattr(sys, "stderr", full)
-        note("to a full disk")
-        sys.stderr.close()
-    assert capsys.readouterr() == ("", "")
-
-
-@unix
-def test_tables_are_written_to_devices_and_pipes_which_stay(tmp_path, capsys):
-    pipe, frame = tmp_path / "pipe", pd.DataFrame({"a": ["1"]})
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        output.check_table(str(pipe), [])
-        write(pipe, frame)
-        assert reader.communicate(timeout=60)[0] == b"a\n1\n"
-    assert os.listdir(tmp_path) == ["pipe"]
-    write("/dev/null", frame)
-    assert not os.path.isfile("/dev/null")
-    with pytest.raises(TableError, match=r"cannot write --out '/dev/full': No space"):
-        write("/dev/full", frame)
-    assert "wrote 1 row to /dev/null" in capsys.readouterr().err
 
 
 def test_names_of_standard_output_are_one():

@@ -93,10 +93,3 @@ def test_every_calibrator_is_run(rng, monkeypatch):
     warm._calibrate(scores, (rng.uniform(size=60) < scores).astype(np.float64))
     kinds = {name for name in calibration.__all__ if name.endswith("Calibrator")}
     assert kinds - run == warm._OTHERS
-
-
-def test_there_must_be_a_folder_for_it(run, monkeypatch):
-    monkeypatch.setattr(warm, "can_be_kept", lambda: False)
-    code, _, lines = run("warm")
-    assert code == 2
-    assert "set NUMBA_CACHE_DIR" in lines[0]

@@ -8,14 +8,13 @@ from typing import Any
 
 import dask
 import dask.dataframe as dd
-import joblib
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
-from calibration.sources import parts
-from localexpert import LocalExpertRegressor, predict_table
+from calibration import sources
+from localexpert import predict_table
 from localexpert.large import predict_table as predictions
 from tests.localexpert.large import test_fit_large as fits
 
@@ -85,7 +84,8 @@ def deaths(tmp_path: Path) -> Deaths:
 
 @pytest.mark.usefixtures("client")
 def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "ask_part", deaths.of(parts.ask_part, by_job=True))
+    ask = deaths.of(sources.ask_part, by_job=True)
+    monkeypatch.setattr(sources, "ask_part", ask)
     model = fits.fit(dd.from_pandas(fits.table(), npartitions=6))
     assert all(deaths.count(job) > 6 for job in ("Draw", "CountScores"))
     fits.assert_same(model, fits.in_one_table())
@@ -102,17 +102,3 @@ def test_forecasts_of_partitions(
     assert deaths.count() > 6
     whole = predict_table(model, table, interval=0.8)
     pd.testing.assert_frame_equal(computed, whole, atol=1e-8)
-
-
-def test_a_fit_by_workers_of_joblib_is_the_fit_here(client: Client) -> None:
-    rows = fits.table()[:400]
-    X, y = rows[["a", "b"]], rows["y"]
-    model = LocalExpertRegressor(n_thresholds=5, cv=2, random_state=0, n_jobs=2)
-    here = model.fit(X, y).predict_dist(X[:50]).to_frame()
-    with joblib.parallel_config("dask", scatter=[X]):
-        there = model.fit(X, y).predict_dist(X[:50]).to_frame()
-    told = client.run_on_scheduler(
-        lambda dask_scheduler: [*dask_scheduler.task_prefixes]
-    )
-    assert [name for name in told if name.startswith("batch_of")]
-    pd.testing.assert_frame_equal(here, there)

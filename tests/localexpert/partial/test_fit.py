@@ -8,8 +8,8 @@ import pytest
 from sklearn.model_selection import TimeSeriesSplit
 
 from calibration import CalibrationWarning
+from calibration.storage import load
 from localexpert import LocalExpertRegressor, censored
-from localexpert.storage import load
 
 INF = np.inf
 N = 100

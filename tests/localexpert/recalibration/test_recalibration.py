@@ -1,8 +1,7 @@
 """Recalibration: the fit against a generic optimiser, the guarantee by simulation."""
 
-from functools import partial
-
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.interpolate import BSpline
@@ -10,14 +9,17 @@ from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
+from localexpert import (
+    ConformalRecalibration,
+    GroupedRecalibration,
+    PitRecalibration,
+    WeightedConformal,
+)
 from localexpert.data.folds import make_folds
 from localexpert.metrics import crps_score, interval_coverage
-from localexpert.recalibration.conformal import (
-    ConformalRecalibration,
-    set_aside,
-    split_calibration_rows,
-)
-from localexpert.recalibration.pit import PitCells, PitRecalibration, fit_curve
+from localexpert.recalibration.conformal import set_aside
+from localexpert.recalibration.groups import read_groups
+from localexpert.recalibration.pit import PitCells, fit_curve
 from tests.forecasts import normal, of_values
 
 too_narrow = pytest.mark.filterwarnings("ignore:.* are much too narrow:Warning")
@@ -26,11 +28,6 @@ too_narrow = pytest.mark.filterwarnings("ignore:.* are much too narrow:Warning")
 def same_law(n):
     """The standard normal law for every row, so that scores are outcomes."""
     return normal(np.zeros(n)).law
-
-
-def coins(p):
-    """Laws of 0 and 1."""
-    return of_values([0.0, 1.0], np.column_stack([1.0 - p, p])).law
 
 
 def test_the_curve_maximises_the_penalised_likelihood(rng):
@@ -215,22 +212,17 @@ def test_ties_and_wild_forecasts_still_give_a_map(rng):
             np.testing.assert_allclose(new.cdf(new.ppf(q)), q, atol=1e-4)
 
 
-def test_split_sets_a_share_aside():
-    fitting, calibration = split_calibration_rows(1000, 0.2, random_state=1)
-    assert len(calibration) == 200
-    np.testing.assert_array_equal(np.sort(np.append(fitting, calibration)), range(1000))
-    assert (np.diff(calibration) > 0).all()
-    again = split_calibration_rows(1000, 0.2, random_state=1)[1]
-    np.testing.assert_array_equal(calibration, again)
-    assert len(split_calibration_rows(120)[1]) == 50
-
-
-def test_split_keeps_groups_whole(rng):
+def test_a_share_of_the_rows_or_whole_groups_are_set_aside(rng):
+    fitting, aside = set_aside(np.ones(1000), 5, None, 1)
+    assert len(aside) == 200
+    np.testing.assert_array_equal(np.sort(np.append(fitting, aside)), range(1000))
+    np.testing.assert_array_equal(set_aside(np.ones(1000), 5, None, 1)[1], aside)
+    assert len(set_aside(np.ones(120), 5, None, 0)[1]) == 50
     groups = np.array([f"g{g}" for g in rng.integers(0, 40, 1000)])
-    fitting, calibration = split_calibration_rows(1000, groups=groups, random_state=0)
-    assert not set(groups[fitting]) & set(groups[calibration])
+    fitting, aside = set_aside(np.ones(1000), 5, groups, 0)
+    assert not set(groups[fitting]) & set(groups[aside])
     largest = np.unique(groups, return_counts=True)[1].max()
-    assert 200 <= len(calibration) < 200 + largest
+    assert 200 <= len(aside) < 200 + largest
 
 
 @pytest.mark.parametrize("kind", [PitRecalibration, ConformalRecalibration])
@@ -265,8 +257,6 @@ def fit(recalibration, law=30, y=30, weight=None):
     return recalibration.fit(law, np.zeros(y), weight)
 
 
-SPLIT = split_calibration_rows
-SAME = partial(SPLIT, groups=np.zeros(1000))
 FEW = np.repeat([0.0, 1.0], [100, 20])
 
 
@@ -281,12 +271,109 @@ FEW = np.repeat([0.0, 1.0], [100, 20])
         (fit, (PitRecalibration((-1.0,)),), "`strengths` must"),
         (fit, (PitRecalibration(), 30, 5), "`y` must be as long as law, got 5"),
         (fit, (PitRecalibration(), [1.0]), "`law` must be a Law or a Predictive"),
-        (SPLIT, (99,), "`n` must be at least 100 rows, 50 to fit and"),
-        (SAME, (1000,), "`groups` must be of sizes that can be"),
-        (SPLIT, (1000, 0.7), "`share` must"),
+        (
+            set_aside,
+            (np.ones(1000), 5, np.zeros(1000), 0),
+            "`groups` must be of sizes that can be",
+        ),
         (set_aside, (FEW, 5, None, 0), "`y` must have at least 100 rows with weight"),
     ],
 )
 def test_refusals(call, given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call(*given)
+
+
+SPREADS = np.array([0.5, 1.0, 2.0, 4.0])
+
+
+def said(n):
+    """The same normal forecast for all."""
+    return normal(np.zeros(n), 1.5)
+
+
+def test_each_group_is_a_recalibration_of_its_own_rows(rng):
+    group = rng.integers(4, size=500)
+    y = SPREADS[group] * rng.normal(size=500)
+    found = GroupedRecalibration(random_state=0).fit(said(500), y, group)
+    new = rng.integers(4, size=60)
+    got = found.apply(said(60), new).quantiles([0.1, 0.5, 0.95])
+    for one in range(4):
+        own = ConformalRecalibration(random_state=0).fit(
+            said(int((group == one).sum())), y[group == one]
+        )
+        want = own.apply(said(1)).quantiles([0.1, 0.5, 0.95])
+        rows = got[new == one]
+        np.testing.assert_allclose(rows, np.repeat(want, len(rows), axis=0))
+
+
+def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
+    table = pd.DataFrame(
+        {"a": rng.choice(["x", "y"], 400), "b": rng.choice([1.0, np.nan], 400)}
+    )
+    found = GroupedRecalibration("pit", random_state=0)
+    found.fit(said(400), rng.normal(size=400), read_groups(table, ["a", "b"]))
+    assert set(found.recalibrations_) == {
+        ("x", 1.0),
+        ("x", None),
+        ("y", 1.0),
+        ("y", None),
+    }
+    array = np.column_stack([rng.normal(size=400), np.arange(400) % 2])
+    again = GroupedRecalibration(PitRecalibration(random_state=0))
+    again.fit(said(400), rng.normal(size=400), read_groups(array, 1))
+    assert set(again.recalibrations_) == {(0.0,), (1.0,)}
+
+
+def test_weights_within_groups_are_those_of_each_alone(rng):
+    group, weight = rng.integers(2, size=400), rng.uniform(0.5, 2.0, size=400)
+    y = SPREADS[group] * rng.normal(size=400)
+    found = GroupedRecalibration(random_state=0).fit(said(400), y, group, weight)
+    new, own = np.array([0, 1, 0]), np.array([0.5, 2.0, 1.0])
+    got = found.apply(said(3), new, own).quantiles([0.1, 0.95])
+    for k in range(2):
+        part = group == k
+        alone = WeightedConformal(random_state=0)
+        alone.fit(said(int(part.sum())), y[part], weight[part])
+        rows = new == k
+        want = alone.apply(said(int(rows.sum())), own[rows]).quantiles([0.1, 0.95])
+        np.testing.assert_allclose(got[rows], want)
+        np.testing.assert_allclose(found.bound(new, own)[rows], alone.bound(own[rows]))
+    with pytest.raises(ValueError, match="`weight` must be given as it was in `fit`"):
+        found.apply(said(3), new)
+    with pytest.raises(ValueError, match="`weight` must be as long as"):
+        GroupedRecalibration().fit(said(400), y, group, weight[:3])
+    again = GroupedRecalibration(PitRecalibration())
+    with pytest.raises(ValueError, match="`recalibrate` must be one of"):
+        again.fit(said(400), y, group, weight)
+
+
+def fitted(recalibrate="conformal", groups=(), y=100):
+    groups = np.repeat(["a", "b"], 50) if len(groups) == 0 else groups
+    return GroupedRecalibration(recalibrate).fit(said(100), np.zeros(y), groups)
+
+
+TABLE = pd.DataFrame({"a": [1.0]})
+
+
+@pytest.mark.filterwarnings("ignore:.* are much too narrow:Warning")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fitted(groups=["a"] * 90 + ["b"] * 10), "at least 20 .* 10 of 'b'"),
+        (lambda: fitted("none"), "`recalibrate` must be"),
+        (lambda: fitted(None), r"`recalibrate` must be .* got None"),
+        (lambda: fitted(groups=["a"] * 50), "groups"),
+        (lambda: fitted(groups=[{}] * 100), "`groups` must be labels"),
+        (
+            lambda: fitted().apply(said(3), ["a", "c", "c"]),
+            r"`groups` .* \('a', 'b'\), got 'c' in row 1 and 2 such rows",
+        ),
+        (lambda: read_groups(TABLE, "b"), r"`by` .* \('a'\), got 'b'"),
+        (lambda: read_groups(np.eye(2), 7), "`by` must hold numbers of columns .* 7"),
+        (lambda: read_groups(TABLE, []), "`by` must name at least one column"),
+    ],
+)
+def test_refusals_of_groups(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

@@ -160,7 +160,7 @@ def test_a_classifier_of_ones_own():
         ({"X_new": pd.DataFrame({"a": [1], "c": 2})}, "the columns .* got 'c'"),
         ({"X_old": np.eye(20)}, "`X_old` must have at least 50 rows, got 20"),
         ({"X_old": np.eye(50), "X_new": np.eye(50)[:9]}, "`X_new` must have .* got 9"),
-        ({"X_old": "x"}, "`X_old` must be a data frame or an array"),
+        ({"X_old": "x"}, "`X_old` must be an array or data frame"),
         ({"classifier": LogisticRegression}, "`classifier` must be a classifier"),
         ({"most": 1.0}, "`most` must"),
     ],

@@ -15,7 +15,7 @@ from localexpert import (
 )
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.recalibration.pit import PitRecalibration
-from localexpert.reporting.evidence import recall_training
+from localexpert.reporting.scores import recall_training
 from tests.forecasts import normal
 
 N = 180

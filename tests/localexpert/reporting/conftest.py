@@ -1,7 +1,7 @@
 """A fitted model, its rows, and a page that is read as a browser would."""
 
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from dataclasses import dataclass
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,6 @@ from sklearn.linear_model import LinearRegression
 from localexpert import LocalExpertRegressor
 from localexpert.experts import SharedBoosting
 from localexpert.reporting import report
-
-VOID = {"img", "meta", "br"}
 
 
 def fast(**parameters):
@@ -24,63 +22,20 @@ def fast(**parameters):
     )
 
 
-@dataclass
-class Page(HTMLParser):
-    """What a page holds; raises where an element is not closed in its turn."""
+class Page:
+    """What a page holds. It is XML as well: what is not closed in its turn raises."""
 
-    open: list = field(default_factory=list)
-    tags: list = field(default_factory=list)
-    tables: dict = field(default_factory=dict)
-    text: str = ""
-
-    def __post_init__(self):
-        super().__init__()
-        self.row, self.cell, self.caption = [], None, ""
-
-    @classmethod
-    def read(cls, path):
-        page = cls()
-        page.source = path.read_text(encoding="utf-8")
-        page.feed(page.source)
-        page.close()
-        page.text = " ".join(page.text.split())
-        assert page.open == []
-        return page
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        assert len(attributes) == len(attrs), f"an attribute of {tag} is given twice"
-        self.tags.append((tag, attributes))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "table":
-            self.rows = []
-        elif tag == "tr":
-            self.row = []
-        elif tag in {"td", "th"}:
-            self.cell = ""
-        elif tag == "data":
-            self.cell_value = attributes["value"]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-        if tag in {"td", "th"}:
-            self.row.append(self.cell)
-            self.cell = None
-        elif tag == "tr":
-            self.rows.append(self.row)
-        elif tag == "table":
-            self.tables[self.caption] = self.rows
-
-    def handle_data(self, data):
-        if "style" in self.open:
-            return
-        self.text += data
-        if self.open and self.open[-1] == "caption":
-            self.caption = data
-        if self.cell is not None:
-            inside = self.open[-1] == "data"
-            self.cell = float(self.cell_value) if inside else self.cell + data
+    def __init__(self, path):
+        self.source = path.read_text(encoding="utf-8")
+        self.root = ElementTree.fromstring(self.source)
+        body = self.root.find("body")
+        self.text = " ".join("".join(body.itertext()).split())
+        self.tables = {
+            table.find("caption").text: [
+                [read_cell(cell) for cell in row] for row in table.iter("tr")
+            ]
+            for table in body.iter("table")
+        }
 
     def column(self, caption, head):
         """Return a column of a table by the first cells of its rows."""
@@ -90,7 +45,13 @@ class Page(HTMLParser):
 
     def of(self, tag):
         """Return the attributes of all elements of a kind."""
-        return [attributes for name, attributes in self.tags if name == tag]
+        return [element.attrib for element in self.root.iter(tag)]
+
+
+def read_cell(cell):
+    """Return the number of a cell with all its digits, or its text."""
+    number = cell.find(".//data")
+    return "".join(cell.itertext()) if number is None else float(number.get("value"))
 
 
 @dataclass
@@ -126,7 +87,7 @@ def page(houses, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "page.html"
     train = {"X_train": houses.X_train, "y_train": houses.y_train}
     report(houses.model, houses.X, houses.y, path, importance_rows=60, **train)
-    return Page.read(path)
+    return Page(path)
 
 
 @pytest.fixture(name="fast", scope="session")
@@ -138,4 +99,4 @@ def fast_regressor():
 @pytest.fixture
 def read_page():
     """Read a page from a path."""
-    return Page.read
+    return Page

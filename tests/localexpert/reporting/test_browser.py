@@ -1,9 +1,9 @@
 """A page in a browser, on a phone and on a wide screen: nothing is wider or cut."""
 
-import base64
 import html
 import json
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -24,20 +24,12 @@ BROWSER = next(
 )
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--allow-file-access-from-files",
-    "--virtual-time-budget=20000",
-    "--dump-dom",
-]
+FLAGS = shlex.split(
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-sync "
+    "--disable-dev-shm-usage --allow-file-access-from-files "
+    "--virtual-time-budget=20000 --dump-dom"
+)
 WIDTHS = (390, 1200)
 
 # Each page is a frame as wide as the screen; what is wrong is written into the page.
@@ -158,31 +150,3 @@ def test_no_page_is_wider_than_its_screen(page, tmp_path):
     pages = [houses, prices, tiny]
     assert look(pages, tmp_path) == []
     assert all(one.stat().st_size <= 1_000_000 for one in pages)
-
-
-def test_what_is_wrong_is_seen(tmp_path):
-    bad = tmp_path / "bad.html"
-    drawing = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20">'
-        '<text x="50" y="12">a long text that is cut</text></svg>'
-    )
-    drawn = base64.b64encode(drawing.encode()).decode()
-    parts = (
-        "<section></section>" * 9,
-        '<div style="width:1500px">wide</div>',
-        '<div style="width:50px;overflow:hidden;white-space:nowrap">a long text</div>',
-        '<table style="table-layout:fixed;width:90px"><tr><td style="width:20px;'
-        'white-space:nowrap">a long text of a cell</td><td>b</td></tr></table>',
-        '<img src="data:image/png;base64,AAAA">',
-        f'<img src="data:image/svg+xml;base64,{drawn}">',
-    )
-    bad.write_text(f"<!DOCTYPE html><body>{''.join(parts)}</body>", encoding="utf-8")
-    found = {what for _, what, _ in look([bad], tmp_path)}
-    assert found == {
-        "page is wider",
-        "wider",
-        "cut",
-        "out of its cell",
-        "no picture",
-        "cut in a picture",
-    }

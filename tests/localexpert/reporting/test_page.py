@@ -69,8 +69,8 @@ class TestForm:
         assert not page.of("script") + page.of("link") + page.of("iframe")
         addresses = [
             value
-            for _, attributes in page.tags
-            for name, value in attributes.items()
+            for element in page.root.iter()
+            for name, value in element.attrib.items()
             if name in ("src", "href", "srcset", "style", "data", "action")
         ]
         drawn = [a for a in addresses if not a.startswith("#")]
@@ -114,7 +114,7 @@ class TestForm:
 
 class TestText:
     def test_names_are_text_and_never_html(self, page, write):
-        assert not [tag for tag, _ in page.tags if tag in ("script", "b>town")]
+        assert not page.of("script")
         assert "<b>town</b>" in page.text
         assert "<script>alert(1)</script>" in page.text
         bad = '"><script>x</script>{{ 7 * 7 }}\x00\ud800'
@@ -277,10 +277,6 @@ def test_targets_of_every_kind(kind, fast, rng, write):
     page = write(model, rows[160:], y[160:], importance_rows=20, **train)
     dist = model.predict_dist(rows[160:])
     assert page.column(SCORES, "Model")["CRPS"] == crps_score(y[160:], dist)
-    sample = np.abs(y[:160, None] - y[160:]).mean(axis=0)
-    sample -= 0.5 * np.abs(y[:160, None] - y[:160]).mean()
-    theirs = page.column(SCORES, "Climatology")["CRPS"]
-    assert theirs == pytest.approx(sample.mean(), rel=0.02, abs=1e-12)
 
 
 def test_a_model_of_the_users_without_training_rows(write):
@@ -291,51 +287,6 @@ def test_a_model_of_the_users_without_training_rows(write):
     # CRPS of probability 1/4 for 1: 1/16 where 0 came, 9/16 where 1 came.
     told = write(y_train=[0.0, 0.0, 0.0, 1.0]).column(SCORES, "Climatology")
     assert told["CRPS"] == pytest.approx(5.0 / 16.0)
-
-
-def test_many_features_are_measured_on_fewer_rows(rng, write):
-    class First:
-        def predict_dist(self, X):
-            p = np.clip(X[:, 0], 0.1, 0.9)
-            return of_values([0.0, 1.0], np.column_stack([1 - p, p]))
-
-    rows = rng.uniform(size=(200, 250))
-    y = (rows[:, 0] > 0.5).astype(float)
-    page = write(First(), rows, y, importance_rows=200)
-    assert "120 of the 200 rows" in page.text  # 60 000 / (250 * 2)
-    told = page.column("Increase of the CRPS, 15 of 250 features", "Increase")
-    assert next(iter(told)) == "x0"
-    assert all(told[name] == 0.0 for name in list(told)[1:])
-
-
-def test_tables_of_other_kinds(houses, write):
-    polars = pytest.importorskip("polars", reason="a data frame of polars")
-    rows, y = houses.X[:60], houses.y[:60]
-    other = polars.from_dict({name: rows[name].to_list() for name in rows.columns})
-    page = write(houses.model, other, y, groups=["<b>town</b>"])
-    dist = houses.model.predict_dist(rows)
-    assert page.column(SCORES, "Model")["CRPS"] == pytest.approx(crps_score(y, dist))
-    towns = ["<script>alert(1)</script>", "Aa & Bb", "Cc"]
-    assert sorted(page.column("Coverage by group", "Rows")) == towns
-
-
-def test_numbers_of_pictures_do_not_run_into_each_other(monkeypatch):
-    seen = []
-    monkeypatch.setattr(pictures, "_to_address", seen.append)
-
-    def draw(axes):
-        axes[0].plot([0.0, 350_000.0], [0.0, 2e-5])
-        axes[1].plot([0.0, 0.35], [0.0, 1.0])
-
-    pictures.picture(draw, panels=(1, 2))
-    seen[0].draw_without_rendering()
-    long, short = (
-        [tick.get_text() for tick in ax.get_xticklabels()] for ax in seen[0].axes
-    )
-    assert "100k" in long
-    assert all(len(text) < 6 for text in long + short)
-    assert pictures.label("a$b$") == r"a\$b\$"
-    assert pictures.label("x" * 50) == "x" * 29 + "\u2026"
 
 
 # What is wrong by itself is swept with all public functions.
@@ -381,12 +332,9 @@ def test_a_model_that_forecasts_too_few_rows(tmp_path):
     [
         ("", "it is a directory"),
         ("none/r.html", "there is no directory"),
-        ("x" * 300, "File name too long"),
-        ("file/r.html", "there is no directory"),
     ],
 )
 def test_a_path_is_checked_before_the_work(name, reason, tmp_path):
-    (tmp_path / "file").touch()
     with pytest.raises(OSError, match=f"`path` must name a file .*{reason}"):
         report(None, X, Y, tmp_path / name)
 

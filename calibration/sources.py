@@ -1,20 +1,127 @@
-"""Tables of any size as parts: `open_parts` asks each, `summarize` sums scores up."""
+"""Tables larger than memory, as parts that are read one at a time.
+
+`open_parts` opens frames, functions, files and Dask's collections; `summarize` sums
+scores up.
+"""
 
 from __future__ import annotations
 
+import lzma
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+from zipfile import BadZipFile
 
 from joblib import Parallel, delayed
 
 from calibration._validation import check_integer, check_n_jobs, refuse
-from calibration.sources.files import find_files, read_file
 from calibration.summary import ScoreSummary
+
+CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".csv.zst")
+PARQUET = ".parquet"
+
+_DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile)
+
+
+def find_files(given: Any) -> list[Path]:
+    """Return a file, or the Parquet files of a folder in the order of their names.
+
+    Parameters
+    ----------
+    given : path
+
+    Returns
+    -------
+    list of Path
+    """
+    if not isinstance(given, str | PathLike):
+        refuse("parts", "list paths or frames alone", type(given).__name__, TypeError)
+    path, known = Path(given), (*CSV, PARQUET)
+    if path.is_dir():
+        # Engines leave marks such as _metadata.parquet.
+        found = sorted(path.rglob(f"*{PARQUET}"))
+        files = [file for file in found if file.name[0] not in "_."]
+        if not files:
+            refuse("parts", "be a folder with Parquet files", f"{path} with none")
+        return files
+    if not path.name.lower().endswith(known):
+        listed = ", ".join(known)
+        refuse("parts", f"be files that end in one of {listed}", path)
+    if not path.is_file():
+        refuse("parts", "be files that exist", path, FileNotFoundError)
+    return [path]
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say in one line which file is damaged."""
+    try:
+        yield
+    except _DAMAGE as error:
+        said = str(error).partition("\n")[0].rstrip(". ")
+        rule = "be whole files"
+        refuse("parts", rule, f"{name}, which is no such one: {said}", cause=error)
+
+
+def _read_csv(
+    path: Path, most: int, columns: Sequence[str] | None
+) -> Iterator[tuple[str, Any]]:
+    """Yield runs of lines; what is text in the first one keeps its digits in all."""
+    import pandas as pd
+
+    how: dict[str, Any] = {"chunksize": most, "low_memory": False}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        # A row's hash must not tell of the kind of its file; later ones always do so.
+        how["float_precision"] = "round_trip"
+    if columns is not None:
+        wanted = frozenset(columns)
+        how["usecols"] = lambda name: name in wanted
+    with _naming(path.name):
+        with pd.read_csv(path, **how) as chunks:
+            first = next(iter(chunks))
+        texts = dict.fromkeys(first.select_dtypes(exclude=["number", "bool"]), "str")
+        with pd.read_csv(path, **how, dtype=texts) as chunks:
+            start = 1
+            for frame in chunks:
+                whole = start == 1 and len(frame) < most
+                yield path.name if whole else f"{path.name}, rows from {start}", frame
+                start += len(frame)
+
+
+def _read_parquet(
+    path: Path, most: int, columns: Sequence[str] | None
+) -> Iterator[tuple[str, Any]]:
+    """Yield what reads runs of row groups."""
+    from pyarrow.parquet import ParquetFile
+
+    with _naming(path.name), ParquetFile(path) as file:
+        meta, held = file.metadata, file.schema_arrow.names
+        counts = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+    wanted = None if columns is None else [name for name in columns if name in held]
+    runs: list[list[int]] = []
+    for place, count in enumerate(counts):
+        if not runs or sum(counts[i] for i in runs[-1]) + count > most:
+            runs.append([])
+        runs[-1].append(place)
+    for run in runs:
+        part = f", row groups {run[0]}-{run[-1]}" if len(runs) > 1 else ""
+        yield f"{path.name}{part}", partial(_read_groups, path, run, wanted)
+
+
+def _read_groups(path: Path, groups: list[int], columns: list[str] | None) -> Any:
+    """Return some row groups, under the index that pandas has written."""
+    from pyarrow.parquet import ParquetFile
+
+    with _naming(path.name), ParquetFile(path) as file:
+        return file.read_row_groups(
+            groups, columns=columns, use_pandas_metadata=True
+        ).to_pandas()
+
 
 ROWS = 500_000
 
@@ -199,11 +306,10 @@ def open_parts(
 
     Parameters
     ----------
-    parts : path, data frame, list of either, callable, or tuple of Dask arrays
+    parts : path, data frame, list of either, or callable
         CSV files, packed or not, Parquet files or folders of these; frames of pandas;
         one of Dask; or a function without arguments that returns an iterator of
-        pandas frames, the same rows whenever it is called. With `columns` also Dask
-        arrays of shape (n,), one for each of them.
+        pandas frames, the same rows whenever it is called.
     columns : mapping of str to str, optional
         Those that are looked at, by the parameters that name them.
     rows_per_part : int
@@ -214,9 +320,8 @@ def open_parts(
     Parts
     """
     most = check_integer(rows_per_part, "rows_per_part", 1)
-    if columns and isinstance(parts, tuple | list) and any(map(_is_array, parts)):
-        parts = _join_arrays(parts, list(columns.values()))
-    if _is_of_dask(parts, "to_delayed") and _is_frame(parts):
+    # Dask is not imported to find out.
+    if _is_frame(parts) and type(parts).__module__.startswith("dask"):
         nodes = partial(_number, "partition", parts.to_delayed())
         return Parts(nodes, "the Dask frame", columns, by_dask=True)
     if _is_frame(parts):
@@ -248,7 +353,9 @@ def _of_files(
 
     def read() -> Iterator[tuple[str, Any]]:
         for file in files:
-            yield from read_file(file, most, wanted)
+            is_parquet = file.name.lower().endswith(PARQUET)
+            read_parts = _read_parquet if is_parquet else _read_csv
+            yield from read_parts(file, most, wanted)
 
     return Parts(read, name, columns)
 
@@ -261,38 +368,6 @@ def _number(kind: str, frames: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 def _is_frame(thing: Any) -> bool:
     return hasattr(thing, "columns") and hasattr(thing, "iloc")
-
-
-def _is_of_dask(thing: Any, attribute: str) -> bool:
-    """Say whether something is of Dask, without importing it."""
-    return type(thing).__module__.startswith("dask") and hasattr(thing, attribute)
-
-
-def _is_array(thing: Any) -> bool:
-    return _is_of_dask(thing, "chunks")
-
-
-def _join_arrays(arrays: Sequence[Any], names: Sequence[str]) -> Any:
-    """Return Dask arrays as the columns of a Dask frame."""
-    import dask.array as da
-    import dask.dataframe as dd
-
-    lengths = {str(array.shape) for array in arrays if _is_array(array)}
-    blocks = {array.numblocks for array in arrays if _is_array(array)}
-    sound = len(arrays) == len(names) and all(map(_is_array, arrays))
-    sound = sound and len(lengths) == 1 and arrays[0].ndim == 1
-    if not sound or ("nan" in str(lengths) and len(blocks) > 1):
-        got = ", ".join(
-            f"shape {array.shape}" if _is_array(array) else type(array).__name__
-            for array in arrays
-        )
-        msg = (
-            f"`parts` must be {len(names)} Dask arrays of one shape (n,), in the same "
-            f"blocks where n is unknown, for {', '.join(names)}; got {got}."
-        )
-        raise ValueError(msg)
-    whole = da.stack(arrays, axis=1, allow_unknown_chunksizes=True)
-    return dd.from_dask_array(whole.rechunk({1: -1}), columns=list(names))
 
 
 #: Cells of a summary unless told: some 400 kB.
@@ -315,11 +390,10 @@ def summarize(
 
     Parameters
     ----------
-    parts : path, data frame, list of either, callable, or tuple of Dask arrays
+    parts : path, data frame, list of either, or callable
         CSV files, packed or not, Parquet files or folders of these; frames of pandas;
         one of Dask, which is computed as Dask is set; or a function that returns an
-        iterator of pandas frames. Or two Dask arrays of shape (n,), scores and labels,
-        and a third one of weights if `weight` is given.
+        iterator of pandas frames.
     score, label : str
         Columns of scores, and of labels coded 0 and 1.
     weight : str, optional

@@ -1,11 +1,12 @@
-"""Both monitors: what they tell, advise, keep and refuse."""
+"""Both monitors: what they tell, advise, keep and refuse, and what they bet."""
 
 import os
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.optimize import linprog
+from scipy.special import expit, logit, ndtr
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -18,6 +19,15 @@ from calibration import (
 )
 from localexpert import ForecastMonitor, PredictiveDistribution, load
 from localexpert.data.training_rows import SeenRows
+from localexpert.monitor import (
+    EDGES,
+    N_BINS,
+    count_bins,
+    greatest_mean,
+    make_bet,
+    normal_bins,
+    shift_likelihoods_of_bins,
+)
 from tests.forecasts import of_values
 
 
@@ -293,3 +303,44 @@ def test_false_alarms_and_delay_of_fitted_models(rng, monitor, stream, size, fix
             alarms += one.alarm_
     assert alarms <= 4  # at 5 % that are five or more once in a hundred times
     assert np.mean(delays) <= 4.0 * fixed
+
+
+def mean_by_program(pays, low, high):
+    k = len(low)
+    order = np.eye(k)[:-1] - np.eye(k)[1:]
+    done = linprog(
+        -(pays[:-1] - pays[1:]),
+        A_ub=order,
+        b_ub=np.zeros(k - 1),
+        bounds=np.column_stack([low, high]),
+    )
+    return pays[-1] - done.fun
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.03, 0.4, 3.0])
+def test_the_greatest_mean_is_that_of_a_linear_program(rng, tolerance):
+    low, high = ndtr(EDGES - tolerance), ndtr(EDGES + tolerance)
+    pays = rng.gamma(0.5, size=(20, N_BINS))
+    got = greatest_mean(pays, low, high)
+    wanted = [mean_by_program(row, low, high) for row in pays]
+    assert got == pytest.approx(np.array(wanted), rel=1e-7)
+
+
+def test_bets_have_a_mean_of_at_most_1_in_the_band(rng):
+    for law in (normal_bins(0.5), normal_bins(0.0, 1.6), rng.dirichlet(np.ones(20))):
+        pays = np.exp(make_bet(law, 0.1))
+        for shift in (-0.1, 0.0, 0.1):
+            assert pays @ normal_bins(shift) <= 1.0 + 1e-12
+        # A law that goes from one edge of the band to the other within it.
+        cdf = np.clip(ndtr(1.1 * EDGES), ndtr(EDGES - 0.1), ndtr(EDGES + 0.1))
+        assert pays @ np.diff(cdf, prepend=0.0, append=1.0) <= 1.0 + 1e-12
+
+
+def test_likelihoods_of_shifts_by_differences(rng):
+    counts = count_bins(rng.uniform(size=300), np.ones(300))
+    shifts = np.array([-5.0, -0.3, 0.0, 0.7])
+    logs, slopes = shift_likelihoods_of_bins(counts, shifts)
+    assert logs[2] == pytest.approx(0.0, abs=1e-9)
+    up, _ = shift_likelihoods_of_bins(counts, shifts + 1e-5)
+    down, _ = shift_likelihoods_of_bins(counts, shifts - 1e-5)
+    assert slopes == pytest.approx((up - down) / 2e-5, rel=1e-4)

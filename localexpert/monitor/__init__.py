@@ -1,1 +1,0 @@
-"""After the fit: whether forecasts still hold."""
