@@ -59,7 +59,7 @@ Learner = Callable[[Rows], ArrayLike]
 
 CLASSES = ("none", "->", "<-", "--")
 MIRRORED = np.array([0, 2, 1, 3])
-# An edge is told where its probability is above.
+# An edge is reported if its probability is above this.
 LEAST = 0.4
 # Forecasts in a bin of the maximum calibration error.
 BIN = 100

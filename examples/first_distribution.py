@@ -3,7 +3,7 @@ A whole distribution for every day
 ==================================
 
 How much will it rain tomorrow? Four days in ten stay dry. On the others the amount of
-rain is skewed, and its spread depends on the season. One number says nothing of that.
+rain is skewed, and its spread depends on the season. One number says nothing about it.
 One number with the same margin for all days is wrong nearly everywhere.
 
 .. image:: /images/forecasts.png

@@ -5,9 +5,9 @@ House prices: the risk of a sale, and what to offer
 Two houses with the same expected price are not the same risk. A new flat in town brings
 what its neighbours brought. The price of an old farm depends on who falls in love with
 it. We simulate such a market and learn distributions from the sales. Then we ask: how
-likely is it that a sale does not cover the mortgage? What should a dealer offer who
-loses three times as much by a pound too many as by a pound too few? And does it pay to
-know the risk of each house, rather than one margin for all?
+likely is it that a sale does not cover the mortgage? What should a dealer offer, if a
+pound too many costs three times as much as a pound too few? And does it pay to know the
+risk of each house, rather than one margin for all?
 
 .. image:: /images/house_price_risk.png
    :alt: Chances that three houses fetch a price, and expected costs of offers

@@ -3,7 +3,7 @@ Rare cases: trained on balanced data, used where 2 % are positive
 =================================================================
 
 Fraud is rare, so a training sample has as many frauds as honest payments. A classifier
-calibrated on it tells how likely fraud is among *such* payments. In use it cries wolf:
+calibrated on it says how likely fraud is among *such* payments. In use it is too high:
 its mean forecast is several times the share of frauds. The likelihood ratio of a score
 does not depend on how rare fraud is. Only the prior has to be changed. Payments without
 labels are enough to find it.

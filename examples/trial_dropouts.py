@@ -4,15 +4,15 @@ A trial with drop-outs: lives that are known in part
 
 When a trial ends, many patients are alive, and some have left it before. Their lives
 are known only to be longer than the time they were seen. The script forecasts each
-patient's life from all of that, says how long those who are still there will live, and
-compares with what would come out if such lives were taken as they are, or left out.
+patient's life from all of that, and says how long those who are still there will live.
+Then it compares two wrong ways: to take such lives as they are, or to leave them out.
 Losses are those of the 48 months that could be seen.
 
 .. image:: /images/trial_dropouts.png
    :alt: Mean forecast survival beside Kaplan-Meier's steps, and four patients' curves
 
-Lives are made up, so that the truth is known. Old patients leave more often; that is no
-harm, because age is a feature.
+Lives are simulated, so that the truth is known. Old patients leave more often. That does
+no harm, because age is a feature.
 """
 
 # sphinx_gallery_thumbnail_path = "images/trial_dropouts.png"
