@@ -151,7 +151,8 @@ class AllBinnings:
 
     def bins(self, starts: Int64Array) -> Bins:
         """Return the bins that start at some cells."""
-        return Bins.of(starts, self.cells.sum0, self.cells.sum1, self._rates)
+        cells, ends = self.cells, np.append(starts[1:], len(self.cells.scores))
+        return Bins.of(starts, ends, cells.sum0, cells.sum1, self._rates)
 
     def _log_prior(self, rate: float) -> tuple[Float64Array, Float64Array]:
         """Split the log prior of a bin (eqs. 3.7 and 3.8) over its first and last cell.

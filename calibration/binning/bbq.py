@@ -75,19 +75,22 @@ class Bins(NamedTuple):
     def of(
         cls,
         starts: Int64Array,
+        ends: Int64Array,
         sum0: Float64Array,
         sum1: Float64Array,
         rates: Float64Array,
     ) -> Bins:
-        """Return the bins that start at some cells, of sums and rates at all edges."""
-        edges = np.append(starts, len(sum0) - 1)
+        """Return the bins between cells, of sums and rates at the edges of all."""
         # Differences of running sums of real weights may fall short of zero.
-        zeros, ones = (np.maximum(np.diff(total[edges]), 0.0) for total in (sum0, sum1))
-        ends = rates[edges]
-        middle = 0.5 * (ends[:-1] + ends[1:])
+        zeros, ones = (
+            np.maximum(total[ends] - total[starts], 0.0) for total in (sum0, sum1)
+        )
+        middle = 0.5 * (rates[starts] + rates[ends])
         return cls(zeros, ones, np.clip(middle, LEAST_RATE, GREATEST_RATE))
 
-    def moments(self, share: float = 1.0) -> tuple[Float64Array, Float64Array]:
+    def moments(
+        self, share: Float64Array | float = 1.0
+    ) -> tuple[Float64Array, Float64Array]:
         """Return the posterior means of the rate and of its square, times a share."""
         ones = self.ones + 2.0 * self.prior
         size = self.zeros + self.ones + 2.0
@@ -292,7 +295,7 @@ class BBQCalibrator(AveragedBinsCalibrator):
         if self.criterion == "evidence":
             log_scores = score_quantile_bins(*sums, rates, numbers)
         else:
-            fits = np.array([_fit_bins(*sums, rates, number) for number in numbers])
+            fits = np.array([_fit_bins(*sums, number) for number in numbers])
             log_scores = criterion_logs(
                 self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
             )
@@ -318,12 +321,11 @@ class BBQCalibrator(AveragedBinsCalibrator):
         return np.arange(least, most + 1)
 
 
-def _fit_bins(
-    sum0: Float64Array, sum1: Float64Array, rates: Float64Array, n_bins: int
-) -> tuple[float, int]:
+def _fit_bins(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> tuple[float, int]:
     """Return the log-likelihood at the event rates of a binning, and its bins."""
     starts = quantile_starts(sum0, sum1, n_bins)
-    n0, n1, _ = Bins.of(starts, sum0, sum1, rates)
+    edges = np.append(starts, len(sum0) - 1)
+    n0, n1 = (np.maximum(np.diff(total[edges]), 0.0) for total in (sum0, sum1))
     rate = n1 / (n0 + n1)
     return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
 
@@ -336,19 +338,21 @@ def _average(
     shares: Float64Array,
 ) -> tuple[Int64Array, tuple[Float64Array, Float64Array]]:
     """Return the mean of binnings: the first cell of each step, and its moments."""
+    starts = [quantile_starts(sum0, sum1, number) for number in numbers]
+    sizes = [len(one) for one in starts]
+    places = np.concatenate(starts)
+    ends = np.concatenate([np.append(one[1:], len(sum0) - 1) for one in starts])
+    bins = Bins.of(places, ends, sum0, sum1, rates)
     # A step function is kept as its jumps: the sum of all is a sum of jumps.
-    cells, jumps = [], []
-    for number, share in zip(numbers, shares, strict=True):
-        starts = quantile_starts(sum0, sum1, number)
-        moments = Bins.of(starts, sum0, sum1, rates).moments(share)
-        cells.append(starts)
-        jumps.append(np.diff(moments, prepend=0.0))
-    places = np.concatenate(cells)
+    jumps = np.stack(bins.moments(np.repeat(shares, sizes)))
+    goes_on = np.ones(len(places), dtype=np.bool_)
+    goes_on[np.cumsum(sizes) - sizes] = False
+    jumps[:, goes_on] -= jumps[:, np.flatnonzero(goes_on) - 1]
     order = np.argsort(places, kind="stable")
-    starts = places[order]
-    last = np.append(np.flatnonzero(np.diff(starts)), len(starts) - 1)
-    mean, square = np.cumsum(np.hstack(jumps)[:, order], axis=1)[:, last]
-    return starts[last], (mean, square)
+    steps = places[order]
+    last = np.append(np.flatnonzero(np.diff(steps)), len(steps) - 1)
+    mean, square = np.cumsum(jumps[:, order], axis=1)[:, last]
+    return steps[last], (mean, square)
 
 
 def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:

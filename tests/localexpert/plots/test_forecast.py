@@ -109,13 +109,6 @@ class TestValues:
         assert_allclose(height[x != 0.0], mixed.pdf(x[x != 0.0, None])[:, 30])
 
 
-def test_points_of_experts_are_pairs(smooth):
-    with pytest.raises(ValueError, match=r"`expert_points` must have shape \(2, any\)"):
-        plot_forecast(smooth, expert_points=([1.0], [0.5], [1.0]))
-    with pytest.raises(ValueError, match=r"`expert_points\[1\]` must lie in \[0, 1\]"):
-        plot_forecast(smooth, expert_points=([1.0], [1.5]))
-
-
 def curves(ax):
     """Return the curves of an Axes in the order of drawing."""
     return [line for line in ax.lines if len(line.get_xdata()) > 50]
