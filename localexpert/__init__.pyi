@@ -34,8 +34,8 @@ from localexpert.explain import Explanation as Explanation
 from localexpert.explain import PermutationImportance as PermutationImportance
 from localexpert.explain import explain_forecast as explain_forecast
 from localexpert.explain import permutation_importance as permutation_importance
-from localexpert.large.fit_large import fit_large as fit_large
-from localexpert.large.predict_table import predict_table as predict_table
+from localexpert.large.tables import fit_large as fit_large
+from localexpert.large.tables import predict_table as predict_table
 from localexpert.law.totals import CorrelationEstimate as CorrelationEstimate
 from localexpert.learn.roads import CellRoad as CellRoad
 from localexpert.learn.roads import DiscreteRoad as DiscreteRoad
