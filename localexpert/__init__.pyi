@@ -34,8 +34,8 @@ from localexpert.explain.permutation import (
 )
 from localexpert.explain.shapley import Explanation as Explanation
 from localexpert.explain.shapley import explain_forecast as explain_forecast
-from localexpert.large.fit_large import fit_large as fit_large
-from localexpert.large.predict_table import predict_table as predict_table
+from localexpert.large.tables import fit_large as fit_large
+from localexpert.large.tables import predict_table as predict_table
 from localexpert.law.join import SpreadParts as SpreadParts
 from localexpert.law.totals import CorrelationEstimate as CorrelationEstimate
 from localexpert.learn.roads import CellRoad as CellRoad

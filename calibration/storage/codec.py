@@ -1,6 +1,6 @@
 """Saving and loading: `Writer` and `Reader`, a model as a flat list of nodes, and back.
 
-`Names` is the one rule of which classes and functions a node may name.
+`find_named` is the one rule of which classes and functions a node may name.
 
 A node is a list: its kind, then its parts. A part is None, a number or a text as it
 stands, or [i], the node of that number, which comes before. So nothing can hold itself,
@@ -103,51 +103,42 @@ def find_loaded(name: str) -> Any:
     return getattr(sys.modules.get(module), own, None)
 
 
-class Names:
-    """Find what a name stands for, if nodes of a kind may name it.
+def find_named(kind: str, name: str, trusted: frozenset[str] = frozenset()) -> Any:
+    """Return the class or function that a name stands for, None if it may not.
 
     Classes of our packages are found by one rule, that they are defined there. Those
     of scikit-learn have a base that holds numbers; others stand in a list.
 
     Parameters
     ----------
-    trusted : iterable of str
+    kind : {"object", "call", "type", "function"}
+        Of the node that names it.
+    name : str
+    trusted : frozenset of str
         Names that nodes of every kind may have.
+
+    Returns
+    -------
+    object
     """
-
-    def __init__(self, trusted: Iterable[str] = ()):
-        self.trusted = frozenset(trusted)
-
-    def find(self, kind: str, name: str) -> Any:
-        """Return the class or function, None where the kind may not name it.
-
-        Parameters
-        ----------
-        kind : {"object", "call", "type", "function"}
-        name : str
-
-        Returns
-        -------
-        object
-        """
-        module, _, own = name.rpartition(".")
-        if name in self.trusted or name in _KNOWN.get(kind, "").split():
-            return getattr(importlib.import_module(module), own)
-        if kind == "function":
-            return _find_function(module, own)
-        if kind == "call" and module in _LOSSES:
-            return _if_class(getattr(importlib.import_module(module), own), object)
-        ours = _find_own(module, own)
-        if kind == "call":
-            # The last base is `object`, which has the method as well.
-            bases = inspect.getmro(ours)[:-1] if ours else ()
-            return ours if any("__reduce__" in vars(base) for base in bases) else None
-        if kind == "type" and module == "numpy":
-            return _if_class(find_loaded(name), np.generic)
-        if module in _BOOSTERS:
-            home = importlib.import_module(module)
-            return _if_class(getattr(home, own, None), BaseEstimator)
-        return ours or _find_in_sklearn(name)
+    module, _, own = name.rpartition(".")
+    if name in trusted or name in _KNOWN.get(kind, "").split():
+        return getattr(importlib.import_module(module), own)
+    if kind == "function":
+        return _find_function(module, own)
+    if kind == "call" and module in _LOSSES:
+        return _if_class(getattr(importlib.import_module(module), own), object)
+    ours = _find_own(module, own)
+    if kind == "call":
+        # The last base is `object`, which has the method as well.
+        bases = inspect.getmro(ours)[:-1] if ours else ()
+        return ours if any("__reduce__" in vars(base) for base in bases) else None
+    if kind == "type" and module == "numpy":
+        return _if_class(find_loaded(name), np.generic)
+    if module in _BOOSTERS:
+        home = importlib.import_module(module)
+        return _if_class(getattr(home, own, None), BaseEstimator)
+    return ours or _find_in_sklearn(name)
 
 
 def _find_own(module: str, own: str) -> type | None:
@@ -320,13 +311,15 @@ class Reader:
     ----------
     text, arrays : bytes
         Description and arrays.
-    names : Names
-        What the description may name.
+    trusted : frozenset of str
+        What the description may name besides what is known.
     budget : Budget
         Of the memory that this takes.
     """
 
-    def __init__(self, text: bytes, arrays: bytes, names: Names, budget: Budget):
+    def __init__(
+        self, text: bytes, arrays: bytes, trusted: frozenset[str], budget: Budget
+    ):
         budget.spend(cost_of_text(text), "items in its description")
         self.nodes: list[list[Any]] = json.loads(text.decode("ascii"))
         self.arrays = arrays
@@ -334,7 +327,7 @@ class Reader:
         named = {(node[0], node[1]) for node in self.nodes if node[0] in _NAMED}
         if len(named) > _MOST_NAMES:
             refuse(f"it names more than {_MOST_NAMES} types.")
-        self.found = {one: names.find(*one) for one in named}
+        self.found = {one: find_named(*one, trusted) for one in named}
         self.values: list[Any] = []
         # Bytes of the arrays in each value, as often as they stand there.
         self.sizes: list[int] = []
@@ -528,7 +521,7 @@ def load(
         text, arrays, budget = read_archive(target, max_memory)
         # A description that is not ours may go wrong in any way.
         with refusing("its description makes no sense ({kind}: {error})."):
-            reader = Reader(text, arrays, Names(known), budget)
+            reader = Reader(text, arrays, frozenset(known), budget)
             _check_names(reader)
             return reader.read()
     except StorageError as error:

@@ -12,7 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.cli.output import check_file, note, show_table, warn
 from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
-from localexpert.large.fit_large import MOST_TRAIN_ROWS, fit_large
+from localexpert.large.tables import MOST_TRAIN_ROWS, fit_large
 from localexpert.partial.outcomes import censored
 from localexpert.reading import ColumnReader, files
 from localexpert.reading.reader import (

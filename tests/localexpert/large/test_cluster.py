@@ -15,7 +15,7 @@ from distributed.utils import get_mp_context
 
 from calibration import sources
 from localexpert import predict_table
-from localexpert.large import predict_table as predictions
+from localexpert.large import tables
 from tests.localexpert.large import test_fit_large as fits
 
 pytestmark = [
@@ -94,8 +94,8 @@ def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -
 def test_forecasts_of_partitions(
     client: Client, deaths: Deaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    predict = deaths.of(predictions._predict_part)
-    monkeypatch.setattr(predictions, "_predict_part", predict)
+    predict = deaths.of(tables._predict_part)
+    monkeypatch.setattr(tables, "_predict_part", predict)
     table, model = fits.table()[["a", "b"]], fits.in_one_table()
     said = predict_table(model, dd.from_pandas(table, npartitions=6), interval=0.8)
     computed = client.compute(said).result()

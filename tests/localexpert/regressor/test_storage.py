@@ -25,13 +25,12 @@ import calibration
 import localexpert
 from calibration import CalibrationWarning, PlattCalibrator
 from calibration.storage import StorageError, save
-from calibration.storage.codec import Names, name_of
+from calibration.storage.codec import find_named, name_of
 from localexpert import ExpertCalibration, LocalExpertRegressor, load
 from localexpert.experts import JointForest, SharedBoosting
 from localexpert.experts.joint_forest import LeafLaws
 from localexpert.experts.shared_boosting import ThresholdTrees
 
-NAMES = Names()
 MODULES = [
     importlib.import_module(info.name)
     for package in (calibration, localexpert)
@@ -75,11 +74,11 @@ def test_no_class_hides_its_state():
 
 def test_classes_are_found_by_one_rule():
     for cls in CLASSES:
-        assert NAMES.find("object", name_of(cls)) is cls
+        assert find_named("object", name_of(cls)) is cls
     for name in ("localexpert.__main__.main", "calibration.nowhere.CalibrationMap"):
-        assert NAMES.find("object", name) is None
+        assert find_named("object", name) is None
     # Where it is defined alone, and in no other package.
-    assert NAMES.find("object", "calibration.CalibrationMap") is None
+    assert find_named("object", "calibration.CalibrationMap") is None
 
 
 def test_what_holds_itself_is_refused(tmp_path):
