@@ -4,8 +4,8 @@ Rents that only fall with the distance
 
 Two flats differ only in their way to the centre. Nobody expects the one farther out to
 cost more. A model of few flats sometimes says so, because some distant flats were
-expensive by chance. With ``monotone={"area": 1, "distance": -1}`` no quantile of the rent
-rises with the distance, and no quantile falls with the area:
+expensive by chance. With ``monotone={"area": 1, "distance": -1}`` no quantile of the
+rent rises with the distance, and no quantile falls with the area:
 
 .. code-block:: text
 

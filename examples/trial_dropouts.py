@@ -11,8 +11,8 @@ Losses are those of the 48 months that could be seen.
 .. image:: /images/trial_dropouts.png
    :alt: Mean forecast survival beside Kaplan-Meier's steps, and four patients' curves
 
-Lives are simulated, so that the truth is known. Old patients leave more often. That does
-no harm, because age is a feature.
+Lives are simulated, so that the truth is known. Old patients leave more often. That
+does no harm, because age is a feature.
 """
 
 # sphinx_gallery_thumbnail_path = "images/trial_dropouts.png"
