@@ -165,11 +165,7 @@ def test_refusals(scene):
         (X_new, {"weights": lambda X: -np.ones(len(X))}, "weights that are not"),
         (X_new, {"weights": lambda X: np.zeros(len(X))}, "must not return 0 for every"),
         (X_new, {"weights": lambda _: np.ones(3)}, "must return a finite number"),
-        (
-            X_new,
-            {"weights": of_all_rows},
-            "the same for some rows as for all, ",
-        ),
+        (X_new, {"weights": of_all_rows}, "the same for a row alone .* for row "),
         (other, {"by": "b", "weights": by_first}, r"`X_new` must hold .*'p'.* got 'r'"),
         (X_new, {"by": "b", "weights": only_night}, r"50 effective rows of 'q', got "),
     ):
