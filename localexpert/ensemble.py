@@ -196,8 +196,8 @@ def score_some(
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
     """Return the laws of distributions. There must be one or more, of equal length."""
     if isinstance(dists, PredictiveDistribution):
-        msg = "`dists` must be a list of distributions, got one PredictiveDistribution."
-        raise TypeError(msg)
+        rule = "be a list of distributions"
+        refuse("dists", rule, "one PredictiveDistribution", TypeError)
     given = check_list(dists, "dists", "distributions")
     if len(given) == 0:
         refuse("dists", "hold at least one distribution", "none")
@@ -438,8 +438,8 @@ def _named(members: Any) -> dict[str, Any]:
     named: dict[str, Any] = {}
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            msg = f"`members` must be a list of (name, regressor), got {pair!r:.80}."
-            raise TypeError(msg)
+            rule = "be a list of (name, regressor)"
+            refuse("members", rule, f"{pair!r:.80}", TypeError)
         name, member = pair
         if name in named or name in ("linear", "probit"):
             rule = 'have names of their own, none "linear" or "probit"'

@@ -262,8 +262,8 @@ def read_categories(
         cells = column.to_list()
         found = np.array([*map(codes.get, cells), None], dtype=np.float64)
     except TypeError as error:  # lists and the like, without a hash
-        msg = f"`X` must hold categories in column {name!r}, got {error}."
-        raise TypeError(msg) from error
+        rule = f"hold categories in column {name!r}"
+        refuse("X", rule, error, TypeError, cause=error)
     unknown = np.flatnonzero(np.isnan(found[:-1])).tolist()
     strange = [place for place in unknown if not is_gap(cells[place])]
     # Refuse values of another type than the categories, such as 7 instead of "7".

@@ -107,8 +107,8 @@ def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
         try:
             sorted(set(labels.tolist()))
         except TypeError as error:
-            msg = f"`groups` must hold values of one kind, without gaps, got {error}."
-            raise TypeError(msg) from error
+            rule = "hold values of one kind, without gaps"
+            refuse("groups", rule, error, TypeError, cause=error)
     gaps = labels[labels != labels]  # noqa: PLR0124 - NaN and NaT are told by this
     if len(gaps):
         refuse("groups", "have no gaps", gaps[0])
@@ -209,8 +209,8 @@ def _read_folds(
         try:
             train, test = (np.asarray(part) for part in pair)
         except (TypeError, ValueError) as error:
-            msg = f"`cv` must yield pairs of row numbers, got {pair!r}."
-            raise TypeError(msg) from error
+            rule = "yield pairs of row numbers"
+            refuse("cv", rule, f"{pair!r}", TypeError, cause=error)
         train, test = (
             np.sort(every[part if part.size else part.astype(np.intp)])
             for part in (train, test)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
 from localexpert._kernels.row_hashes import add_hashes, finish_hashes
+from localexpert._validation import refuse
 from localexpert.recalibration.pit import PitCells
 
 Hashes = NDArray[np.uint64]
@@ -155,13 +156,11 @@ class Roles:
         named = {"target": target, "weight": weight, "key": key}
         for role, name in named.items():
             if not isinstance(name, str) and (role == "target" or name is not None):
-                msg = f"`{role}` must be the name of a column, got {name!r}."
-                raise TypeError(msg)
+                refuse(role, "be the name of a column", f"{name!r}", TypeError)
         held = [name for name in named.values() if name is not None]
         if len(set(held)) < len(held):
             listed = ", ".join(held)
-            msg = f"`target`, `weight` and `key` must be different, got {listed}."
-            raise ValueError(msg)
+            refuse("target`, `weight` and `key", "be different", listed)
         return cls(target, weight, key)
 
     def read(self, name: str, frame: Any) -> Rows:
@@ -191,8 +190,7 @@ class Roles:
         frame, y, weight = frame[has_weight], y[has_weight], weight[has_weight]
         features = frame.drop(columns=list(held.values()))
         if not len(features.columns):
-            msg = f"`parts` must have a column to learn from, got none in {name}."
-            raise ValueError(msg)
+            refuse("parts", "have a column to learn from", f"none in {name}")
         content = hash_rows({**dict(features.items()), self.target: frame[self.target]})
         hashes = content
         if self.key is not None:
@@ -352,8 +350,7 @@ def _numbers(frame: Any, column: str, name: str) -> Float64Array:
     """Return a column of numbers."""
     kind = kind_of(frame[column])
     if kind not in ("number", "gaps"):
-        msg = f"`parts` must have numbers in {column!r}, got {kind} in {name}."
-        raise ValueError(msg)
+        refuse("parts", f"have numbers in {column!r}", f"{kind} in {name}")
     return as_floats(frame[column])
 
 
@@ -363,11 +360,8 @@ def _refuse(
     """Refuse values of a part, the first of them by its place."""
     if wrong.any():
         place = int(np.argmax(wrong))
-        msg = (
-            f"`parts` must hold {rule} in {column!r}, got {values[place]} in row "
-            f"{place} of {part}."
-        )
-        raise ValueError(msg)
+        rule = f"hold {rule} in {column!r}"
+        refuse("parts", rule, f"{values[place]} in row {place} of {part}")
 
 
 # By name of a feature its kind, and the part that says so.
@@ -564,11 +558,8 @@ def _look_at(part: str, frame: Any) -> Columns:
     kinds = {name: kind_of(frame[name]) for name in frame.columns}
     for name, kind in kinds.items():
         if kind not in _KNOWN:
-            msg = (
-                "`parts` must hold numbers, truths, texts or dates, got a column "
-                f"{name!r} of {kind} in {part}."
-            )
-            raise ValueError(msg)
+            rule = "hold numbers, truths, texts or dates"
+            refuse("parts", rule, f"a column {name!r} of {kind} in {part}")
     return {name: (kind, part) for name, kind in kinds.items()}
 
 
@@ -577,18 +568,12 @@ def _agree(one: Columns, other: Columns) -> Columns:
     for names, others in ((one, other), (other, one)):
         for name in names.keys() - others.keys():
             has, lacks = names[name][1], next(iter(others.values()))[1]
-            msg = (
-                "`parts` must have the same columns everywhere, got a column "
-                f"{name!r} in {has}, none in {lacks}."
-            )
-            raise ValueError(msg)
+            rule = "have the same columns everywhere"
+            refuse("parts", rule, f"a column {name!r} in {has}, none in {lacks}")
     known = {name: one[name] if one[name][0] != "gaps" else other[name] for name in one}
     for name, (kind, part) in other.items():
         if kind not in ("gaps", known[name][0]):
             first, where = known[name]
-            msg = (
-                f"`parts` must have columns of one kind, got the column {name!r} as "
-                f"{first} in {where}, as {kind} in {part}."
-            )
-            raise ValueError(msg)
+            got = f"the column {name!r} as {first} in {where}, as {kind} in {part}"
+            refuse("parts", "have columns of one kind", got)
     return known

@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_choice,
     check_flag,
     check_integer,
+    refuse,
     show,
 )
 from localexpert.data.folds import make_folds
@@ -143,27 +144,19 @@ def _check(
     """Refuse a table with nothing to learn, and one beyond the bounds."""
     n_rows = drawn.n_rows if drawn is not None else 0
     if drawn is None or n_rows < 2:
-        msg = (
-            f"`parts` must have at least two rows with weight, got {parts.name} with "
-            f"{n_rows}."
-        )
-        raise ValueError(msg)
+        rule = "have at least two rows with weight"
+        refuse("parts", rule, f"{parts.name} with {n_rows}")
     if len(drawn.rows) < 2:
-        msg = f"`parts` must have rows that differ, got {n_rows} equal ones."
-        raise ValueError(msg)
+        refuse("parts", "have rows that differ", f"{n_rows} equal ones")
     if roles.key is not None and drawn.rows.hashes[0] == drawn.rows.hashes[-1]:
-        msg = f"`key` must tell rows apart, got {roles.key!r} with one value."
-        raise ValueError(msg)
+        refuse("key", "tell rows apart", f"{roles.key!r} with one value")
     bounds = model.bounds
     if bounds is not None and not isinstance(bounds, str):
         low, high = check_bounds(bounds)
         for y in (drawn.low, drawn.high):
             if not low <= y <= high:
-                msg = (
-                    f"`bounds` must hold every y, got ({show(low)}, {show(high)}) "
-                    f"and y = {show(y)}."
-                )
-                raise ValueError(msg)
+                rule = "hold every y"
+                refuse("bounds", rule, f"({show(low)}, {show(high)}) and y = {show(y)}")
 
 
 def _prepare(
@@ -237,11 +230,9 @@ def _report(
 def _check_model(model: Any) -> None:
     """Refuse what cannot be fitted part by part."""
     if not isinstance(model, LocalExpertRegressor):
-        msg = f"`model` must be a LocalExpertRegressor, got {type(model).__name__}."
-        raise TypeError(msg)
+        refuse("model", "be a LocalExpertRegressor", type(model).__name__, TypeError)
     if model.cv != "auto" and not isinstance(model.cv, Integral):
-        msg = f'`model` must have cv="auto" or a number of folds, got {model.cv!r}.'
-        raise ValueError(msg)
+        refuse("model", 'have cv="auto" or a number of folds', f"{model.cv!r}")
     if model.recalibrate not in (None, "pit"):
         msg = (
             '`model` must have recalibrate=None or "pit", for rows that no model has '

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, is_auto, make_rng
+from localexpert._validation import check_integer, is_auto, make_rng, refuse
 from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.law.basis import harmonic_slopes
 from localexpert.law.law import Law
@@ -228,19 +228,12 @@ class ConformalRecalibration(Recalibration):
         # Weights count as rows, but a row of weight 30 is still one order statistic.
         n_held = min(float((weight > 0.0).sum()), total - 1.0)
         if n_held < _LEAST_ROWS:
-            msg = (
-                f"`y` must have at least {_LEAST_ROWS} calibration rows, "
-                f"got {n_held:g}."
-            )
-            raise ValueError(msg)
+            refuse("y", f"have at least {_LEAST_ROWS} calibration rows", f"{n_held:g}")
         gap = self.largest_gap
         gap = int(np.ceil(np.sqrt(total))) if isinstance(gap, str) else gap
         if 2 * gap > total:
-            msg = (
-                "`largest_gap` must be at most half the number of calibration rows "
-                f"and one, got {gap} for {total - 1.0:g} rows."
-            )
-            raise ValueError(msg)
+            rule = "be at most half the number of calibration rows and one"
+            refuse("largest_gap", rule, f"{gap} for {total - 1.0:g} rows")
         n_pieces = int(np.ceil(total / gap))
         ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
         outer = np.round(ranks[0] * outer_shares(ranks[0]))
@@ -269,8 +262,7 @@ class ConformalRecalibration(Recalibration):
         if not isinstance(gap, str):
             check_integer(gap, "largest_gap", 1)
         elif not is_auto(gap):
-            msg = f'`largest_gap` must be "auto" or an integer, got {gap!r}.'
-            raise ValueError(msg)
+            refuse("largest_gap", 'be "auto" or an integer', f"{gap!r}")
 
 
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:
@@ -282,11 +274,8 @@ def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | No
         return deepcopy(recalibrate)
     named = {"pit": PitRecalibration, "conformal": ConformalRecalibration}
     if not isinstance(recalibrate, str) or recalibrate not in named:
-        msg = (
-            '`recalibrate` must be None, "pit", "conformal" or a Recalibration, '
-            f"got {recalibrate!r}."
-        )
-        raise ValueError(msg)
+        rule = 'be None, "pit", "conformal" or a Recalibration'
+        refuse("recalibrate", rule, f"{recalibrate!r}")
     made: Recalibration = named[recalibrate](random_state=seed)
     return made
 
@@ -300,11 +289,8 @@ def set_aside(
     until they hold the share.
     """
     if not hasattr(cv, "split") and not isinstance(cv, str | Integral):
-        msg = (
-            '`cv` must be "auto", a number or a splitter where `recalibrate` sets rows '
-            "aside, got folds of all rows."
-        )
-        raise ValueError(msg)
+        rule = 'be "auto", a number or a splitter where `recalibrate` sets rows aside'
+        refuse("cv", rule, "folds of all rows")
     present = np.flatnonzero(weight)
     n = len(present)
     if n < 2 * _LEAST_PART:

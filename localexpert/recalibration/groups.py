@@ -14,6 +14,7 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
     is_gap,
+    refuse,
 )
 from localexpert.data.columns import Columns, has_columns
 from localexpert.data.folds import Rows
@@ -116,10 +117,7 @@ class GroupedRecalibration:
         """
         made = make_recalibration(self.recalibrate, self.random_state)
         if made is None:
-            msg = (
-                '`recalibrate` must be "conformal", "pit" or a Recalibration, got None.'
-            )
-            raise ValueError(msg)
+            refuse("recalibrate", 'be "conformal", "pit" or a Recalibration', "None")
         rows, target, _ = check_rows(law, y, None)
         if weight is not None:
             check_choice(self.recalibrate, "recalibrate", ("conformal", "pit"))
@@ -184,8 +182,7 @@ class GroupedRecalibration:
             if not isinstance(one, WeightedConformal):
                 laws.append(one.apply(own))
             elif weight is None:
-                msg = "`weight` must be given as it was in `fit`, got None."
-                raise ValueError(msg)
+                refuse("weight", "be given as it was in `fit`", "None")
             else:
                 laws.append(one.apply(own, weight[part]))
         back = np.argsort(np.concatenate(list(parts.values())))
@@ -251,8 +248,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
     there = (columns.names or ()) if named else tuple(range(columns.n_columns))
     asked = by if isinstance(by, list) else [by]
     if not asked:
-        msg = "`by` must name at least one column, got none."
-        raise ValueError(msg)
+        refuse("by", "name at least one column", "none")
     found = []
     for one in asked:
         try:
@@ -262,8 +258,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
         if not known:
             kind = "columns" if named else "numbers of columns"
             listed = ", ".join(repr(name) for name in there[:_MOST_NAMED])
-            msg = f"`by` must hold {kind} of `X` ({listed}), got {one!r:.60}."
-            raise ValueError(msg)
+            refuse("by", f"hold {kind} of `X` ({listed})", f"{one!r:.60}")
         values = X[one].to_list() if named else np.asarray(X)[:, one].tolist()
         found.append(np.array([*values, None], dtype=object)[:-1])
     return np.column_stack(found)

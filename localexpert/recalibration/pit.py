@@ -20,6 +20,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
     check_weights,
+    refuse,
     warn_of_light,
 )
 from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
@@ -135,11 +136,8 @@ def _law_of(given: Any) -> Law:
     """Return a law as it is, or the law of a distribution."""
     law = given.law if isinstance(given, PredictiveDistribution) else given
     if not isinstance(law, Law):
-        msg = (
-            "`law` must be a Law or a PredictiveDistribution, "
-            f"got {type(given).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a Law or a PredictiveDistribution"
+        refuse("law", rule, type(given).__name__, TypeError)
     return law
 
 
@@ -635,8 +633,7 @@ class ShiftRecalibration(Recalibration):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.slope, bool):
-            msg = f"`slope` must be a bool, got {self.slope!r:.60}."
-            raise TypeError(msg)
+            refuse("slope", "be a bool", f"{self.slope!r:.60}", TypeError)
 
     def choices(self) -> dict[str, Any]:
         """Return the shift and the width.

@@ -18,6 +18,7 @@ from localexpert._validation import (
     check_number,
     check_seed,
     check_weights,
+    refuse,
     speaking_of,
 )
 from localexpert.data.honest_rows import groups_of_copies
@@ -427,8 +428,7 @@ def _read(
         reader = TableReader.learn(table) if reader is None else reader
         codes = reader.read(table).codes
     if len(codes) < _LEAST_ROWS:
-        msg = f"`{name}` must have at least {_LEAST_ROWS} rows, got {len(codes)}."
-        raise ValueError(msg)
+        refuse(name, f"have at least {_LEAST_ROWS} rows", len(codes))
     return reader, codes
 
 
@@ -438,8 +438,7 @@ def _candidates(classifier: Any, seed: int) -> list[Any]:
         trees = LGBMClassifier(**_TREES, random_state=seed, num_threads=1, verbosity=-1)
         return [LogisticRegression(max_iter=1000), trees]
     if not hasattr(classifier, "fit") or isinstance(classifier, type):
-        msg = f"`classifier` must be a classifier, got {classifier!r:.60}."
-        raise TypeError(msg)
+        refuse("classifier", "be a classifier", f"{classifier!r:.60}", TypeError)
     return [classifier]
 
 

@@ -241,11 +241,8 @@ class DistributionAdapter(DistributionRegressor):
             where = "" if self.level_name is None else " where `level_name` is given"
             refuse("forecast", f"{rule}{where}", repr(self.forecast), TypeError)
         if self.bounds is not None and self.levels is None:
-            msg = (
-                "`bounds` must be None where there are no `levels`: a distribution "
-                f"has its own, got {self.bounds!r}."
-            )
-            raise ValueError(msg)
+            rule = "be None where there are no `levels`: a distribution has its own"
+            refuse("bounds", rule, f"{self.bounds!r}")
         if self.levels is not None:
             # A forecast of no rows is enough to show faults of levels or bounds.
             example = np.zeros((0, np.size(self.levels)))

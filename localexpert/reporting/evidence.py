@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency, fisher_exact, ks_2samp, mannwhitneyu, norm
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length, check_vector
+from localexpert._validation import check_same_length, check_vector, refuse
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import TableSummary
 from localexpert.data.unseen import unseen_silently
@@ -240,8 +240,7 @@ def read_training(
     if X is None:
         return None, None if y is None else check_vector(y, "y_train")
     if y is None:
-        msg = "`y_train` must be given with `X_train`, got None."
-        raise ValueError(msg)
+        refuse("y_train", "be given with `X_train`", "None")
     table, target = read_rows(X, y, "X_train", "y_train")
     check_columns(like, table, "X_train")
     return table, target
@@ -252,8 +251,7 @@ def read_labels(names: Iterable[object] | None, X: Any) -> list[str]:
     if names is None:
         return [str(name) for name in getattr(X, "index", range(len(X)))]
     if isinstance(names, str) or not isinstance(names, Iterable):
-        msg = f"`row_names` must hold a name for each row, got {names!r}."
-        raise TypeError(msg)
+        refuse("row_names", "hold a name for each row", f"{names!r}", TypeError)
     texts = [str(name) for name in names]
     check_same_length(len(X), "`X`", len(texts), "row_names")
     return texts

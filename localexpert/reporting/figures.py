@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_level,
     check_levels,
     check_verbose,
+    refuse,
 )
 from localexpert.data.table import take_rows
 from localexpert.data.training_rows import SeenRows
@@ -435,11 +436,9 @@ def _check_words(texts: Mapping[str, object], date: object) -> None:
     """Refuse what is no text, and no date."""
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
-            msg = f"`{name}` must be a text, got {text!r}."
-            raise TypeError(msg)
+            refuse(name, "be a text", f"{text!r}", TypeError)
     if date is not None and not isinstance(date, datetime.date):
-        msg = f"`date` must be a datetime.date, got {date!r}."
-        raise TypeError(msg)
+        refuse("date", "be a datetime.date", f"{date!r}", TypeError)
 
 
 def _check_odd_cells(odd_cells: Any) -> Sequence[Any]:
@@ -448,9 +447,6 @@ def _check_odd_cells(odd_cells: Any) -> Sequence[Any]:
         hasattr(odd, "column") for odd in odd_cells
     )
     if not known:
-        msg = (
-            "`odd_cells` must be those of a ColumnReader, `reader.odd_cells_`, "
-            f"got {odd_cells!r:.80}."
-        )
-        raise TypeError(msg)
+        rule = "be those of a ColumnReader, `reader.odd_cells_`"
+        refuse("odd_cells", rule, f"{odd_cells!r:.80}", TypeError)
     return odd_cells  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length
+from localexpert._validation import check_same_length, refuse
 from localexpert.data.table import Table
 
 # p-values below it are not told apart.
@@ -162,16 +162,12 @@ def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
         n = len(X)
         return [(str(key), _read_values(value, n)) for key, value in groups.items()]
     if isinstance(groups, str) or not isinstance(groups, Sequence):
-        msg = (
-            "`groups` must be a list of column names or a mapping of names to arrays, "
-            f"got {type(groups).__name__}."
-        )
-        raise TypeError(msg)
+        rule = "be a list of column names or a mapping of names to arrays"
+        refuse("groups", rule, type(groups).__name__, TypeError)
     names, columns = read_columns(Table.of(X))
     for name in groups:
         if str(name) not in names:
-            msg = f"`groups` must name columns of `X`, {names}, got {name!r}."
-            raise ValueError(msg)
+            refuse("groups", f"name columns of `X`, {names}", f"{name!r}")
     # Of columns with one name, the first.
     return [(str(name), columns[names.index(str(name))]) for name in groups]
 
@@ -180,8 +176,7 @@ def _read_values(values: Any, n: int) -> Column:
     """Return a group for each row from an array of numbers or of anything else."""
     array = np.asarray(values)
     if array.ndim != 1:
-        msg = f"`groups` must hold arrays of shape (n,), got shape {array.shape}."
-        raise ValueError(msg)
+        refuse("groups", "hold arrays of shape (n,)", f"shape {array.shape}")
     check_same_length(n, "`X`", len(array), "groups")
     if array.dtype.kind in "biuf":
         return Column(array.astype(np.float64), None)
