@@ -112,10 +112,17 @@ class _Model:
         if self.is_log:
             with np.errstate(divide="ignore"):
                 ends = np.log(np.maximum(ends, 0.0))
-        near, weight = nearest_ends(ends[0], ends[1]), self.outcomes.weight
-        centre = float(np.average(near, weights=weight))
-        unit = float(np.sqrt(np.average((near - centre) ** 2, weights=weight))) or 1.0
+        near = nearest_ends(ends[0], ends[1])
+        centre = float(np.average(near, weights=self.weight))
+        variance = np.average((near - centre) ** 2, weights=self.weight)
+        unit = float(np.sqrt(variance)) or 1.0
         return (ends - centre) / unit, centre, unit
+
+    @cached_property
+    def weight(self) -> Float64Array:
+        """Weights of mean 1: shares of all rows are as good as numbers of them."""
+        weight = self.outcomes.weight
+        return weight / weight[weight > 0.0].mean()
 
     def loss(self, mean: Float64Array, log_spread: Float64Array) -> float:
         """Return the log score of all rows. Known targets have densities of y."""
@@ -124,7 +131,7 @@ class _Model:
         if len(self.outcomes.values) == 0:
             stretch = centre + unit * ends[0, known] if self.is_log else 0.0
             logs[known] -= np.log(unit) + stretch
-        return -float(self.outcomes.weight @ logs)
+        return -float(self.weight @ logs)
 
     def out_of_fold(
         self, columns: Float64Array, folds: list[Fold], n_lines: int | None = None
@@ -134,7 +141,7 @@ class _Model:
         Rows that no fold tests have those of a model of all rows. Columns after the
         first `n_lines` are ramps.
         """
-        ends, weight = self.scaled[0], self.outcomes.weight
+        ends, weight = self.scaled[0], self.weight
         inputs = np.column_stack([np.ones(len(columns)), columns])
         parts, rows = np.empty((2, len(columns))), np.arange(len(columns))
         untested = len(rows) - sum(len(test) for _, test in folds)
@@ -153,7 +160,7 @@ class _Model:
         """
         ends, centre, unit = self.scaled
         z, one = (ends - mean) / np.exp(log_spread), np.ones((len(mean), 1))
-        moved, wider = _fit(self.errors, z, self.outcomes.weight, one)[:, 0]
+        moved, wider = _fit(self.errors, z, self.weight, one)[:, 0]
         mean, log_spread = mean + np.exp(log_spread) * moved, log_spread + wider
         return centre + unit * mean, unit * np.exp(log_spread)
 
