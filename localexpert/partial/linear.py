@@ -125,7 +125,7 @@ class _Model:
     def weight(self) -> Float64Array:
         """Weights of mean 1: shares of all rows are as good as numbers of them."""
         weight = self.outcomes.weight
-        return weight / weight[weight > 0.0].mean()
+        return np.asarray(weight / weight[weight > 0.0].mean())
 
     def loss(self, mean: Float64Array, log_spread: Float64Array) -> float:
         """Return the log score of all rows. Known targets have densities of y."""
