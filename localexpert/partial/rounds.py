@@ -86,9 +86,8 @@ def row_losses(outcomes: Outcomes, law: Law) -> Float64Array:
     interval A, given :math:`Y > e` if the row was only seen because of that.
     """
     losses = losses_between(outcomes.lower, outcomes.upper, PredictiveDistribution(law))
-    with np.errstate(divide="ignore"):
-        losses += np.log(law.sf(outcomes.entry[:, None])[:, 0])
-    return np.clip(losses, -_WORST, _WORST)
+    seen = np.maximum(law.sf(outcomes.entry[:, None])[:, 0], np.exp(-_WORST))
+    return np.clip(np.clip(losses, -_WORST, _WORST) + np.log(seen), -_WORST, _WORST)
 
 
 def mix_laws(losses: Float64Array, weight: Float64Array) -> tuple[float, Float64Array]:
