@@ -135,12 +135,13 @@ def test_all_censored_is_wide_and_says_so() -> None:
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
 def test_demand_cut_off_by_stock_stays_on_its_lattice() -> None:
     rng = np.random.default_rng(0)
-    demand = rng.poisson(np.exp(1.0 + X[:, 0])).astype(float)
-    stock = rng.poisson(4.0, N).astype(float)
-    model = quick().fit(X, censored(np.minimum(demand, stock), demand < stock))
+    days, _ = draw(400)
+    demand = rng.poisson(np.exp(1.0 + days[:, 0])).astype(float)
+    stock = rng.poisson(4.0, len(days)).astype(float)
+    model = quick().fit(days, censored(np.minimum(demand, stock), demand < stock))
     np.testing.assert_array_equal(model.oof_targets_, np.round(model.oof_targets_))
     assert model.report_.target == "discrete"
-    assert model.predict(X).mean() > np.minimum(demand, stock).mean()
+    assert model.predict(days).mean() > 0.9 * demand.mean()
 
 
 @pytest.mark.slow
