@@ -9,6 +9,7 @@ import pytest
 from scipy.special import xlog1py, xlogy
 
 from calibration._kernels.near_isotonic import (
+    average_blocks,
     blocks_at,
     fuse_equal,
     largest_violation,
@@ -233,3 +234,22 @@ def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
     np.testing.assert_array_equal(
         log_likelihoods(tree, some, penalties[some], n_blocks[some], floor), found[some]
     )
+
+
+@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
+def test_average_is_the_sum_of_solutions(rng, kind):
+    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
+    for share in (0.1, 0.5, 1.0):
+        steps = np.flatnonzero(rng.uniform(size=len(penalties)) < share)
+        if len(steps) == 0:
+            continue
+        weights = rng.uniform(size=len(steps))
+        expected = np.zeros(len(ones))
+        for step, w in zip(steps, weights, strict=True):
+            expected += w * leaf_values(tree, step, penalties[step], len(ones))[0]
+        count = n_blocks[steps[0]]
+        starts, means = average_blocks(tree, steps, penalties[steps], weights, count)
+        sizes = np.diff(starts, append=len(ones))
+        np.testing.assert_allclose(np.repeat(means, sizes), expected, atol=1e-13)
+        _, nodes = leaf_values(tree, steps[0], 0.0, len(ones))
+        assert len(means) == len(np.unique(nodes)) == count
