@@ -1,4 +1,4 @@
-"""`ScoreSummary`: all that a calibrator needs to know of scores and labels."""
+"""`ScoreSummary`: all that a calibrator needs to know about scores and labels."""
 
 from __future__ import annotations
 

@@ -449,7 +449,7 @@ def _price_flat(
 def _follow(
     running: Float64Array, v: float, cell: int, last: int, direction: float
 ) -> int:
-    """Cell from `cell` on at which u, moving in `direction`, turns back."""
+    """Return the first cell, from `cell` on, where u stops moving in `direction`."""
     while cell < last and (running[cell] - v) * direction > 0.0:
         cell += 1
     return cell

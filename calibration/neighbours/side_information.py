@@ -289,7 +289,7 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     def _nearest(
         self, values: Float64Array, place: Int64Array
     ) -> tuple[Int64Array, Int64Array]:
-        """First and beyond-last cell nearest to values between place - 1 and place."""
+        """Return the cells (first, last + 1) nearest to values before `place`."""
         last = len(self.scores_) - 1
         below, above = np.maximum(place - 1, 0), np.minimum(place, last)
         to_below = np.where(place > 0, values - self.scores_[below], np.inf)

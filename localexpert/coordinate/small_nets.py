@@ -234,7 +234,7 @@ class NetsOfLogarithm(SmallNets):
 def unbias(answers: Float64Array, y: Float64Array, w: Float64Array) -> float:
     """Return the factor f of least squares, sum w answers (y - f answers) = 0.
 
-    The exponential of a mean of logarithms is too small for a mean (Jensen).
+    The exponential of the mean logarithm is smaller than the mean (Jensen).
     """
     return float((w * answers) @ y / ((w * answers) @ answers))
 

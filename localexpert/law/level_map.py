@@ -353,7 +353,7 @@ def cut(law: Law, low: float, high: float) -> Law:
 
 
 def condition(law: Law, low: Float64Array, high: Float64Array) -> Law:
-    """Return the law given that low <= Y <= high, with bounds of each row.
+    """Return the law, given low <= Y <= high. Each row has its own bounds.
 
     Parameters
     ----------

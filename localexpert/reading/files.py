@@ -133,7 +133,7 @@ def find_tables(paths: Sequence[str]) -> list[str]:
 
 
 def read_table(path: str, how: FileFormat | None = None) -> Frame:
-    """Return the whole table of a file: CSV, Parquet or Excel, plain or packed.
+    """Read a whole file as a table: CSV, Parquet or Excel, compressed or not.
 
     Parameters
     ----------
