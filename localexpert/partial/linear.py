@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -11,11 +10,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.coordinate.small_nets import Ramps
 from localexpert.data.folds import Fold
-from localexpert.data.unseen import level_of_user
+from localexpert.data.unseen import warn_user
 from localexpert.experts.thresholds import lattice_step
 from localexpert.law.from_others import law_of_quantiles
 from localexpert.law.law import Law
@@ -291,11 +289,10 @@ def _wide_law(lower: Float64Array, upper: Float64Array, ends: Float64Array) -> L
 
     Half of it lies beyond the range of all ends, by as much as the range.
     """
-    msg = (
+    warn_user(
         "`y` holds hardly any known value or bounded interval: how far targets lie "
         "beyond their ends is an assumption, and forecasts are wide."
     )
-    warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
     low, high = float(ends.min()), float(ends.max())
     spread = high - low or abs(high) or 1.0
     values, levels = [high, high + spread], [0.1, 0.5]
