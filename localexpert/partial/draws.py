@@ -15,7 +15,7 @@ from localexpert._validation import as_numbers, check_same_length, refuse, show
 from localexpert.data.folds import Fold, Rows
 from localexpert.experts.thresholds import is_discrete, lattice_step
 from localexpert.law.law import Law
-from localexpert.law.steps import clip_scores, scores_of
+from localexpert.law.steps import cell_edges, clip_scores, scores_of
 
 # A row that is seen stands for at most so many that are not, and fewer than the second
 # number do not count.
@@ -186,7 +186,7 @@ class Outcomes:
         step = lattice_step(values)
         if step is not None:
             return np.asarray(values[0] + step * np.round((y - values[0]) / step))
-        return values[np.searchsorted(0.5 * (values[1:] + values[:-1]), y)]
+        return values[np.searchsorted(cell_edges(values)[1:-1], y)]
 
 
 def nearest_ends(lower: Float64Array, upper: Float64Array) -> Float64Array:

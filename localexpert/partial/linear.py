@@ -17,7 +17,7 @@ from localexpert.data.unseen import warn_user
 from localexpert.experts.thresholds import lattice_step
 from localexpert.law.from_others import law_of_quantiles
 from localexpert.law.law import Law
-from localexpert.law.steps import LOG_SQRT_TWO_PI
+from localexpert.law.steps import LOG_SQRT_TWO_PI, cell_edges
 from localexpert.partial.draws import Outcomes, nearest_ends
 
 # Laws of errors: normal, or that of least values (a Weibull law of exp y).
@@ -192,7 +192,7 @@ class _Model:
             low, high = np.round((far - values[0]) / step)
             high = max(min(high, low + _MOST_VALUES), low + 1.0)
             values = values[0] + step * np.arange(low, high + 1.0)
-        edges = 0.5 * (values[1:] + values[:-1])
+        edges = cell_edges(values)[1:-1]
         edges = np.log(np.maximum(edges, _TINIEST)) if self.is_log else edges
         z = np.clip((edges - centres[:, None]) / spreads[:, None], -_FAR, _FAR)
         upto = -np.expm1(_laws_of_errors(self.errors, z)[0])
@@ -207,7 +207,7 @@ def _cells(outcomes: Outcomes) -> tuple[Float64Array, Float64Array]:
     step = lattice_step(values)
     if step is not None:
         return lower - 0.5 * step, upper + 0.5 * step
-    edges = np.concatenate([[-np.inf], 0.5 * (values[1:] + values[:-1]), [np.inf]])
+    edges = np.concatenate([[-np.inf], cell_edges(values)[1:-1], [np.inf]])
     first = np.searchsorted(values, lower).clip(max=len(values) - 1)
     last = np.searchsorted(values, upper, "right").clip(min=1)
     return edges[first], edges[last]
