@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from calibration._kernels.rectified_net import descend_by_batches
 from calibration._validation import (
     as_numbers,
     check_choice,
@@ -108,13 +109,8 @@ class HiddenLayer:
         k, h = self.heights.shape
         ends = np.cumsum([self.slopes.size, h, k * h])
         slopes, shifts, heights, intercept = np.split(theta, ends)
-        return HiddenLayer(
-            slopes.reshape(self.slopes.shape),
-            shifts,
-            heights.reshape(k, h),
-            intercept,
-            self.rectified,
-        )
+        slopes = slopes.reshape(self.slopes.shape)
+        return HiddenLayer(slopes, shifts, heights.reshape(k, h), intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,15 +179,16 @@ class NetProblem:
         n_rows = _PASSES * n if n_batches is None else _BATCH * n_batches
         passes = [rng.permutation(n) for _ in range(-(-n_rows // n))]
         order = np.concatenate(passes)[:n_rows]
-        theta = drawn.flatten()
-        squares = np.full(len(theta), _FIRST_SQUARES)
-        for start in range(0, n_rows, _BATCH):
-            rows = order[start : start + _BATCH]
-            share = self.weight[rows] / self.weight[rows].sum()
-            slope = self._block(drawn.filled(theta), rows, share)[1]
-            squares += slope * slope
-            theta -= _RATE * slope / np.sqrt(squares)
-        return drawn.filled(theta)
+        layers = (
+            np.column_stack([drawn.slopes, drawn.shifts]),
+            np.column_stack([drawn.heights, drawn.intercept]),
+        )
+        rows = np.column_stack([self.inputs.T, np.ones(n)])
+        descend_by_batches(
+            layers, rows, self.labels, self.weight, order, _BATCH, _RATE, _FIRST_SQUARES
+        )
+        (slopes, shifts), (heights, intercept) = (np.split(a, [-1], 1) for a in layers)
+        return HiddenLayer(slopes, shifts[:, 0], heights, intercept[:, 0], True)
 
     def value_and_gradient(
         self, theta: Float64Array, shape: HiddenLayer, anchor: Float64Array
@@ -223,7 +220,7 @@ class NetProblem:
         return value, gradient
 
     def _block(
-        self, layer: HiddenLayer, some: slice | Int64Array, share: Float64Array
+        self, layer: HiddenLayer, some: slice, share: Float64Array
     ) -> tuple[float, Float64Array]:
         """Return the cross-entropy of some rows, and its gradient."""
         x, labels = self.inputs[:, some], self.labels[some]
@@ -237,7 +234,7 @@ class NetProblem:
         residual[labels, places] -= 1.0
         residual *= share
         inner = layer.heights.T @ residual
-        inner *= (units > 0.0) if layer.rectified else 1.0 - units**2
+        inner *= 1.0 - units**2
         parts = inner @ x.T, inner.sum(axis=1), residual @ units.T, residual.sum(axis=1)
         return loss, np.concatenate([part.ravel() for part in parts])
 
