@@ -34,8 +34,8 @@ def test_a_step_follows_the_slopes_of_the_weighted_cross_entropy(rng):
                     ends.append(cross_entropy(start, rows[some], labels[some], share))
                 layer[place] = held
                 slope[place] = (ends[1] - ends[0]) / 2e-6
-        for layer, slope, square in zip(start, slopes, squares, strict=True):
-            square += slope**2
-            layer -= 0.2 * slope / np.sqrt(square)
+        for i, slope in enumerate(slopes):
+            squares[i] += slope**2
+            start[i][:] -= 0.2 * slope / np.sqrt(squares[i])
     for found, truth in zip(layers, start, strict=True):
         np.testing.assert_allclose(found, truth, atol=1e-7)
