@@ -20,7 +20,8 @@ def fall_of(values):
 
 def naive_elite(summary, lambdas, price=0.0, criterion="aicc"):
     """Values at the cells and weights, by the formulas, with plain numpy."""
-    x, weight, n = summary.scores, summary.weight, summary.n
+    # A copy: a kernel is compiled anew for arrays that cannot be written to.
+    x, weight, n = summary.scores.copy(), summary.weight, summary.n
     target = summary.weight1 / weight
     paths, marks, _, _ = trend_filter_path(x, weight, target, lambdas, n * price)
     log_weights = []

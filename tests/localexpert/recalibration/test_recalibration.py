@@ -146,7 +146,7 @@ LEVELS = np.linspace(0.01, 0.99, 99)
 
 
 @too_narrow
-@pytest.mark.parametrize(("m", "gap"), [(20, "auto"), (57, 4), (99, "auto"), (61, 10)])
+@pytest.mark.parametrize(("m", "gap"), [(20, "auto"), (57, 4)])
 def test_conformal_quantiles_cover_as_promised(m, gap):
     rng = np.random.default_rng(7)
     law, n_draws = same_law(m), 1500
