@@ -59,9 +59,7 @@ ARROWS: dict[str, str] = {
         "calibration.monotone calibration.multiclass"
     ),
     # After the fit: other priors, other rows.
-    "calibration.drift": (
-        f"{_CORE} calibration.storage calibration.logistic calibration.monotone"
-    ),
+    "calibration.drift": (f"{_CORE} calibration.logistic calibration.monotone"),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
         "calibration.monotone calibration.multiclass"

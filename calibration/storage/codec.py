@@ -264,6 +264,8 @@ class Writer:
     def _object_node(self, value: Any, path: str) -> list[Any]:
         """Return an object as its class, its state and what makes it."""
         cls = type(value)
+        if hasattr(cls, "from_json"):
+            _blame(value, path, "`to_json` writes it, and `from_json` reads that")
         try:
             way, args, state, *items = (*value.__reduce_ex__(2), None)[:5]
         except Exception as error:

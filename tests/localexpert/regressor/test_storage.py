@@ -46,8 +46,9 @@ CLASSES = [
 
 
 def is_default_made(cls):
-    """Say whether it is an estimator that needs no arguments."""
-    if not issubclass(cls, BaseEstimator) or inspect.isabstract(cls):
+    """Say whether it is an estimator that is saved and needs no arguments."""
+    hidden = inspect.isabstract(cls) or hasattr(cls, "from_json")
+    if not issubclass(cls, BaseEstimator) or hidden:
         return False
     parameters = inspect.signature(cls).parameters.values()
     return all(p.default is not p.empty for p in parameters)
