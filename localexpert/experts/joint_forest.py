@@ -13,15 +13,15 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from calibration.storage import StorageError
-from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_flag,
     check_integer,
     check_number,
     is_auto,
     make_rng,
 )
+from calibration.storage import StorageError
+from calibration.typing import Float64Array, Int64Array
 from localexpert.data.folds import Rows
 from localexpert.data.learners import ask_each
 from localexpert.data.table import Table

@@ -10,6 +10,13 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.utils.parallel import delayed
 
+from calibration._validation import (
+    check_integer,
+    check_number,
+    is_auto,
+    make_rng,
+    refuse,
+)
 from calibration.storage import StorageError, TextTable, read_trees
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.threshold_trees import (
@@ -18,13 +25,6 @@ from localexpert._kernels.threshold_trees import (
     NUMBER_OR_NAN,
     TreeArrays,
     sum_trees,
-)
-from localexpert._validation import (
-    check_integer,
-    check_number,
-    is_auto,
-    make_rng,
-    refuse,
 )
 from localexpert.coordinate.boosting import ONE_THREAD, find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions

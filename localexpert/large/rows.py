@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._validation import refuse
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
 from localexpert._kernels.row_hashes import add_hashes, finish_hashes
-from localexpert._validation import refuse
 from localexpert.recalibration.pit import PitCells
 
 Hashes = NDArray[np.uint64]

@@ -10,19 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from calibration.plots import canvas
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_flag,
-    check_increasing,
     check_integer,
     check_level,
     check_same_length,
     check_vector,
-    format_number,
     plain_label,
     refuse,
 )
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import check_increasing, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.partial.scores import pit_values
 from localexpert.plots import inputs

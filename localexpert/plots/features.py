@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from calibration import reliability_curve
-from calibration.plots import canvas
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_array,
+from calibration._validation import (
     check_flag,
     check_integer,
     check_level,
     check_list,
-    format_number,
     plain_label,
     refuse,
 )
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import check_array, format_number
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.report import ExpertReport, TaskRecord
 from localexpert.explain.shapley import Explanation

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.plots import canvas
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_array,
+from calibration._validation import (
     check_choice,
     check_in_unit,
     check_integer,
@@ -22,9 +19,11 @@ from localexpert._validation import (
     check_number,
     check_same_length,
     check_vector,
-    format_number,
     refuse,
 )
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import check_array, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from calibration._validation import check_level, check_same_length
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_level, check_same_length
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.partial.marginal import product_limit, read_right
 from localexpert.plots import inputs
