@@ -315,6 +315,15 @@ def test_trees_that_lead_nowhere_are_refused(tree, name, values, tmp_path):
         through_a_file(dataclasses.replace(tree, **{name: forged}), tmp_path)
 
 
+@pytest.mark.parametrize("tree", [THRESHOLD_TREES, LEAF_LAWS])
+def test_no_attribute_stands_in_for_a_check(tree, tmp_path):
+    name = "roots" if tree is THRESHOLD_TREES else "step"
+    forged = dataclasses.replace(tree, **{name: -9 - getattr(tree, name)})
+    object.__setattr__(forged, "_check_saved", dict)
+    with pytest.raises(StorageError, match=r"lead nowhere|leaves are none"):
+        through_a_file(forged, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("tree", "name"),
     [
