@@ -282,12 +282,9 @@ class ForecastShape:
         ForecastShape
         """
         one = dist[row]
-        if not one.law.has_jumps:
-            return cls(one, np.empty(0), np.empty(0))
-        law = one.law.clipped
-        values, jumps = law.atoms, law.masses[0]
-        if law.all_jumps:
-            values, jumps = (part[0] for part in law.steps())
+        values, jumps = one.atoms, one.masses[0]
+        if one.law.all_jumps:
+            values, jumps = (part[0] for part in one.law.steps())
         real = jumps > _LEAST_MASS
         return cls(one, values[real], jumps[real])
 
