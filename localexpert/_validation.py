@@ -1,4 +1,4 @@
-"""Checks of what a user passes in; the general ones are those of `calibration`.
+"""Checks of what a user passes in, beside the general ones in `calibration`.
 
 And how numbers and names are written in refusals and pictures.
 
@@ -17,32 +17,12 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     as_numbers,
-    check_callable,
-    check_choice,
-    check_finite,
-    check_flag,
     check_in_unit,
     check_integer,
-    check_labels,
-    check_level,
-    check_list,
-    check_mapping,
-    check_n_jobs,
-    check_number,
-    check_path,
-    check_same_length,
     check_vector,
-    check_verbose,
     check_weights,
-    count_rows,
-    find_no_number,
-    is_auto,
-    is_gap,
-    make_rng,
-    plain_label,
     refuse,
     show,
-    told_of_light,
     warn_of_light,
 )
 from calibration.typing import Float64Array

@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     as_numbers,
     check_choice,
     check_integer,
     check_list,
     check_n_jobs,
     check_same_length,
-    check_seed,
     check_weights,
     refuse,
     told_of_light,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_seed
 from localexpert.data.folds import Fold, make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.target_values import range_without_outliers

@@ -14,6 +14,7 @@ from scipy.special import logit, ndtr, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
+from calibration._validation import check_integer, check_vector, check_weights, is_auto
 from calibration.drift.base import (
     DriftMonitor,
     choose_action,
@@ -28,7 +29,6 @@ from calibration.drift.evidence import (
     shift_likelihoods,
 )
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_vector, check_weights, is_auto
 from localexpert.data.training_rows import SeenRows
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 

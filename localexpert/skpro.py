@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from calibration._validation import check_same_length, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length, refuse
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from calibration._validation import check_flag, is_auto, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag, is_auto, refuse
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.folds import Fold, Sample

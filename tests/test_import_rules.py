@@ -25,7 +25,10 @@ FAMILIES = ("binning", "densities", "logistic", "monotone", "neighbours")
 _CHECKS = "calibration._validation calibration.exceptions"
 _DATA = "calibration.summary calibration.maps"
 _CORE = f"scipy sklearn joblib calibration._kernels {_CHECKS} {_DATA} calibration.base"
-_GROUND = "calibration._kernels localexpert._kernels localexpert._validation"
+_GROUND = (
+    "calibration._kernels calibration._validation localexpert._kernels "
+    "localexpert._validation"
+)
 
 ARROWS: dict[str, str] = {
     # calibration: from the ground up
@@ -59,9 +62,7 @@ ARROWS: dict[str, str] = {
         "calibration.monotone calibration.multiclass"
     ),
     # After the fit: other priors, other rows.
-    "calibration.drift": (
-        f"{_CORE} calibration.storage calibration.logistic calibration.monotone"
-    ),
+    "calibration.drift": (f"{_CORE} calibration.logistic calibration.monotone"),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
         "calibration.monotone calibration.multiclass"
@@ -71,7 +72,8 @@ ARROWS: dict[str, str] = {
         "calibration.measures calibration.drift"
     ),
     "calibration": "calibration._lazy",
-    # localexpert: of the core it sees public names only; its kernels share kernels.
+    # localexpert: of the core it sees public names, and the checks, which word all
+    # refusals in both packages; its kernels share kernels.
     "localexpert._kernels": "numba calibration._kernels",
     "localexpert._validation": f"calibration._kernels {_CHECKS}",
     # Input of a user, and what a forecast is.
@@ -80,8 +82,8 @@ ARROWS: dict[str, str] = {
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
     "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
-        "scipy sklearn calibration._validation localexpert.distribution "
-        "localexpert.law localexpert.partial"
+        f"scipy sklearn {_GROUND} localexpert.distribution localexpert.law "
+        "localexpert.partial"
     ),
     # Targets that are known only in part.
     "localexpert.partial": (

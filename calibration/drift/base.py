@@ -23,7 +23,6 @@ from calibration.base.log_odds import solve_logistic
 from calibration.drift.evidence import ERRORS, OnsetMixture, StepErrors, shift_interval
 from calibration.exceptions import CalibrationWarning
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -205,7 +204,7 @@ _LEAST_CHANCE = 1e-9
 _SPANS, _RECOGNISED = 64, 500
 
 
-class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
+class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     """Base of monitors: e-values batch by batch, their record, and the alarm.
 
     The monitor keeps of a batch's rows only what adds up over batches: counts,
@@ -272,7 +271,7 @@ class DriftMonitor(Saved, BaseEstimator, metaclass=ABCMeta):
             settings = {name: held[name] for name in monitor.get_params()}
             monitor.set_params(**settings)._check(_FIRST_ROWS)
             monitor.__dict__.update(held)
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # a text of others may go wrong in any way
             msg = f"`text` must be what `to_json` has written ({error!r})."
             raise ValueError(msg) from error
         return monitor

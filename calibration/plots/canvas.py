@@ -31,6 +31,9 @@ Panels = NDArray[np.object_]
 
 # As far from black ground as from white.
 GREY = "0.5"
+#: Looks of a band that a true forecast keeps within, and of a line to compare with.
+BAND: dict[str, Any] = {"color": GREY, "alpha": 0.25, "lw": 0}
+DASHED: dict[str, Any] = {"color": GREY, "ls": "--", "lw": 1}
 # Letters of a name that stands beside other words.
 LONGEST_NAME = 24
 # Single outcomes that a cloud shows; more of them are a blot, and slow.

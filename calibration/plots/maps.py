@@ -89,7 +89,7 @@ def plot_calibration_map(
     odds = axis == "log-odds"
     if not real:
         ends = (-_LOG_ODDS_REACH, _LOG_ODDS_REACH) if odds else (0.0, 1.0)
-        ax.plot(ends, ends, "--", color=canvas.GREY, lw=1, label="unchanged", zorder=1)
+        ax.plot(ends, ends, label="unchanged", zorder=1, **canvas.DASHED)
     if not odds:
         ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel("Score" if real or not odds else "Log-odds of score")

@@ -180,7 +180,7 @@ def _draw_diagram(
 
     A curve without a name is called `unnamed`, or else by its bins.
     """
-    ax.plot([0, 1], [0, 1], linestyle="--", color=canvas.GREY, lw=1, label="calibrated")
+    ax.plot([0, 1], [0, 1], label="calibrated", **canvas.DASHED)
     for place, (name, one) in enumerate(curves.items()):
         color = f"C{place % 10}"
         _draw_curve(ax, one, plain_label(name, canvas.LONGEST_NAME), color, unnamed)

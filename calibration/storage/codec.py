@@ -16,14 +16,15 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from inspect import getattr_static
 from typing import Any, NoReturn
 
 import numpy as np
+import sklearn
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from calibration._validation import check_list, check_number, check_path
 from calibration.storage.archive import (
@@ -93,7 +94,7 @@ def name_of(thing: Any) -> str:
     homes = _LOSSES if inspect.isclass(thing) else (*_UFUNCS, *_MEASURES)
     for module in (*homes, getattr(thing, "__module__", None)):
         if find_loaded(f"{module}.{own}") is thing:
-            return f"{module}.{own}"
+            break
     return f"{module}.{own}"
 
 
@@ -105,9 +106,6 @@ def find_loaded(name: str) -> Any:
 
 def find_named(kind: str, name: str, trusted: frozenset[str] = frozenset()) -> Any:
     """Return the class or function that a name stands for, None if it may not.
-
-    Classes of our packages are found by one rule, that they are defined there. Those
-    of scikit-learn have a base that holds numbers; others stand in a list.
 
     Parameters
     ----------
@@ -124,57 +122,41 @@ def find_named(kind: str, name: str, trusted: frozenset[str] = frozenset()) -> A
     module, _, own = name.rpartition(".")
     if name in trusted or name in _KNOWN.get(kind, "").split():
         return getattr(importlib.import_module(module), own)
-    if kind == "function":
-        return _find_function(module, own)
-    if kind == "call" and module in _LOSSES:
-        return _if_class(getattr(importlib.import_module(module), own), object)
-    ours = _find_own(module, own)
-    if kind == "call":
-        # The last base is `object`, which has the method as well.
-        bases = inspect.getmro(ours)[:-1] if ours else ()
-        return ours if any("__reduce__" in vars(base) for base in bases) else None
-    if kind == "type" and module == "numpy":
-        return _if_class(find_loaded(name), np.generic)
-    if module in _BOOSTERS:
-        home = importlib.import_module(module)
-        return _if_class(getattr(home, own, None), BaseEstimator)
-    return ours or _find_in_sklearn(name)
-
-
-def _find_own(module: str, own: str) -> type | None:
-    """Return a class that a module of our packages defines."""
-    if module.partition(".")[0] not in _OURS or "__" in module:
+    top, part = [*name.split("."), ""][:2]
+    is_ours = top in _OURS and "__" not in module
+    of_sklearn = top == "sklearn" and part in {*sklearn.__all__, *_BESIDE} - _CLOSED
+    if not (is_ours or of_sklearn or module in (*_UFUNCS, *_BOOSTERS)):
         return None
     try:
-        found = getattr(importlib.import_module(module), own, None)
+        importlib.import_module(f"sklearn.{part}" if of_sklearn else module)
     except ImportError:
-        return None
-    return found if inspect.isclass(found) and found.__module__ == module else None
+        if not is_ours:
+            raise
+    found = find_loaded(name)
+    return found if _is_safe(kind, module, found) else None
 
 
-def _if_class(found: Any, base: type | tuple[type, ...]) -> Any:
-    return found if inspect.isclass(found) and issubclass(found, base) else None
+def _is_safe(kind: str, module: str, found: Any) -> bool:
+    """Say whether a node may name what was found in a module.
 
-
-def _find_in_sklearn(name: str) -> Any:
-    import sklearn
-
-    library, part = [*name.split("."), ""][:2]
-    if library != "sklearn" or part not in {*sklearn.__all__, *_BESIDE} - _CLOSED:
-        return None
-    importlib.import_module(f"sklearn.{part}")
-    bases = tuple(filter(None, map(find_loaded, _BASES.split())))
-    return _if_class(find_loaded(name), bases)
-
-
-def _find_function(module: str, own: str) -> Any:
-    if module not in (*_UFUNCS, *_MEASURES):
-        return None
-    home = importlib.import_module(module)
-    found = getattr(home, own, None)
-    if module in _UFUNCS:
-        return found if isinstance(found, np.ufunc) else None
-    return found if own in home.__all__ and inspect.isfunction(found) else None
+    Classes of our packages are found by one rule, that they are defined there. Those
+    of scikit-learn have a base that holds numbers.
+    """
+    if kind == "function":
+        if module in _UFUNCS:
+            return isinstance(found, np.ufunc)
+        public = module in _MEASURES and sys.modules[module].__all__
+        return public and inspect.isfunction(found) and found.__name__ in public
+    if not inspect.isclass(found):
+        return False
+    if module in _LOSSES:
+        return kind == "call"
+    if module.startswith(_OURS):
+        has_way = kind != "call" or found.__reduce__ is not object.__reduce__
+        return found.__module__ == module and has_way
+    bases = "numpy.generic" if module == "numpy" and kind == "type" else _BASES
+    known = tuple(filter(None, map(find_loaded, bases.split())))
+    return kind != "call" and issubclass(found, known)
 
 
 _ATOMS = (type(None), bool, int, float, str)
@@ -183,22 +165,17 @@ _NAMED, _MOST_NAMES = ("object", "call", "type", "function"), 1000
 # Bytes of one item of an array, and what sizes are counted up to.
 _MOST_ITEM, _MOST_SIZE = 2**12, 2**62
 # How often the arrays in a value are copied, as texts of boosters are in pieces.
-_COPIES = {
-    "builtins.bytes": 1,
-    "builtins.bytearray": 1,
-    "call": 1,
-    "numpy.generic": 1,
-    "sklearn.Tree": 1,
-    "lightgbm.Booster": 10,
-}
+_COPIES = dict.fromkeys(
+    ("builtins.bytes", "builtins.bytearray", "call", "numpy.generic", "sklearn.Tree"), 1
+) | {"lightgbm.Booster": 10}
 
 
 class Writer:
-    """Nodes of a model, each object once."""
+    """Nodes of a model, each object once, and the bytes of all arrays."""
 
     def __init__(self) -> None:
         self.nodes: list[list[Any]] = []
-        self._arrays = bytearray()
+        self.arrays = bytearray()
         # With the original: alive, so that no other object gets its address.
         self._places: dict[int, tuple[Any, int]] = {}
 
@@ -214,94 +191,88 @@ class Writer:
         if type(value) in _ATOMS:
             return value
         if id(value) not in self._places:
-            node = self._node(value, path)
+            try:
+                node = self._node(value, path)
+            except (StorageError, RecursionError):
+                raise
+            except Exception as error:
+                msg = f"`{path}` cannot be saved ({error}), got {value!r:.120}."
+                raise StorageError(msg) from error
             self._places[id(value)] = value, len(self.nodes)
             self.nodes.append(node)
         return [self._places[id(value)][1]]
-
-    def members(self) -> tuple[bytes, bytes]:
-        """Return description and arrays."""
-        text = json.dumps(self.nodes, separators=(",", ":"))
-        return text.encode("ascii"), bytes(self._arrays)
 
     def _node(self, value: Any, path: str) -> list[Any]:
         if isinstance(value, np.memmap):
             value = np.asarray(value)
         if type(value) is np.ndarray and value.dtype != np.dtype(object):
-            return self._array_node(value, path)
+            return self._array_node(value)
         if isinstance(value, type):
-            return ["type", _name(value, value, path)]
+            return ["type", _name(value)]
         if inspect.isroutine(value) or isinstance(value, np.ufunc):
-            return ["function", _name(value, value, path)]
+            return ["function", _name(value)]
         kind = kind_of(value)
         if kind not in KINDS:
             return self._object_node(value, path)
         take, _ = KINDS[kind]
-        try:
-            parts = list(take(value))
-        except Exception as error:
-            _blame(value, path, error)
-        names = list(range(len(parts)))
-        if take is take_pairs:
-            names = [parts[i - i % 2] for i in names]
-        return [kind, *self._parts(parts, path, names)]
+        names = [key for key in value for _ in range(2)] if take is take_pairs else None
+        return [kind, *self._parts([*take(value)], path, names)]
 
-    def _parts(self, values: list[Any], path: str, names: list[Any]) -> list[Any]:
+    def _parts(
+        self, values: Sequence[Any], path: str, names: list[Any] | None = None
+    ) -> list[Any]:
         return [
             self.part(value, f"{path}[{name!r:.40}]")
-            for value, name in zip(values, names, strict=True)
+            for name, value in zip(names or range(len(values)), values, strict=True)
         ]
 
-    def _array_node(self, array: NDArray[Any], path: str) -> list[Any]:
+    def _array_node(self, array: NDArray[Any]) -> list[Any]:
         if array.dtype.hasobject:
-            _blame(array, path, "objects inside a table")
-        flags, start = array.flags, len(self._arrays)
+            _blame("objects inside a table")
+        flags, start = array.flags, len(self.arrays)
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-        self._arrays += array.tobytes("A")
+        self.arrays += array.tobytes("A")
         descr = dtype_to_descr(array.dtype)
         return ["array", descr, order, not flags.writeable, start, *array.shape]
 
     def _object_node(self, value: Any, path: str) -> list[Any]:
         """Return an object as its class, its state and what makes it."""
-        cls = type(value)
-        try:
-            way, args, state, *items = (*value.__reduce_ex__(2), None)[:5]
-        except Exception as error:
-            _blame(value, path, error)
-        kind = "call"
+        cls, kind = type(value), "call"
+        if hasattr(cls, "from_json"):
+            _blame("`to_json` writes it, and `from_json` reads that")
+        way, args, state, *items = (*value.__reduce_ex__(2), None)[:5]
         if way is copyreg.__newobj__:  # type: ignore[attr-defined]
             kind, args = "object", args[1:]
         elif way is not cls:
-            _blame(value, path, f"{name_of(way)} would make it")
+            _blame(f"{name_of(way)} would make it")
         if any(item is not None for item in items):
-            _blame(value, path, "it holds more than its attributes")
-        name = _name(cls, value, path)
+            _blame("it holds more than its attributes")
+        name = _name(cls)
         if isinstance(state, dict):
-            attributes = ["builtins.dict"]
-            for key, item in state.items():
+            held = {
+                key: self.part(item, f"{path}.{key}")
+                for key, item in state.items()
                 # What is computed when asked for is not written, nor what is grown.
-                hidden = inspect.getattr_static(cls, str(key), None)
-                if not isinstance(hidden, cached_property) and not (
-                    key == "_tree" and type(item) in GROWN.values()
-                ):
-                    attributes += [key, self.part(item, f"{path}.{key}")]
-            self.nodes.append(attributes)
-            held: Any = [len(self.nodes) - 1]
+                if not isinstance(getattr_static(cls, str(key), None), cached_property)
+                and not (key == "_tree" and type(item) in GROWN.values())
+            }
+            self.nodes.append(["builtins.dict", *take_pairs(held)])
+            state = [len(self.nodes) - 1]
         else:
-            held = self.part(state, path)
-        return [kind, name, held, *self._parts(args, path, list(range(len(args))))]
+            state = self.part(state, path)
+        return [kind, name, state, *self._parts(args, path)]
 
 
-def _name(thing: Any, value: Any, path: str) -> str:
+def _name(thing: Any) -> str:
     """Return the name of a class or function, if it is found by it."""
     name = name_of(thing)
     if find_loaded(name) is not thing:
-        _blame(value, path, f"{name} cannot be found by its name")
+        _blame(f"{name} cannot be found by its name")
     return name
 
 
-def _blame(value: Any, path: str, reason: object) -> NoReturn:
-    refuse(f"`{path}` cannot be saved ({reason}), got {value!r:.120}.")
+def _blame(reason: str) -> NoReturn:
+    raise ValueError(reason)
 
 
 class Reader:
@@ -322,52 +293,44 @@ class Reader:
     ):
         budget.spend(cost_of_text(text), "items in its description")
         self.nodes: list[list[Any]] = json.loads(text.decode("ascii"))
-        self.arrays = arrays
-        self.budget = budget
+        self.arrays, self.budget = arrays, budget
+        # With the bytes of the arrays in each value, as often as they stand there.
+        self.made: list[tuple[Any, int]] = []
         named = {(node[0], node[1]) for node in self.nodes if node[0] in _NAMED}
         if len(named) > _MOST_NAMES:
             refuse(f"it names more than {_MOST_NAMES} types.")
         self.found = {one: find_named(*one, trusted) for one in named}
-        self.values: list[Any] = []
-        # Bytes of the arrays in each value, as often as they stand there.
-        self.sizes: list[int] = []
-
-    @property
-    def unknown(self) -> list[str]:
-        """Names that stand where they may not."""
-        return sorted({name for (_, name), one in self.found.items() if one is None})
-
-    @property
-    def root(self) -> tuple[str, str]:
-        """Kind and name of the whole."""
-        return self.nodes[-1][0], self.nodes[-1][1]
+        kind, name = self.nodes[-1][:2]
+        if kind not in ("object", "call") or name.partition(".")[0] not in _OURS:
+            refuse(
+                f"it holds {name!r:.80}, and only models of {' and '.join(_OURS)} are "
+                "loaded."
+            )
+        unknown = {name for (_, name), one in self.found.items() if one is None}
+        if unknown:
+            refuse(
+                f"it holds {', '.join(sorted(unknown))}, which are not trusted. If you "
+                f"know who wrote the file, load it with `trusted={sorted(unknown)!r}`."
+            )
 
     def read(self) -> Any:
         """Return the value of the last node."""
         for kind, *parts in self.nodes:
             if kind == "array":
-                value, size = self._array(*parts)
-            else:
-                places = [part[0] for part in parts if type(part) is list]
-                size = min(
-                    sum(self._at(place, self.sizes) for place in places), _MOST_SIZE
-                )
-                self.budget.spend(_COPIES.get(kind, 0) * size, "values made of arrays")
-                value = self._make(kind, [self._part(part) for part in parts], size)
-            self.values.append(value)
-            self.sizes.append(size)
-        return value
+                self.made.append(self._array(*parts))
+                continue
+            held = [
+                (part, 0) if type(part) in _ATOMS else self._at(*part) for part in parts
+            ]
+            size = min(sum(size for _, size in held), _MOST_SIZE)
+            self.budget.spend(_COPIES.get(kind, 0) * size, "values made of arrays")
+            self.made.append((self._make(kind, [one for one, _ in held], size), size))
+        return self.made[-1][0]
 
-    def _at(self, place: Any, held: list[Any]) -> Any:
-        if type(place) is not int or not 0 <= place < len(held):
+    def _at(self, place: Any) -> tuple[Any, int]:
+        if type(place) is not int or not 0 <= place < len(self.made):
             refuse(f"its description names a node {place!r:.40} that is none.")
-        return held[place]
-
-    def _part(self, part: Any) -> Any:
-        if type(part) in _ATOMS:
-            return part
-        (place,) = part
-        return self._at(place, self.values)
+        return self.made[place]
 
     def _make(self, kind: str, parts: list[Any], size: int) -> Any:
         """Return the value of a node that is no array."""
@@ -386,12 +349,13 @@ class Reader:
         if "_fit_X" in getattr(value, "__dict__", {}):
             self.budget.spend(2 * size, "trees of neighbours")
         check_tables(value)
-        if hasattr(cls, "_read_saved"):
-            cls._read_saved(dict(vars(value)))
+        # Methods of the class: what was read may hide them in the object.
+        if hasattr(cls, "_check_saved"):
+            cls._check_saved(value)
         # What checks its fields when it is made checks them here.
-        parameters = getattr(cls, "__dataclass_params__", None)
-        if parameters is not None and parameters.frozen:
-            getattr(value, "__post_init__", lambda: None)()
+        made_once = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+        if made_once and hasattr(cls, "__post_init__"):
+            cls.__post_init__(value)
         return value
 
     def _array(
@@ -455,7 +419,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     except RecursionError as error:
         msg = "`model` is nested too deeply, or holds itself."
         raise StorageError(msg) from error
-    write_archive(target, *writer.members())
+    text = json.dumps(writer.nodes, separators=(",", ":")).encode("ascii")
+    write_archive(target, text, bytes(writer.arrays))
 
 
 def load(
@@ -521,24 +486,7 @@ def load(
         text, arrays, budget = read_archive(target, max_memory)
         # A description that is not ours may go wrong in any way.
         with refusing("its description makes no sense ({kind}: {error})."):
-            reader = Reader(text, arrays, frozenset(known), budget)
-            _check_names(reader)
-            return reader.read()
+            return Reader(text, arrays, frozenset(known), budget).read()
     except StorageError as error:
         msg = f"`path` {str(target)!r}: {error}"
         raise StorageError(msg) from error.__cause__
-
-
-def _check_names(reader: Reader) -> None:
-    """Refuse what is no model of ours, or names what is not trusted."""
-    kind, name = reader.root
-    if kind not in ("object", "call") or name.partition(".")[0] not in _OURS:
-        refuse(
-            f"it holds {name!r:.80}, and only models of {' and '.join(_OURS)} are "
-            "loaded."
-        )
-    if unknown := reader.unknown:
-        refuse(
-            f"it holds {', '.join(unknown)}, which are not trusted. If you know who "
-            f"wrote the file, load it with `trusted={unknown!r}`."
-        )

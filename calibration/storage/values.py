@@ -18,24 +18,26 @@ from sklearn.neighbors import BallTree, KDTree
 from sklearn.utils import Bunch
 
 from calibration.storage.archive import refuse, refusing
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import Int64Array
 
-_INTEGER = r"-?\d{1,10}"
-_INTEGERS = re.compile(rf"({_INTEGER}( +{_INTEGER})*)?")
-_NUMBER = r"-?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)"
-_NUMBERS = re.compile(rf"({_NUMBER}( +{_NUMBER})*)?")
+_NUMBERS: dict[type, str] = {
+    np.int64: r"-?\d{1,10}",
+    np.float64: r"-?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)",
+}
 _KEY = re.compile(r"[a-z_0-9]+")
 _PARAMETER = re.compile(r"\[[a-z_0-9]+: [^\]]*\]")
 _CLASSES = re.compile(r"num_class:(\S*)")
 _MOST_CLASSES = 10_000
 _CATEGORY = 1
 _END = "end of trees\n"
-_OF_LEAVES = "leaf_value leaf_weight leaf_count"
-_OF_NODES = (
-    "split_gain threshold internal_value internal_weight internal_count "
-    "split_feature decision_type left_child right_child"
-)
-_WHOLE = "leaf_count internal_count split_feature decision_type left_child right_child"
+_OF_TREES = {
+    np.float64: (
+        "leaf_value leaf_weight split_gain threshold internal_value internal_weight"
+    ),
+    np.int64: (
+        "leaf_count internal_count split_feature decision_type left_child right_child"
+    ),
+}
 
 
 class TextTable:
@@ -48,37 +50,31 @@ class TextTable:
 
     def __init__(self, lines: list[str]):
         self.lines = dict(line.split("=", 1) for line in lines)
-        _require(len(self.lines) == len(lines), "its lines")
-        _require(all(map(_KEY.fullmatch, self.lines)), "its lines")
+        known = len(self.lines) == len(lines) and all(map(_KEY.fullmatch, self.lines))
+        _require(known, "its lines")
 
-    def integers(
-        self, name: str, length: int | None = None, limit: int = 2**31
-    ) -> Int64Array:
-        """Return the integers of a line, none where it is missing."""
-        values = self._read(name, length, _INTEGERS, np.int64)
-        _require(bool((np.abs(values) < limit).all()), f"a number of {name}")
+    def numbers(
+        self, name: str, length: int | None = None, kind: type = np.float64
+    ) -> NDArray[Any]:
+        """Return the numbers of a line, none where it is missing."""
+        text, one = self.lines.get(name, "").strip(), _NUMBERS[kind]
+        known = re.fullmatch(rf"({one}( +{one})*)?", text) is not None
+        _require(known, f"a number of {name}")
+        values: NDArray[Any] = np.fromstring(text, dtype=kind, sep=" ")
+        _require(length is None or len(values) == length, f"the length of {name}")
+        # Bits of categories are 32 in a word.
+        limit = 2**32 if name == "cat_threshold" else 2**31
+        within = kind is np.float64 or (np.abs(values) < limit).all()
+        _require(bool(within), f"a number of {name}")
         return values
+
+    def integers(self, name: str, length: int | None = None) -> Int64Array:
+        """Return the integers of a line, none where it is missing."""
+        return self.numbers(name, length, np.int64)
 
     def integer(self, name: str) -> int:
         """Return the only integer of a line."""
         return int(self.integers(name, 1)[0])
-
-    def numbers(self, name: str, length: int | None = None) -> Float64Array:
-        """Return the numbers of a line, none where it is missing."""
-        return self._read(name, length, _NUMBERS, np.float64)
-
-    def words(self) -> Int64Array:
-        """Return the bits of categories, 32 in a word."""
-        return self.integers("cat_threshold", limit=2**32)
-
-    def _read(
-        self, name: str, length: int | None, pattern: re.Pattern[str], dtype: type
-    ) -> NDArray[Any]:
-        text = self.lines.get(name, "").strip()
-        _require(pattern.fullmatch(text) is not None, f"a number of {name}")
-        values: NDArray[Any] = np.fromstring(text, dtype=dtype, sep=" ")
-        _require(length is None or len(values) == length, f"the length of {name}")
-        return values
 
 
 def read_trees(text: str) -> list[TextTable]:
@@ -151,11 +147,11 @@ def _check_tree(tree: TextTable, n_features: int) -> None:
     _require(tree.lines.get("is_linear", "0") == "0", "a tree's linear leaves")
     tree.numbers("shrinkage", 1)
     tree.numbers("leaf_value", n_leaves)
-    for names, length in ((_OF_LEAVES, n_leaves), (_OF_NODES, n_leaves - 1)):
+    for kind, names in _OF_TREES.items():
         for name in names.split():
-            read = tree.integers if name in _WHOLE.split() else tree.numbers
+            length = n_leaves - (not name.startswith("leaf"))
             # Of a tree that is one leaf some lines are empty or missing.
-            read(name, length if n_leaves > 1 else None)
+            tree.numbers(name, length if n_leaves > 1 else None, kind)
     if n_leaves == 1:
         return
     _require(_within(tree.integers("split_feature"), n_features), "a split's feature")
@@ -171,11 +167,11 @@ def _check_tree(tree: TextTable, n_features: int) -> None:
     if n_runs:
         bounds = tree.integers("cat_boundaries", n_runs + 1)
         _require(bounds[0] == 0 and bool((np.diff(bounds) > 0).all()), "cat_boundaries")
-        words = tree.words()
+        words = tree.integers("cat_threshold")
         _require(len(words) == bounds[-1] and bool((words >= 0).all()), "categories")
 
 
-def _within(values: Int64Array, limit: int) -> bool:
+def _within(values: NDArray[Any], limit: Any) -> bool:
     return bool(((values >= 0) & (values < limit)).all())
 
 
@@ -231,11 +227,9 @@ def check_nodes(
         Where a node splits, and whether it does.
     n_features : int
     """
-    n = len(inner)
     below = children[:, inner]
-    used = feature[inner]
-    ahead = (below > np.flatnonzero(inner)) & (below < n)
-    if n == 0 or not (ahead.all() and ((used >= 0) & (used < n_features)).all()):
+    ahead = (below > np.flatnonzero(inner)) & (below < len(inner))
+    if not (len(inner) and ahead.all() and _within(feature[inner], n_features)):
         refuse("it holds a tree whose nodes lead nowhere.")
 
 
@@ -251,36 +245,37 @@ def check_tables(value: Any) -> None:
     for rows in (state[name] for name in _ROWS if name in state):
         if rows.shape[0] == 0 or rows.shape[1] != state["n_features_in_"]:
             refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
+    # Each by itself: an attribute too many must not stand in for a check.
     if "support_vectors_" in state:
         _check_vectors(state, value._impl)
-    elif "_fit_X" in state:
+    if "_fit_X" in state:
         _check_neighbours(state)
-    elif "tree_" in state:
-        _check_features(value, state)
-    elif "_predictors" in state:
+    if "tree_" in state:
+        _check_features(state["tree_"], state["n_features_in_"])
+    if "_predictors" in state:
         _check_predictors(state)
-    elif "estimators_" in state:
-        _check_ensemble(state)
+    if "estimators_" in state:
+        _check_ensemble(value, state)
 
 
-def _check_ensemble(state: dict[str, Any]) -> None:
+def _check_features(tree: Any, limit: float) -> None:
+    if tree.n_features > limit:
+        refuse(f"it holds a tree of {tree.n_features} features for tables of {limit}.")
+
+
+def _check_ensemble(value: Any, state: dict[str, Any]) -> None:
     """Ensembles check the table themselves, and then ask trees without checks."""
     members = np.array(state["estimators_"], dtype=object)
+    # Boosting adds up a column of trees in each column of a table.
+    n_columns = state.get("n_trees_per_iteration_")
+    if n_columns not in (None, *members.shape[1:]):
+        refuse(f"it holds trees of the shape {members.shape} for {n_columns} sums.")
+    # What votes asks its first member for the number, and each tree with checks.
+    votes = hasattr(type(value), "n_features_in_")
+    limit = np.inf if votes else state.get("n_features_in_", 0)
     for member in members.ravel():
         if "tree_" in getattr(member, "__dict__", {}):
-            _check_features(member, state)
-    # Boosting adds up a column of trees in each column of a table.
-    n_columns = state.get("n_trees_per_iteration_", 0)
-    if n_columns and members.size and members.shape[1:] != (n_columns,):
-        refuse(f"it holds trees of the shape {members.shape} for {n_columns} sums.")
-
-
-def _check_features(tree: Any, state: dict[str, Any]) -> None:
-    # Bagging gives each tree some of the features, and says which.
-    n_features = tree.tree_.n_features
-    limit = state.get("n_features_in_", n_features)
-    if n_features > limit:
-        refuse(f"it holds a tree of {n_features} features for tables of {limit}.")
+            _check_features(member.tree_, limit)
 
 
 def _check_predictors(state: dict[str, Any]) -> None:
@@ -300,9 +295,7 @@ def _check_predictors(state: dict[str, Any]) -> None:
 
 def _check_vectors(state: dict[str, Any], kind: str) -> None:
     """The tables of a support vector machine are as long as each other says."""
-    counts, rows, vectors = (
-        state[name] for name in ("_n_support", "support_", "support_vectors_")
-    )
+    counts, rows = state["_n_support"], state["support_"]
     n_classes, n_vectors, n_rows = len(counts), len(rows), state["shape_fit_"][0]
     n_pairs = n_classes * (n_classes - 1) // 2
     # Of kernels that are given only places of rows are kept.
@@ -311,11 +304,11 @@ def _check_vectors(state: dict[str, Any], kind: str) -> None:
     # Those that tell no classes count their vectors twice.
     of_classes = kind in ("c_svc", "nu_svc")
     if not (
-        vectors.shape == shape
+        state["support_vectors_"].shape == shape
         and state["_dual_coef_"].shape == (max(n_classes - 1, 1), n_vectors)
         and state["_intercept_"].shape == (n_pairs,)
         and {len(state["_probA"]), len(state["_probB"])} <= {0, n_pairs}
-        and ((rows >= 0) & (rows < n_rows)).all()
+        and _within(rows, n_rows)
         and (state["kernel"] != "precomputed" or n_rows <= state["n_features_in_"])
         and (counts >= 0).all()
         and (counts.sum() == n_vectors or not of_classes)
@@ -327,17 +320,12 @@ def _check_neighbours(state: dict[str, Any]) -> None:
     """Labels are places among the classes; trees are grown."""
     rows, classes = state["_fit_X"], state.get("classes_", [])
     # Of several targets a list of classes.
-    limits = [
-        len(known) for known in (classes if isinstance(classes, list) else [classes])
-    ]
-    if limits:
-        labels = state["_y"].reshape(rows.shape[0], -1)
-        if (labels < 0).any() or (labels >= limits).any():
-            refuse("it holds rows of classes that are none.")
+    limits = list(map(len, classes if isinstance(classes, list) else [classes]))
+    if limits and not _within(state["_y"].reshape(rows.shape[0], -1), limits):
+        refuse("it holds rows of classes that are none.")
     if state["_fit_method"] in GROWN:
-        metric = state["effective_metric_"], state["effective_metric_params_"]
-        grow = GROWN[state["_fit_method"]]
-        state["_tree"] = grow(rows, state["leaf_size"], metric=metric[0], **metric[1])
+        how = {"metric": state["effective_metric_"]} | state["effective_metric_params_"]
+        state["_tree"] = GROWN[state["_fit_method"]](rows, state["leaf_size"], **how)
 
 
 # Words of a Mersenne twister's state, and of what Philox makes at once.
@@ -347,9 +335,8 @@ _GENERATORS = ("MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64")
 
 def kind_of(value: Any) -> str:
     """Return what the kind of a value would be called, whether there is one or not."""
-    cls = type(value)
-    if isinstance(value, np.generic | np.dtype):
-        cls = np.generic if isinstance(value, np.generic) else np.dtype
+    bases = (base for base in (np.generic, np.dtype) if isinstance(value, base))
+    cls = next(bases, type(value))
     return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
 
@@ -367,12 +354,16 @@ def _dict(kind: type) -> tuple[Any, Any]:
     return take_pairs, make
 
 
+def _take_bytes(value: bytes | bytearray) -> tuple[Any, ...]:
+    return (np.array(bytearray(value), np.uint8),)
+
+
+def _take_objects(value: NDArray[Any]) -> tuple[Any, ...]:
+    return not value.flags.writeable, value.ndim, *value.shape, *value.ravel().tolist()
+
+
 def _make_objects(frozen: bool, n_axes: int, *rest: Any) -> NDArray[Any]:
-    items = rest[n_axes:]
-    out = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):
-        out[i] = item
-    out = out.reshape(rest[:n_axes])
+    out = np.fromiter(rest[n_axes:], dtype=object).reshape(rest[:n_axes])
     out.setflags(write=not frozen)
     return out
 
@@ -423,8 +414,7 @@ def _make_tree(n_features: int, n_classes: Any, n_outputs: int, state: Any) -> A
 
 def _take_booster(value: Any) -> tuple[Any, ...]:
     text = value.model_to_string(num_iteration=-1)
-    if "\nis_linear=1" in text:
-        refuse("leaves that are lines are not read again")
+    _require("\nis_linear=1" not in text, "leaves that are lines are not read again")
     scores = {key: dict(score) for key, score in value.best_score.items()}
     return text.encode(), value.best_iteration, scores
 
@@ -463,43 +453,20 @@ KINDS: dict[str, tuple[Callable[[Any], Iterable[Any]], Callable[..., Any]]] = {
     "builtins.dict": _dict(dict),
     "collections.OrderedDict": _dict(OrderedDict),
     "sklearn.Bunch": _dict(Bunch),
-    "collections.defaultdict": (
-        lambda value: (value.default_factory, dict(value)),
-        defaultdict,
-    ),
-    "builtins.slice": (lambda value: (value.start, value.stop, value.step), slice),
-    "builtins.bytes": (
-        lambda value: (np.array(bytearray(value), np.uint8),),
-        np.ndarray.tobytes,
-    ),
-    "builtins.bytearray": (
-        lambda value: (np.array(value, np.uint8),),
-        lambda array: bytearray(np.ndarray.tobytes(array)),
-    ),
-    "numpy.ndarray": (
-        lambda value: (
-            not value.flags.writeable,
-            value.ndim,
-            *value.shape,
-            *value.ravel().tolist(),
-        ),
-        _make_objects,
-    ),
-    "numpy.generic": (lambda value: (np.asarray(value),), lambda array: array[()]),
-    "numpy.dtype": (lambda value: (np.empty(0, value),), lambda array: array.dtype),
+    "collections.defaultdict": (lambda it: (it.default_factory, dict(it)), defaultdict),
+    "builtins.slice": (lambda it: (it.start, it.stop, it.step), slice),
+    "builtins.bytes": (_take_bytes, np.ndarray.tobytes),
+    "builtins.bytearray": (_take_bytes, lambda it: bytearray(np.ndarray.tobytes(it))),
+    "numpy.ndarray": (_take_objects, _make_objects),
+    "numpy.generic": (lambda it: (np.asarray(it),), lambda array: array[()]),
+    "numpy.dtype": (lambda it: (np.empty(0, it),), lambda array: array.dtype),
     "numpy.MaskedArray": (
-        lambda value: (value.data, np.asarray(value.mask), value.fill_value),
+        lambda it: (it.data, np.asarray(it.mask), it.fill_value),
         lambda data, mask, fill: np.ma.MaskedArray(data, mask, fill_value=fill),
     ),
-    "numpy.RandomState": (
-        lambda value: (value.get_state(legacy=False),),
-        _make_random_state,
-    ),
+    "numpy.RandomState": (lambda it: (it.get_state(legacy=False),), _make_random_state),
     "numpy.Generator": (_take_generator, _make_generator),
     "pandas.Interval": (_take_interval, _make_interval),
-    "sklearn.Tree": (
-        lambda value: (*value.__reduce__()[1], value.__getstate__()),
-        _make_tree,
-    ),
+    "sklearn.Tree": (lambda it: (*it.__reduce__()[1], it.__getstate__()), _make_tree),
     "lightgbm.Booster": (_take_booster, _make_booster),
 }

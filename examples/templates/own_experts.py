@@ -15,9 +15,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
+from calibration._validation import check_integer
 from calibration.typing import Float64Array
 from localexpert import LocalExpertRegressor, crps_score
-from localexpert._validation import check_integer
 from localexpert.data.folds import Rows
 from localexpert.data.table import DenseInputs, Table
 from localexpert.experts import Experts

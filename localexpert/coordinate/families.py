@@ -18,6 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils.parallel import delayed
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.boosting import FoldBoosters
@@ -254,6 +255,8 @@ class Forest:
     def predict_each(self, X: Any) -> Float64Array:
         """Return the forest's prediction as the one row."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
+        if rows.shape[1] != self.model_.n_features_in_:
+            refuse("X", f"have {self.model_.n_features_in_} columns", rows.shape[1])
         total = np.zeros(len(rows))
         # Go tree by tree, always in the same order. For a single row scikit-learn's own
         # loop takes ten times as long.

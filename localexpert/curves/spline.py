@@ -11,9 +11,9 @@ from scipy.interpolate import BSpline, CubicSpline, PchipInterpolator, PPoly
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
+from calibration._validation import check_choice, check_number
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import increase_rows
-from localexpert._validation import check_choice, check_number
 from localexpert.law.basis import harmonic_slopes
 from localexpert.law.level_map import LevelMap
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from calibration._validation import as_numbers, find_no_number, is_gap, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import as_numbers, find_no_number, is_gap, refuse
 from localexpert.data.unseen import Unseen
 
 # Features of a date besides its days since 1970.

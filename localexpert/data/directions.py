@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from localexpert._validation import check_mapping, refuse
+from calibration._validation import check_mapping, refuse
 from localexpert.data.table import TableReader
 
 # Columns with +1 or -1, by name, or by position in an array. Or a number for every

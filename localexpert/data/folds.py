@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_integer,
     check_same_length,
     check_weights,
     make_rng,
     refuse,
 )
+from calibration.typing import Float64Array
 from localexpert.data.table import Table
 from localexpert.data.target_values import range_without_outliers
 

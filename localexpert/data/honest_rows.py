@@ -11,9 +11,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_predict
 
 from calibration.typing import Float64Array
+from localexpert._kernels.row_hashes import finish_hashes
 from localexpert.data.folds import Sample
 from localexpert.data.table import read_codes
-from localexpert.data.training_rows import mix_bits
+from localexpert.data.training_rows import bits_of
 
 # With fewer different rows, equal rows may be part of the design.
 _FEWEST = 50
@@ -86,9 +87,8 @@ def many_are_equal(X: Any, weight: Float64Array) -> bool:
     codes = read_codes(X)
     if codes is None:
         return False
-    rows = _hash_cells(codes[np.flatnonzero(weight)]).sum(axis=1)
-    counts = np.unique(rows, return_counts=True)[1]
-    return bool(counts[counts > 1].sum() > _MOST_EQUAL * len(rows))
+    _, group = _number_rows(codes[np.flatnonzero(weight)])
+    return _share_of_copies(group) > _MOST_EQUAL
 
 
 def groups_of_copies(
@@ -131,21 +131,29 @@ def groups_of_copies(
     """
     if X.shape[1] == 0:
         return None
-    cells = _hash_cells(X)
-    _, first, group = np.unique(
-        cells.sum(axis=1), return_index=True, return_inverse=True
-    )
+    first, group = _number_rows(X)
     if len(first) == len(X) or len(first) < _FEWEST:
         return None
     least = _LEAST_DISTINCT * len(first)
-    copied = np.mean(np.bincount(group)[group] > 1)
     tells = any(len(np.unique(column)) >= least for column in X[first].T)
-    equal = _count_pairs(group)
-    if copied < _LEAST_SHARE and not tells:
+    if _share_of_copies(group) < _LEAST_SHARE and not tells:
         return None
-    if _chance_of_equality(X[first], cells[first]) > _MOST_BY_CHANCE * equal:
+    if _chance_of_equality(X[first]) > _MOST_BY_CHANCE * _count_pairs(group):
         return None
     return np.asarray(rng.permutation(len(first))[group])
+
+
+def _number_rows(X: Float64Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where each distinct row is first, and the number of each row's own."""
+    _, first, group = np.unique(
+        _hash_cells(X).sum(axis=1), return_index=True, return_inverse=True
+    )
+    return first, group
+
+
+def _share_of_copies(group: NDArray[np.intp]) -> float:
+    """Return the share of rows that are equal to another row."""
+    return float(np.mean(np.bincount(group)[group] > 1))
 
 
 def _hash_cells(X: Float64Array) -> NDArray[np.uint64]:
@@ -153,10 +161,9 @@ def _hash_cells(X: Float64Array) -> NDArray[np.uint64]:
 
     Their sums tell rows apart: with 64 bits, different rows have different sums.
     """
-    # 0 has two bit patterns and NaN has many. Use one of each.
-    bits = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0)).view(np.uint64)
     salts = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
-    return mix_bits(bits ^ salts)
+    salted = (bits_of(X) ^ salts).ravel()
+    return finish_hashes(salted, np.uint64(0)).reshape(X.shape)
 
 
 def _count_pairs(values: NDArray[Any]) -> float:
@@ -166,8 +173,9 @@ def _count_pairs(values: NDArray[Any]) -> float:
     return float(counts @ (counts - 1.0)) / (n * (n - 1.0))
 
 
-def _chance_of_equality(X: Float64Array, cells: NDArray[np.uint64]) -> float:
+def _chance_of_equality(X: Float64Array) -> float:
     """Return the probability that chance alone makes two different rows equal."""
+    cells = _hash_cells(X)
     rows = cells.sum(axis=1)
     chances = []
     for column, own in zip(X.T, cells.T, strict=True):

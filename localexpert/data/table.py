@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
-from localexpert._validation import refuse
 from localexpert.data.columns import (
     Columns,
     choose_features,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from calibration.typing import Float64Array
+from localexpert._kernels.row_hashes import add_hashes, finish_hashes
 from localexpert.data.table import Table, read_codes
 from localexpert.data.unseen import warn_user
 
@@ -318,37 +319,21 @@ def _hash_rows(table: Table, y: Float64Array) -> Hashes:
     names: Iterable[Any] = table.reader.features.names or (
         f"x{j}" for j in range(table.codes.shape[1])
     )
-    total = mix_bits(_bits_of(y) ^ _salt_of("target"))
+    total = finish_hashes(bits_of(y, np.float32), salt_of("target"))
     for name, values in zip(names, table.codes.T, strict=True):
-        total += mix_bits(mix_bits(_bits_of(values)) ^ _salt_of(f"column {name}"))
-    return mix_bits(total)
+        add_hashes(total, bits_of(values, np.float32), salt_of(f"column {name}"))
+    return finish_hashes(total, np.uint64(0))
 
 
-def _bits_of(values: Float64Array) -> Hashes:
+def bits_of(values: Float64Array, kind: type[np.floating[Any]] = np.float64) -> Hashes:
     """Return numbers as bits. Zeros have no sign, and all gaps have the same bits."""
     with np.errstate(over="ignore"):
-        single = values.astype(np.float32) + np.float32(0.0)
-    single[np.isnan(single)] = np.nan
-    return single.view(np.uint32).astype(np.uint64)
+        held = values.astype(kind) + kind(0.0)
+    held[np.isnan(held)] = np.nan
+    return np.asarray(held.view(f"u{held.itemsize}"), np.uint64)
 
 
-def _salt_of(name: str) -> np.uint64:
+def salt_of(name: str) -> np.uint64:
     """Return a number for a text, the same on every machine."""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return np.uint64(int.from_bytes(digest[:8], "little"))
-
-
-def mix_bits(bits: Hashes) -> Hashes:
-    """Return splitmix64's last step (Steele, Lea & Flood 2014), which is one to one.
-
-    Parameters
-    ----------
-    bits : ndarray of uint64
-
-    Returns
-    -------
-    ndarray of uint64
-    """
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))

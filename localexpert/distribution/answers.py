@@ -11,17 +11,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_choice,
     check_in_unit,
     check_level,
-    check_levels,
-    check_targets,
     check_vector,
     refuse,
     show,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_levels, check_targets
 from localexpert.law.basis import STANDARD
 from localexpert.law.law import Law
 from localexpert.law.level_map import condition

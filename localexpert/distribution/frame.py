@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_choice,
     check_level,
-    check_levels,
     check_vector,
     count_rows,
-    format_number,
     refuse,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_levels, format_number
 
 if TYPE_CHECKING:
     import pandas as pd

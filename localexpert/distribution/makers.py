@@ -7,17 +7,19 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     as_numbers,
-    check_array,
     check_flag,
-    check_increasing,
     check_number,
-    check_probability_rows,
     check_same_length,
     refuse,
     show,
+)
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_array,
+    check_increasing,
+    check_probability_rows,
 )
 from localexpert.distribution.answers import Answers
 from localexpert.law.basis import STANDARD, basis_of

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_array,
+from calibration._validation import (
     check_callable,
     check_choice,
     check_integer,
     check_level,
     check_number,
     check_same_length,
-    check_targets,
     check_vector,
     check_weights,
     is_gap,
@@ -27,6 +24,8 @@ from localexpert._validation import (
     refuse,
     show,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_array, check_targets
 from localexpert.distribution.frame import Questions, forecast_frame, forecast_html
 from localexpert.distribution.makers import MadeForecasts
 from localexpert.law.join import append_laws

@@ -12,8 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
-from localexpert._validation import refuse
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimator"

@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    are_probabilities,
-    check_increasing,
+from calibration._validation import (
     check_n_jobs,
     check_same_length,
     check_vector,
@@ -23,6 +20,8 @@ from localexpert._validation import (
     make_rng,
     show,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import are_probabilities, check_increasing
 from localexpert.data.folds import Rows, Sample, check_folds, check_trains
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.thresholds import threshold_widths

@@ -25,8 +25,8 @@ from calibration import (
     calibrator_names,
     make_calibrator,
 )
+from calibration._validation import is_auto, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import is_auto, refuse
 from localexpert.data.blend import blend_weights
 from localexpert.data.folds import (
     Rows,

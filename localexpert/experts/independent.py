@@ -15,8 +15,9 @@ from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from calibration._validation import refuse, show
 from calibration.typing import Float64Array
-from localexpert._validation import are_probabilities, check_answers, refuse, show
+from localexpert._validation import are_probabilities, check_answers
 from localexpert.coordinate.boosting import ONE_THREAD, FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.learners import (

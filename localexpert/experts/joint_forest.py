@@ -13,15 +13,15 @@ from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from calibration.storage import StorageError
-from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_flag,
     check_integer,
     check_number,
     is_auto,
     make_rng,
 )
+from calibration.storage import StorageError
+from calibration.typing import Float64Array, Int64Array
 from localexpert.data.folds import Rows
 from localexpert.data.learners import ask_each
 from localexpert.data.table import Table
@@ -112,24 +112,21 @@ class LeafLaws:
             np.concatenate([part.share for part in parts]),
         )
 
-    @classmethod
-    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+    def _check_saved(self) -> None:
         """Refuse invalid laws in a file, because they are added up without checks."""
-        laws = cls(**state)
-        n_nodes = sum(tree.node_count for tree in laws.trees)
+        n_nodes = sum(tree.node_count for tree in self.trees)
         if (
-            laws.first.shape != (n_nodes + 1,)
-            or laws.step.shape != laws.share.shape
-            or laws.step.ndim != 1
-            or laws.first[0] != 0
-            or (np.diff(laws.first, append=len(laws.step)) < 0).any()
-            or (laws.step < 0).any()
-            or not (laws.share >= 0.0).all()
-            or {laws.first.dtype.kind, laws.step.dtype.kind} != {"i"}
+            self.first.shape != (n_nodes + 1,)
+            or self.step.shape != self.share.shape
+            or self.step.ndim != 1
+            or self.first[0] != 0
+            or (np.diff(self.first, append=len(self.step)) < 0).any()
+            or (self.step < 0).any()
+            or not (self.share >= 0.0).all()
+            or {self.first.dtype.kind, self.step.dtype.kind} != {"i"}
         ):
             msg = "it holds a forest whose leaves are none."
             raise StorageError(msg)
-        return state
 
     def check_fit(self, n_features: int, n_thresholds: int) -> None:
         """Refuse trees of other features, or laws of other thresholds.
@@ -296,13 +293,12 @@ class JointForest(Experts):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @classmethod
-    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+    def _check_saved(self) -> None:
         """Refuse trees in a file that belong to another table."""
-        if "laws_" in state:
-            n_columns = state["reader_"].features.n_columns
-            state["laws_"].check_fit(n_columns, len(state["thresholds_"]))
-        return state
+        if hasattr(self, "laws_"):
+            n_columns = self.reader_.features.n_columns
+            # An attribute of the same name must not stand in for it.
+            LeafLaws.check_fit(self.laws_, n_columns, len(self.thresholds_))
 
     def _check_parameters(self) -> None:
         if not is_auto(self.n_estimators):

@@ -10,6 +10,13 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.utils.parallel import delayed
 
+from calibration._validation import (
+    check_integer,
+    check_number,
+    is_auto,
+    make_rng,
+    refuse,
+)
 from calibration.storage import StorageError, TextTable, read_trees
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.threshold_trees import (
@@ -18,13 +25,6 @@ from localexpert._kernels.threshold_trees import (
     NUMBER_OR_NAN,
     TreeArrays,
     sum_trees,
-)
-from localexpert._validation import (
-    check_integer,
-    check_number,
-    is_auto,
-    make_rng,
-    refuse,
 )
 from localexpert.coordinate.boosting import ONE_THREAD, find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions
@@ -95,25 +95,23 @@ class ThresholdTrees:
         text = booster.model_to_string(start_iteration=start, num_iteration=n_rounds)
         return cls(booster.num_feature() - 1, **_join_trees(read_trees(text)))
 
-    @classmethod
-    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+    def _check_saved(self) -> None:
         """Refuse trees that a file made up: kernels follow them without checks."""
-        trees = cls(**state)
         # Kernels would be compiled anew for others.
-        if any(getattr(trees, name).dtype != kind for name, kind in _TYPES.items()):
+        if any(getattr(self, name).dtype != kind for name, kind in _TYPES.items()):
             msg = "it holds trees of thresholds of other types than ours."
             raise StorageError(msg)
-        n_nodes, n_leaves = len(trees.cut), len(trees.leaf_value)
-        n_words = len(trees.category_words)
+        n_nodes, n_leaves = len(self.cut), len(self.leaf_value)
+        n_words = len(self.category_words)
         # Of one length, or this is an error.
-        columns = [trees.left, trees.right, trees.first_word, trees.n_words]
-        columns += [trees.feature, trees.kind, trees.missing_left, np.arange(n_nodes)]
+        columns = [self.left, self.right, self.first_word, self.n_words]
+        columns += [self.feature, self.kind, self.missing_left, np.arange(n_nodes)]
         left, right, first, run, feature, *_, place = np.stack(columns)
         children = np.stack([left, right])
         ranges = [
             (children, -n_leaves, n_nodes - 1),
-            (trees.roots, -n_leaves, n_nodes - 1),
-            (feature, 0, trees.n_features),
+            (self.roots, -n_leaves, n_nodes - 1),
+            (feature, 0, self.n_features),
             (run, 0, n_words),
             (first, 0, n_words - run),
         ]
@@ -121,7 +119,6 @@ class ThresholdTrees:
         if not sound or any(((v < a) | (v > b)).any() for v, a, b in ranges):
             msg = "it holds trees of thresholds whose nodes lead nowhere."
             raise StorageError(msg)
-        return state
 
     def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
         """Return raw scores, shape (n, len(places)), at increasing places."""
@@ -190,7 +187,7 @@ def _read_nodes(tree: TextTable) -> dict[str, Any]:
         "right": tree.integers("right_child"),
         "first_word": first_word,
         "n_words": n_words,
-        "category_words": tree.words(),
+        "category_words": tree.integers("cat_threshold"),
     }
 
 

@@ -8,10 +8,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_choice,
-    check_increasing,
     check_integer,
     check_number,
     check_vector,
@@ -19,6 +17,8 @@ from localexpert._validation import (
     refuse,
     show,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_increasing
 from localexpert.data.target_values import count_values, range_without_outliers
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration import brier_score
-from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_choice,
     check_integer,
     check_level,
@@ -21,6 +20,7 @@ from localexpert._validation import (
     check_weights,
     make_rng,
 )
+from calibration.typing import Float64Array, Int64Array
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.shapley import MixedRows, read_table

@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb
 
-from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_choice,
     check_integer,
     check_level,
     check_list,
     check_mapping,
     check_number,
-    format_number,
     make_rng,
     refuse,
 )
+from calibration.typing import Float64Array, Int64Array
+from localexpert._validation import format_number
 from localexpert.data.columns import Columns, has_columns, list_columns
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_once

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -14,13 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._validation import refuse
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
 from localexpert._kernels.row_hashes import add_hashes, finish_hashes
-from localexpert._validation import refuse
+from localexpert.data.training_rows import Hashes, salt_of
 from localexpert.recalibration.pit import PitCells
-
-Hashes = NDArray[np.uint64]
 
 # The bits of a gap in any kind of column.
 _GAP = np.uint64(0x7FF8000000000000)
@@ -306,8 +304,8 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
     """
     total = np.zeros(len(next(iter(columns.values()))), np.uint64)
     for name, column in columns.items():
-        add_hashes(total, _bits(column), _salt(name))
-    return finish_hashes(total, _salt("rows"))
+        add_hashes(total, _bits(column), salt_of(name))
+    return finish_hashes(total, salt_of("rows"))
 
 
 def shares_of(hashes: Hashes, purpose: str) -> Float64Array:
@@ -322,14 +320,8 @@ def shares_of(hashes: Hashes, purpose: str) -> Float64Array:
     -------
     ndarray of shape (n,)
     """
-    mixed = finish_hashes(hashes, _salt(purpose)) >> np.uint64(12)
+    mixed = finish_hashes(hashes, salt_of(purpose)) >> np.uint64(12)
     return (mixed.astype(np.float64) + 0.5) * 2.0**-52
-
-
-def _salt(name: str) -> np.uint64:
-    """Return a number for a text, the same on every machine."""
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-    return np.uint64(int.from_bytes(digest[:8], "little"))
 
 
 def _bits(column: Any) -> Hashes:
@@ -340,7 +332,7 @@ def _bits(column: Any) -> Hashes:
     if kind == "text":
         codes, met = pd.factorize(as_texts(column), use_na_sentinel=True)
         # A gap has the code -1, the last place.
-        bits = np.array([*(_salt(str(value)) for value in met), _GAP], np.uint64)
+        bits = np.array([*(salt_of(str(value)) for value in met), _GAP], np.uint64)
         return np.asarray(bits[codes])
     held = as_dates(column) if kind == "date" else as_floats(column) + 0.0
     return np.where(np.isnan(held), _GAP, held.view(np.uint64))

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from calibration.sources import ROWS, Parts, open_parts
-from localexpert._validation import (
-    check_bounds,
+from calibration._validation import (
     check_choice,
     check_flag,
     check_integer,
     refuse,
     show,
 )
+from calibration.sources import ROWS, Parts, open_parts
+from localexpert._validation import check_bounds
 from localexpert.data.folds import make_folds
 from localexpert.distribution.frame import Questions
 from localexpert.distribution.predictors import check_predicts, predict_dist

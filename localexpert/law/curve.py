@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import follow_curves, increase_rows
-from localexpert._validation import refuse
 from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 

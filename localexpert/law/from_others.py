@@ -12,18 +12,20 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     as_numbers,
-    check_array,
-    check_bounds,
     check_choice,
     check_finite,
-    check_increasing,
     check_integer,
-    check_probability_rows,
     check_vector,
     refuse,
+)
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_array,
+    check_bounds,
+    check_increasing,
+    check_probability_rows,
 )
 from localexpert.law.basis import REACH, STANDARD, chords_beside, hermite_basis
 from localexpert.law.curve import (

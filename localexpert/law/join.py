@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from calibration._validation import check_choice, refuse
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import invert_rows
-from localexpert._validation import check_choice, check_probability_rows, refuse
+from localexpert._validation import check_probability_rows
 from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law

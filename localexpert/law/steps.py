@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri, xlogy
 
+from calibration._validation import check_integer, make_rng
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, make_rng
 
 # Sums in another order, or a cumulated sum, miss each other by less than this share.
 _NEAR = 1e-12

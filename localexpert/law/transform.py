@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
-from localexpert._validation import refuse
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
 from localexpert.law.law import Law

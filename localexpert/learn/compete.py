@@ -8,8 +8,8 @@ from numbers import Integral
 
 import numpy as np
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
-from localexpert._validation import refuse
 from localexpert.data.folds import Sample
 from localexpert.data.target_values import (
     count_values,

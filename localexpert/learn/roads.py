@@ -10,14 +10,9 @@ import numpy as np
 from sklearn.base import clone
 
 from calibration import QuadraticCalibrator
+from calibration._validation import check_choice, check_integer, check_vector, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_choice,
-    check_increasing,
-    check_integer,
-    check_vector,
-    refuse,
-)
+from localexpert._validation import check_increasing
 from localexpert.data.directions import Directions, check_directions
 from localexpert.experts import Experts
 from localexpert.experts.calibration import check_calibrator

@@ -9,14 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from calibration._validation import check_choice, check_n_jobs, refuse, show
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_bounds,
-    check_choice,
-    check_n_jobs,
-    refuse,
-    show,
-)
+from localexpert._validation import check_bounds
 from localexpert.coordinate.families import predicts_numbers
 from localexpert.curves.spline import RawSpline
 from localexpert.data.directions import Directions, check_directions

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from scipy.special import ndtr
 
+from calibration._validation import refuse, show
 from calibration.typing import Float64Array
-from localexpert._validation import refuse, show
 from localexpert.data.folds import Sample
 from localexpert.data.unseen import warn_user
 from localexpert.law.curve import read_curve

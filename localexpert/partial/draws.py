@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration._validation import as_numbers, check_same_length, refuse, show
 from calibration.typing import Float64Array
-from localexpert._validation import as_numbers, check_same_length, refuse, show
 from localexpert.data.folds import Fold, Rows
 from localexpert.experts.thresholds import is_discrete, lattice_step
 from localexpert.law.law import Law

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration._validation import check_weights, refuse, show
 from calibration.typing import Float64Array
-from localexpert._validation import check_weights, refuse, show
 from localexpert.partial.outcomes import read_ends
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     as_numbers,
     check_labels,
     check_same_length,
@@ -16,6 +15,7 @@ from localexpert._validation import (
     refuse,
     show,
 )
+from calibration.typing import Float64Array
 
 _CURE = "; `censored(time, event)` reads times with events"
 

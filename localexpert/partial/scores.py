@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_increasing,
+from calibration._validation import (
     check_integer,
     check_level,
     check_same_length,
@@ -21,6 +19,8 @@ from localexpert._validation import (
     check_weights,
     refuse,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_increasing
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,

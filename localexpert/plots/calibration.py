@@ -10,19 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from calibration.plots import canvas
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_flag,
-    check_increasing,
     check_integer,
     check_level,
     check_same_length,
     check_vector,
-    format_number,
     plain_label,
     refuse,
 )
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import check_increasing, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.partial.scores import pit_values
 from localexpert.plots import inputs
@@ -121,9 +120,9 @@ def plot_pit(
     ax.bar(edges[:-1], height, width=1.0 / bins, align="edge", **looks)
     # Behind the bars, which keep one tone; its edges go over them.
     label = f"{inputs.format_percent(coverage)} simultaneous band"
-    ax.axhspan(low, high, color=canvas.GREY, alpha=0.25, lw=0, zorder=0.5, label=label)
+    ax.axhspan(low, high, zorder=0.5, label=label, **canvas.BAND)
     ax.hlines([low, high], 0.0, 1.0, color=canvas.ink_of(ax), lw=0.9, zorder=2.5)
-    looks = {"color": canvas.ink_of(ax), "ls": "--", "lw": 1, "zorder": 2.6}
+    looks = canvas.DASHED | {"color": canvas.ink_of(ax), "zorder": 2.6}
     ax.axhline(1.0, label="calibrated", **looks)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.06 * max(high, height.max())))
     ax.set(xlabel="PIT value", ylabel="Relative frequency")
@@ -203,9 +202,9 @@ def plot_quantile_reliability(
     # With nothing to subtract both curves are what they are.
     from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
     label = f"{inputs.format_percent(coverage)} consistency band"
-    looks: dict[str, Any] = {"color": canvas.GREY, "alpha": 0.25, "lw": 0}
-    ax.fill_between(ends, low - from_ends, high - from_ends, label=label, **looks)
-    ax.plot(ends, ends - from_ends, "--", color=canvas.GREY, lw=1, label="calibrated")
+    low, high = low - from_ends, high - from_ends
+    ax.fill_between(ends, low, high, label=label, **canvas.BAND)
+    ax.plot(ends, ends - from_ends, label="calibrated", **canvas.DASHED)
     ax.plot(nominal, share - from_share, "o-", color="C0", ms=4, lw=1.4)
     ax.lines[-1].set_label("forecast")
     ax.set(xlim=(-0.01, 1.01), xlabel="Level of the quantile")
@@ -297,7 +296,7 @@ def plot_coverage(
     low, high = (end / (1.0 + z**2 / size) for end in (centre - half, centre + half))
     ax = canvas.open_axes(ax, (6.5, max(2.2, min(1.2 + 0.3 * len(size), 14.0))))
     place = np.arange(len(size))
-    ax.axvline(coverage, color=canvas.GREY, ls="--", lw=1, label="nominal", zorder=1)
+    ax.axvline(coverage, label="nominal", zorder=1, **canvas.DASHED)
     # Not another interval: one is what the picture is about.
     bars = f"{inputs.format_percent(level)} confidence"
     ax.hlines(place, low[order], high[order], color="C0", lw=1.6, label=bars)

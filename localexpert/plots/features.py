@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from calibration import reliability_curve
-from calibration.plots import canvas
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_array,
+from calibration._validation import (
     check_flag,
     check_integer,
     check_level,
     check_list,
-    format_number,
     plain_label,
     refuse,
 )
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import check_array, format_number
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.report import ExpertReport, TaskRecord
 from localexpert.explain.shapley import Explanation
@@ -36,8 +35,6 @@ _MOST_NUMBERS, _MOST_HEADS = 8, 13
 _DARK = 0.6
 # Letters of the name of a column, which may stand on end, and of all of them.
 _LONGEST_HEAD, _FLAT_LETTERS = 16, 45
-# Texts at a distance in points from what they name.
-_SMALL: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small"}
 # Room beside the bars for their numbers, as a share of the bars' range.
 _MARGIN = 0.22
 _LONGEST_NAME = 70
@@ -218,10 +215,9 @@ def _draw_bars(
     drawn = zip(heights, values.tolist(), ends, errors, strict=True)
     for height, value, end, error in drawn:
         side, near = (1.0, "left") if value > 0.0 else (-1.0, "right")
-        place: dict[str, Any] = {"xytext": (4.0 * side, 0.0), "ha": near}
         at = (end + side * error, height)
         text = f"{'+' if value >= 0.0 else ''}{format_number(value, 3)}"
-        ax.annotate(text, at, va="center", **place, **_SMALL)
+        _write(ax, text, at, (4.0 * side, 0.0), ha=near, va="center")
     edges = np.concatenate([starts, ends - errors, ends + errors])
     room = _MARGIN * (np.ptp(edges) or 1.0)
     ax.set_xlim(edges.min() - room, edges.max() + room)
@@ -231,19 +227,22 @@ def _mark_ends(ax: Axes, base: float, total: float, n_bars: int) -> None:
     """Draw and name where the bars begin and where they lead."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.vlines(base, _FLOOR, 0.0, color=canvas.GREY, ls="--", lw=1, zorder=0)
-    looks: dict[str, Any] = {"color": canvas.ink_of(ax), "ls": "--", "lw": 1}
+    ax.vlines(base, _FLOOR, 0.0, zorder=0, **canvas.DASHED)
+    looks = canvas.DASHED | {"color": canvas.ink_of(ax)}
     ax.vlines(total, n_bars - 1, n_bars - 0.4, zorder=0, **looks)
     ax.set_ylim(_FLOOR, n_bars - 0.4)
     low: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
-    above: dict[str, Any] = {"xytext": (0.0, 3.0), "ha": "center"}
-    ax.annotate(
-        f"forecast {format_number(total, 3)}", (total, 1.0), **above, **low, **_SMALL
-    )
-    right: dict[str, Any] = {"xytext": (4.0, 3.0), "ha": "left", "color": canvas.GREY}
-    ax.annotate(f"base {format_number(base, 3)}", (base, 0.0), **right, **low, **_SMALL)
+    name = f"forecast {format_number(total, 3)}"
+    _write(ax, name, (total, 1.0), (0.0, 3.0), ha="center", **low)
+    low |= {"ha": "left", "color": canvas.GREY}
+    _write(ax, f"base {format_number(base, 3)}", (base, 0.0), (4.0, 3.0), **low)
     ax.spines[["top", "right"]].set_visible(False)
     ax.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
+
+
+def _write(ax: Axes, text: str, at: Any, offset: Any, **looks: Any) -> None:
+    """Write a small text at an offset in points from what it names."""
+    ax.annotate(text, at, offset, textcoords="offset points", fontsize="small", **looks)
 
 
 _PANELS = ("Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate")
@@ -313,7 +312,7 @@ def plot_expert_report(report: Any, *, axes: Any = None) -> NDArray[np.object_]:
     _draw_both(loss, (x, report.log_loss_raw), (x, report.log_loss))
     raw, after = report.calibration_error_raw, report.calibration_error
     _draw_both(error, (x, raw), (x, after))
-    grey: dict[str, Any] = {"ls": "--", "color": canvas.GREY, "lw": 1, "zorder": 1}
+    grey = canvas.DASHED | {"zorder": 1}
     kappa.axhline(0.0, **grey)
     auc.axhline(0.5, **grey)
     # The log loss of the base rate itself is its entropy, 0 for one class.
@@ -404,7 +403,7 @@ def plot_threshold_reliability(
         high = min(float(seen.max()) + margin, 1.0 + _LEAST_ROOM)
         # A square that holds the curves, and where the second would lie if calibrated.
         ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-        ax.plot([0, 1], [0, 1], "--", color=canvas.GREY, lw=1, zorder=1)
+        ax.plot([0, 1], [0, 1], zorder=1, **canvas.DASHED)
         label = f"{inputs.format_percent(after.level)} consistency band"
         looks: dict[str, Any] = {"color": "C0", "alpha": 0.18, "lw": 0, "label": label}
         ax.fill_between(after.mean_prob, after.lower, after.upper, **looks)

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.plots import canvas
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_array,
+from calibration._validation import (
     check_choice,
     check_in_unit,
     check_integer,
@@ -22,9 +19,11 @@ from localexpert._validation import (
     check_number,
     check_same_length,
     check_vector,
-    format_number,
     refuse,
 )
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import check_array, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 
@@ -283,12 +282,9 @@ class ForecastShape:
         ForecastShape
         """
         one = dist[row]
-        if not one.law.has_jumps:
-            return cls(one, np.empty(0), np.empty(0))
-        law = one.law.clipped
-        values, jumps = law.atoms, law.masses[0]
-        if law.all_jumps:
-            values, jumps = (part[0] for part in law.steps())
+        values, jumps = one.atoms, one.masses[0]
+        if one.law.all_jumps:
+            values, jumps = (part[0] for part in one.law.steps())
         real = jumps > _LEAST_MASS
         return cls(one, values[real], jumps[real])
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from localexpert._validation import (
+from calibration._validation import (
     check_integer,
     check_list,
     check_same_length,
-    format_number,
     plain_label,
     refuse,
 )
+from localexpert._validation import format_number
 from localexpert.distribution.predictive import check_distribution
 
 # Letters of a label beside an axis, and of the name of one.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from calibration._validation import check_level, check_same_length
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_level, check_same_length
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.partial.marginal import product_limit, read_right
 from localexpert.plots import inputs
@@ -99,13 +99,7 @@ def plot_survival(
     ax = canvas.open_axes(ax)
     label = f"{inputs.format_percent(level)} band"
     low, high, height = (np.append(1.0, part) for part in (low, high, survival))
-    band: dict[str, Any] = {
-        "color": canvas.GREY,
-        "alpha": 0.25,
-        "lw": 0,
-        "label": label,
-    }
-    ax.fill_between(x, low, high, step="post", **band)
+    ax.fill_between(x, low, high, step="post", label=label, **canvas.BAND)
     ax.step(x, height, where="post", color=canvas.ink_of(ax), lw=1)
     ax.lines[-1].set_label("Kaplan-Meier")
     mean = 1.0 - dist.cdf_at(points).mean(axis=0)

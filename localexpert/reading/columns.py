@@ -18,8 +18,8 @@ from localexpert.reading.texts import (
     OTHER,
     PLAIN,
     SHARE,
+    SHORT_DATE,
     NumberFormat,
-    are_short_dates,
     count,
     cut,
     find_date_formats,
@@ -469,7 +469,7 @@ class Learner:
         said = ""
         if dates:
             said = "dates that may have the day or the month first (--date-order)"
-        elif are_short_dates(words):
+        elif all(map(SHORT_DATE.fullmatch, words)):
             said = f"years of two digits, as {words[0]!r} (write four)"
         elif share >= 1.0 - SHARE:
             row = int(np.argmax(cells.spread(np.isnan(form.read(words)), False)))

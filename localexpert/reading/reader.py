@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Self
 from warnings import warn
 
@@ -375,15 +376,13 @@ def tell_odd_cells(odd: Iterable[OddCell]) -> None:
     merged: dict[tuple[str, str, str], OddCell] = {}
     for cell in odd:
         key = cell.why, cell.column, cell.text
-        first = merged.setdefault(key, replace(cell, count=0))
-        merged[key] = replace(first, count=first.count + cell.count)
+        n = cell.count + (merged[key].count if key in merged else 0)
+        merged[key] = replace(merged.get(key, cell), count=n)
     if not merged:
         return
     said: dict[tuple[str, str], list[str]] = {}
-    for why, column, text in list(merged)[:_MOST_TOLD]:
-        cell = merged[why, column, text]
-        rows = count(cell.count, "row")
-        shown = f"{text!r} ({rows}, first in {cell.where})"
+    for (why, column, text), cell in islice(merged.items(), _MOST_TOLD):
+        shown = f"{text!r} ({count(cell.count, 'row')}, first in {cell.where})"
         said.setdefault((why, column), []).append(shown)
     listed = [f"{c!r}: {', '.join(t)} {why}" for (why, c), t in said.items()]
     more = len(merged) - _MOST_TOLD

@@ -227,7 +227,8 @@ _DATES = {
     "day name year": rf"{_DAY}\.?[ -]{_NAME},?[ -]{_YEAR}",
     "name day year": rf"{_NAME} {_DAY},? {_YEAR}",
 }
-_SHORT = re.compile(r"\d{1,2}(?P<mark>[./-])\d{1,2}(?P=mark)\d{2}(?:[T ].*)?")
+#: A date whose year has two digits.
+SHORT_DATE = re.compile(r"\d{1,2}(?P<mark>[./-])\d{1,2}(?P=mark)\d{2}(?:[T ].*)?")
 #: What users call the orders that one text may fit alike.
 ORDERS = {"dmy": "day/", "mdy": "month/"}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov")
@@ -261,14 +262,10 @@ def read_dates(words: Sequence[str], name: str) -> NDArray[np.datetime64]:
         days = parts["y"] + "-" + month + "-" + parts["d"]
         days = days.where(parts["t"].isna(), days + "T" + parts["t"])
         iso = iso.where(iso.notna(), days)
-    kind: Any = {"format": "ISO8601", "utc": True, "errors": "coerce"}
-    moments = load_pandas().to_datetime(iso, **kind)
+    moments = load_pandas().to_datetime(
+        iso, format="ISO8601", utc=True, errors="coerce"
+    )
     return np.asarray(moments.dt.tz_localize(None).to_numpy(), dtype="datetime64[us]")
-
-
-def are_short_dates(words: Iterable[str]) -> bool:
-    """Return whether all texts look like dates whose years have two digits."""
-    return all(_SHORT.fullmatch(word) for word in words)
 
 
 def holds_texts(dtype: Any) -> bool:

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
+from calibration._validation import check_integer, is_auto, make_rng, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, is_auto, make_rng, refuse
 from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.law.basis import harmonic_slopes
 from localexpert.law.law import Law

@@ -8,14 +8,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_choice,
     check_same_length,
     check_weights,
     is_gap,
     refuse,
 )
+from calibration.typing import Float64Array
 from localexpert.data.columns import Columns, has_columns
 from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution

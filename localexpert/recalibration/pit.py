@@ -14,8 +14,7 @@ from scipy.integrate import simpson
 from scipy.interpolate import BSpline
 from scipy.special import ndtr, ndtri
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     check_number,
     check_same_length,
     check_vector,
@@ -23,6 +22,7 @@ from localexpert._validation import (
     refuse,
     warn_of_light,
 )
+from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law

@@ -13,14 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit
 
 from calibration import CalibratedClassifier, CalibrationWarning, log_loss
+from calibration._validation import check_number, check_weights, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_number,
-    check_seed,
-    check_weights,
-    refuse,
-    speaking_of,
-)
+from localexpert._validation import check_seed, speaking_of
 from localexpert.data.honest_rows import groups_of_copies
 from localexpert.data.table import DenseInputs, TableReader
 from localexpert.distribution.predictive import PredictiveDistribution

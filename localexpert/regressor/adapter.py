@@ -14,17 +14,16 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     as_numbers,
     check_integer,
     check_n_jobs,
-    check_row_weights,
     check_same_length,
-    check_seed,
     count_rows,
     refuse,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_row_weights, check_seed
 from localexpert.data.folds import (
     Fold,
     Rows,

@@ -15,18 +15,16 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
-from calibration.storage import Saved
-from calibration.typing import Float64Array
-from localexpert._validation import (
+from calibration._validation import (
     as_numbers,
-    check_levels,
-    check_row_weights,
     check_same_length,
-    check_target_size,
     check_vector,
     count_rows,
     refuse,
 )
+from calibration.storage import Saved
+from calibration.typing import Float64Array
+from localexpert._validation import check_levels, check_row_weights, check_target_size
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.data.folds import check_groups
 from localexpert.data.unseen import warn_user

@@ -11,17 +11,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_answers,
+from calibration._validation import (
     check_choice,
     check_same_length,
-    check_seed,
     check_vector,
     count_rows,
     refuse,
-    speaking_of,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_answers, check_seed, speaking_of
 from localexpert.data.table import TableReader, take_rows
 from localexpert.data.training_rows import SeenRows, TrainingSketch
 from localexpert.data.unseen import unseen_silently

@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from calibration._validation import check_verbose, refuse, told_of_light
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_seed,
-    check_verbose,
-    refuse,
-    told_of_light,
-)
+from localexpert._validation import check_seed
 from localexpert.curves.spline import RawSpline
 from localexpert.data.directions import (
     Directions,

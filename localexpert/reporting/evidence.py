@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency, fisher_exact, ks_2samp, mannwhitneyu, norm
 
+from calibration._validation import check_same_length, check_vector, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length, check_vector, refuse
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import TableSummary
 from localexpert.data.unseen import unseen_silently

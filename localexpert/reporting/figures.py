@@ -11,13 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localexpert._validation import (
-    check_integer,
-    check_level,
-    check_levels,
-    check_verbose,
-    refuse,
-)
+from calibration._validation import check_integer, check_level, check_verbose, refuse
+from localexpert._validation import check_levels
 from localexpert.data.table import take_rows
 from localexpert.data.training_rows import SeenRows
 from localexpert.data.unseen import unseen_silently

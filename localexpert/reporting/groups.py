@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._validation import check_same_length, refuse
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length, refuse
 from localexpert.data.table import Table
 
 # p-values below it are not told apart.

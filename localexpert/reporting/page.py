@@ -23,9 +23,9 @@ from calibration import (
     plot_reliability,
     reliability_curve,
 )
+from calibration._validation import check_flag, check_path
 from calibration.storage import replacing_file, writable_file
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag, check_path
 from localexpert.reporting.figures import report_figures
 from localexpert.reporting.groups import (
     count,

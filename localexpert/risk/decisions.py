@@ -7,22 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_array,
+from calibration._validation import (
     check_callable,
     check_flag,
     check_in_unit,
     check_integer,
     check_level,
-    check_probability_rows,
     check_same_length,
-    check_targets,
     check_weights,
     make_rng,
     refuse,
     show,
 )
+from calibration.typing import Float64Array
+from localexpert._validation import check_array, check_probability_rows, check_targets
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, check_targets, refuse
+from localexpert._validation import check_array, check_targets
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 

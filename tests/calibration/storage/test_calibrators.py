@@ -26,7 +26,6 @@ from calibration import (
     AllPairsClassifier,
     AutoCalibrator,
     CalibratedClassifier,
-    CalibrationMonitor,
     IsotonicCalibrator,
     LogisticCalibrator,
     MulticlassCalibrator,
@@ -43,6 +42,7 @@ ESTIMATORS = {
     if isinstance(cls := getattr(calibration, name), type)
     and issubclass(cls, BaseEstimator)
     and not inspect.isabstract(cls)
+    and not hasattr(cls, "from_json")
 }
 CALIBRATORS = [c for c in ESTIMATORS.values() if issubclass(c, ScoreCalibrator)]
 OF_CLASSES = [c for c in ESTIMATORS.values() if issubclass(c, MulticlassCalibrator)]
@@ -52,7 +52,6 @@ OTHERS = {
     ACPCalibrator,
     AllPairsClassifier,
     CalibratedClassifier,
-    CalibrationMonitor,
     SBACalibrator,
 }
 

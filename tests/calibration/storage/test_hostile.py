@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from calibration import BBQCalibrator, CalibratedClassifier, PlattCalibrator
 from calibration.storage import StorageError, check_booster_text, load
@@ -248,6 +249,14 @@ def test_tables_that_do_not_fit_are_refused(
     nodes, arrays, _ = fit(estimator, tmp_path / "model.zip")
     forged = change_arrays(nodes, arrays, is_meant, new)
     assert complaint in refusal_of(tmp_path / "model.zip", *forged)[0]
+
+
+def test_trees_without_a_number_of_features_are_refused(tmp_path):
+    nodes, arrays, _ = fit(DecisionTreeClassifier(), tmp_path / "model.zip")
+    (tree,) = (node for node in nodes if "tree_" in node)
+    tree[tree.index("n_features_in_")] = "other"
+    message, _ = refusal_of(tmp_path / "model.zip", nodes, arrays)
+    assert "makes no sense (KeyError: 'n_features_in_')" in message
 
 
 def test_boosters_that_lead_nowhere_are_refused(tmp_path):

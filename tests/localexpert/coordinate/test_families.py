@@ -339,6 +339,12 @@ def test_a_row_alone_is_told_what_it_is_told_among_others(fitted):
     np.testing.assert_array_equal(alone, forest.predict_each(X[:20])[0])
 
 
+def test_rows_of_other_columns_are_refused(fitted):
+    forest, _, X = fitted
+    with pytest.raises(ValueError, match="`X` must have 4 columns, got 3"):
+        forest.predict_each(X[:, :3])
+
+
 def test_means_are_near_those_of_scikit_learn(rng):
     codes = rng.integers(0, 8, size=(400, 1)).astype(float)
     y = 2.0 * rng.normal(size=8)[codes[:, 0].astype(int)] + rng.normal(size=400)

@@ -46,8 +46,9 @@ CLASSES = [
 
 
 def is_default_made(cls):
-    """Say whether it is an estimator that needs no arguments."""
-    if not issubclass(cls, BaseEstimator) or inspect.isabstract(cls):
+    """Say whether it is an estimator that is saved and needs no arguments."""
+    hidden = inspect.isabstract(cls) or hasattr(cls, "from_json")
+    if not issubclass(cls, BaseEstimator) or hidden:
         return False
     parameters = inspect.signature(cls).parameters.values()
     return all(p.default is not p.empty for p in parameters)
@@ -312,6 +313,15 @@ def test_trees_that_lead_nowhere_are_refused(tree, name, values, tmp_path):
     forged = np.array(values, dtype=getattr(tree, name).dtype)
     with pytest.raises(StorageError, match=r"lead nowhere|leaves are none"):
         through_a_file(dataclasses.replace(tree, **{name: forged}), tmp_path)
+
+
+@pytest.mark.parametrize("tree", [THRESHOLD_TREES, LEAF_LAWS])
+def test_no_attribute_stands_in_for_a_check(tree, tmp_path):
+    name = "roots" if tree is THRESHOLD_TREES else "step"
+    forged = dataclasses.replace(tree, **{name: -9 - getattr(tree, name)})
+    object.__setattr__(forged, "_check_saved", dict)
+    with pytest.raises(StorageError, match=r"lead nowhere|leaves are none"):
+        through_a_file(forged, tmp_path)
 
 
 @pytest.mark.parametrize(
