@@ -36,10 +36,9 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.distribution.predictors import predict_dist
 from localexpert.law.totals import CorrelationEstimate
-from localexpert.partial.outcomes import is_partial
 from localexpert.partial.scores import (
-    censored_crps,
     covered_shares,
+    crps_losses,
     log_losses,
     pit_values,
 )
@@ -94,14 +93,8 @@ def crps_score(
     >>> round(crps_score([1.0, 2.0], dist), 3)
     0.065
     """
-    if is_partial(y_true):
-        weight = _check_rows(dist, sample_weight)
-        return _mean(censored_crps(y_true, dist, censoring, weight), weight)
-    if censoring is not None:
-        rule = "be None where `y_true` is one number for each row"
-        refuse("censoring", rule, type(censoring).__name__)
-    y, weight = _check(y_true, dist, sample_weight)
-    return _mean(dist.crps(y), weight)
+    weight = _check_rows(dist, sample_weight)
+    return _mean(crps_losses(y_true, dist, censoring, weight), weight)
 
 
 def log_score(
@@ -135,11 +128,8 @@ def log_score(
     >>> round(log_score([1.0, 2.0], dist), 4)
     0.367
     """
-    if is_partial(y_true):
-        weight = _check_rows(dist, sample_weight)
-        return _mean(log_losses(y_true, dist), weight)
-    y, weight = _check(y_true, dist, sample_weight)
-    return _mean(-dist.logpdf(y), weight)
+    weight = _check_rows(dist, sample_weight)
+    return _mean(log_losses(y_true, dist), weight)
 
 
 def pinball_loss(
@@ -255,11 +245,8 @@ def interval_coverage(
     >>> round(covered, 3)  # 1.0 and (.1 - .05) / .1
     0.75
     """
-    if is_partial(y_true):
-        weight = _check_rows(dist, sample_weight)
-        return _mean(covered_shares(y_true, dist, coverage), weight)
-    y, weight = _check(y_true, dist, sample_weight)
-    return _mean(dist.covered(y, coverage), weight)
+    weight = _check_rows(dist, sample_weight)
+    return _mean(covered_shares(y_true, dist, coverage), weight)
 
 
 def pit_test(

@@ -132,7 +132,8 @@ ARROWS: dict[str, str] = {
     # Around a fitted regressor: why, pictures, one page, the shell.
     "localexpert.explain": (
         f"pandas scipy calibration {_GROUND} localexpert.data "
-        "localexpert.distribution localexpert.metrics localexpert.progress"
+        "localexpert.distribution localexpert.metrics localexpert.partial "
+        "localexpert.progress"
     ),
     "localexpert.monitor": (
         f"scipy sklearn calibration calibration.drift {_GROUND} "
@@ -158,7 +159,7 @@ ARROWS: dict[str, str] = {
         f"matplotlib scipy lightgbm jinja2 markupsafe calibration calibration.storage "
         f"{_GROUND} localexpert.curves localexpert.data localexpert.distribution "
         "localexpert.experts localexpert.explain localexpert.learn "
-        "localexpert.law localexpert.metrics localexpert.plots "
+        "localexpert.law localexpert.metrics localexpert.partial localexpert.plots "
         "localexpert.regressor localexpert.risk"
     ),
     # Tables of users, turned into features.
@@ -169,7 +170,8 @@ ARROWS: dict[str, str] = {
         "scipy sklearn calibration calibration._kernels calibration.storage "
         "localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
-        "localexpert.monitor localexpert.partial localexpert.reading "
+        "localexpert.metrics localexpert.monitor localexpert.partial "
+        "localexpert.reading "
         "localexpert.recalibration localexpert.regressor localexpert.reporting"
     ),
     "localexpert.__main__": "localexpert.cli",

@@ -13,16 +13,16 @@ from localexpert.cli.output import check_file, note, show_table, warn
 from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
 from localexpert.large.tables import MOST_TRAIN_ROWS, fit_large
-from localexpert.partial.outcomes import censored
 from localexpert.reading import ColumnReader, files
 from localexpert.reading.reader import (
     check_column,
+    is_told,
     read_numbers,
     read_words,
     refuse_if,
     tell_odd_cells,
 )
-from localexpert.reading.texts import count, read_yes_no, refuse, refusing
+from localexpert.reading.texts import count, refuse, refusing
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # A forest on the target itself: seconds instead of minutes.
@@ -41,6 +41,7 @@ _PARAMETERS |= {"seed": "random_state"} | {
 
 def fit(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
+    _check_target(options)
     check_file(options.out, "--out", options.table)
     paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
@@ -49,7 +50,7 @@ def fit(options: Any) -> None:
         saved.model.training_sketch_ = None
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
         note(
-            f"{options.target!r} is never below 0, and neither is a forecast; if it "
+            f"{saved.target!r} is never below 0, and neither is a forecast; if it "
             "may be, say --bounds none none"
         )
     save_object(saved, options.out, "--out")
@@ -57,6 +58,15 @@ def fit(options: Any) -> None:
     show_table(saved.reader.lay_out())
     if (check := getattr(saved.model, "check_", None)) is not None:
         show_table(f"out of fold\n{check}")
+
+
+def _check_target(options: Any) -> None:
+    """Refuse options that do not say what to forecast, or say it twice."""
+    ends, known = (options.lower, options.upper), (options.target, options.event)
+    if any(ends) and (not all(ends) or any(known)):
+        refuse("--lower and --upper go together, and without --target and --event")
+    if not any(ends) and options.target is None:
+        refuse("say what to forecast: --target, or --lower and --upper")
 
 
 def _fit(options: Any, paths: list[str]) -> TableModel:
@@ -68,8 +78,8 @@ def _fit(options: Any, paths: list[str]) -> TableModel:
     if n_rows > most:
         why = f"{size}, more than --max-train-rows {most}"
         conformal = "--recalibrate conformal" * (options.recalibrate == "conformal")
-        in_order, seen = "--time" * bool(options.time), "--event" * bool(options.event)
-        for what in (in_order, seen, conformal, *streams):
+        whole = [f"--{n}" for n in ("time", "event", "lower") if getattr(options, n)]
+        for what in (*whole, conformal, *streams):
             if what:
                 refuse(f"{what} needs a fit in memory, got {why}")
         note(f"{why}: fitted to a sample, calibrated by the others, part by part")
@@ -86,10 +96,7 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
     """Fit a model to all rows of files together."""
     model, reader = _make_regressor(options), _make_reader(options)
     read = list(files.read_tables(paths, options.format))
-    whole, name = (
-        files.join_tables(read, options.drop),
-        files.name_tables(options.table),
-    )
+    whole = files.join_tables(read, options.drop)
     for column in options.drop:
         check_column(whole, column, "column to drop")
     if options.time is not None:
@@ -104,9 +111,10 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
         groups = np.unique(groups.astype(str), return_inverse=True)[1]
     _order_in_time(model, options, rows, reader)
     note(f"fitting {count(len(rows), 'row')}, {count(features.shape[1], 'feature')}")
+    name = files.name_tables(options.table)
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
         model.fit(features, roles["target"], sample_weight=weight, groups=groups)
-    return TableModel.of(reader, model, name, len(rows), options.event)
+    return TableModel.of(reader, model, name, len(rows))
 
 
 def _fit_large(options: Any, paths: list[str], n_rows: int, most: int) -> TableModel:
@@ -168,7 +176,7 @@ def _make_part(
 ) -> tuple[files.Frame, Any, dict[str, Any]]:
     """Return the rows that have a target, their features, and what roles hold."""
     y = reader.read_target(frame, odd=odd)
-    known = np.isfinite(y)
+    known = is_told(y)
     rows = frame[known]
     roles: dict[str, Any] = {"target": y[known]}
     if (name := options.weight) is not None:
@@ -178,20 +186,7 @@ def _make_part(
         refuse_if(~(weight >= 0.0), rows, name, rule)
     if options.group is not None:
         roles["group"] = read_words(rows, options.group, "group")
-    if options.event is not None:
-        roles["target"] = censored(y[known], _read_events(options, rows))
     return rows, reader.transform(rows, odd=odd), roles
-
-
-def _read_events(options: Any, rows: files.Frame) -> Float64Array:
-    """Return 1 for rows whose target is known, 0 where it is still to come."""
-    words = read_words(rows, options.event, "event", options.missing)
-    events = read_yes_no(words.tolist())
-    for value in (0.0, 1.0):
-        events[np.isin(words, [f"{value:g}", f"{value}"])] = value
-    rule = f"event {options.event!r} must hold yes or no, true or false, or 1 or 0"
-    refuse_if(np.isnan(events), rows, options.event, rule)
-    return events
 
 
 def _order_in_time(
@@ -209,8 +204,8 @@ def _order_in_time(
         return
     if options.group is not None:
         refuse("--group deals folds by groups and --time by order: say one of them")
-    if options.time == options.target:
-        refuse(f"target {options.target!r} cannot be the time as well")
+    if options.time in (options.target, options.lower, options.upper):
+        refuse(f"target {options.time!r} cannot be the time as well")
     times = _read_times(options, frame)
     refuse_if(np.isnan(times), frame, options.time, "--time must not have gaps")
     model.set_params(
@@ -257,8 +252,10 @@ def _dialect(options: Any) -> dict[str, Any]:
 
 
 def _make_reader(options: Any) -> ColumnReader:
-    others = filter(None, [options.weight, options.group, options.event, *options.drop])
+    others = filter(None, [options.weight, options.group, *options.drop])
     roles = {"others": tuple(dict.fromkeys(others)), "categories": options.categories}
+    ends = (options.lower, options.upper) if options.lower else None
+    roles |= {"event": options.event, "ends": ends}
     return ColumnReader(options.target, **roles, **_dialect(options))
 
 

@@ -43,6 +43,7 @@ from localexpert.reading.reader import find_gaps, read_words
 from localexpert.reading.texts import count, load_pandas, refuse, refusing
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import report as write_report
+from localexpert.reporting import report_figures
 from localexpert.reporting.groups import MISSING
 from localexpert.reporting.scores import climatology_of
 
@@ -58,6 +59,9 @@ _LABELS = {
     "rmse": "RMSE",
     "mae": "MAE",
 }
+# With those of targets that are known in part.
+_MORE_LABELS = {"pit_test": "p of PIT test", "d_calibration": "p of D-calibration"}
+_MORE_LABELS |= _LABELS | {"width": "width of 90 %"}
 
 
 # predict
@@ -130,9 +134,29 @@ def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
 
 
 def evaluate(options: Any) -> None:
-    """Load the model, read the tables part by part, print the scores of both."""
+    """Load the model, read the tables, print its scores and those of climatology."""
     paths = find_tables(options.table)
     model = load_table_model(options.model)
+    score = _score_partial if model.partial else _score_known
+    seen, facts, told, own = score(options, model, paths)
+    if seen.found and facts["rows"] == seen.n:
+        warn(f"{seen} Scores are too good: new rows tell the truth")
+    if options.json:
+        facts |= {"training_rows": str(seen), **told, "expected": own}
+        write_out(f"{json.dumps(without_infinities(facts))}\n")
+        return
+    named = options.table
+    name = name_tables(named) if named[1:] else name_input(named[0])
+    new = count(facts["rows"], "new row" if facts["rows"] < seen.n else "row")
+    if model.partial:
+        name += f", {facts['known_in_part']} with a target known in part"
+    promised = load_pandas().DataFrame(own).T.rename(index="expected {}".format)
+    tables = "\n\n".join(_lay_out(one) for one in (told, promised) if len(one))
+    write_out(f"{new} of {name}\n{seen}\n\n{tables}\n")
+
+
+def _score_known(options: Any, model: TableModel, paths: list[str]) -> Any:
+    """Return which rows were learned from, counts, mean scores, and expected ones."""
     climate = climatology_of(model.learner)
     # Of new rows, and of those that were learned from.
     sums: list[Any] = [0.0, 0.0]
@@ -144,21 +168,18 @@ def evaluate(options: Any) -> None:
         learned = np.zeros(len(y), dtype=bool) if learned is None else learned
         for k in (0, 1):
             sums[k] += losses[:, learned == k].sum(axis=1)
-    seen, n_new = SeenRows.join(answers), int(sums[0][0])
-    k, n_rows = (0, n_new) if n_new else (1, seen.n)
-    if k or (seen.found and n_new == seen.n):
-        warn(f"{seen} Scores are too good: new rows tell the truth")
-    told, own = _name_means(sums[k])
-    if options.json:
-        facts = {"rows": n_rows, "training_rows": str(seen), **told, "expected": own}
-        write_out(f"{json.dumps(without_infinities(facts))}\n")
-        return
-    named = options.table
-    name = name_tables(named) if named[1:] else name_input(named[0])
-    new = count(n_rows, "new row" if n_rows < seen.n else "row")
-    promised = load_pandas().DataFrame(own).T.rename(index="expected {}".format)
-    tables = f"{_lay_out(told)}\n\n{_lay_out(promised)}"
-    write_out(f"{new} of {name}\n{seen}\n\n{tables}\n")
+    n_new, seen = int(sums[0][0]), SeenRows.join(answers)
+    return seen, {"rows": n_new or seen.n}, *_name_means(sums[0 if n_new else 1])
+
+
+def _score_partial(options: Any, model: TableModel, paths: list[str]) -> Any:
+    """Return the same of targets that are known in part, whose scores need all rows."""
+    found = report_figures(model.model, *read_whole(options, model, paths)[1:])
+    told = {name.lower(): asdict(held) for name, held in found.scores.items() if held}
+    for held in told.values():
+        held["coverage_90"] = held.pop("coverage")
+    counts = {"rows": len(found), "known_in_part": int((~found.is_known).sum())}
+    return found.seen, counts, told, {}
 
 
 def _losses(
@@ -196,8 +217,8 @@ def _name_means(sums: Float64Array) -> Any:
 
 def _lay_out(table: Any) -> str:
     """Return scores as a table for people, a line for each."""
-    frame = load_pandas().DataFrame(table).rename(index=_LABELS)
-    return str(frame.to_string(float_format="{:.5g}".format))
+    frame = load_pandas().DataFrame(table, dtype=float).rename(index=_MORE_LABELS)
+    return str(frame.dropna(how="all").to_string(float_format="{:.5g}".format))
 
 
 def without_infinities(tree: Any) -> Any:
@@ -221,6 +242,9 @@ def report(options: Any) -> None:
     given = [options.model, *options.table, *train, *paths, *learned]
     check_file(options.out, "--out", given)
     model = load_table_model(options.model)
+    if learned and model.partial:
+        rule = "--train is for a boosted baseline, which learns from known targets"
+        refuse(f"{rule}: {options.model} was fitted with {model.partial}")
     named = [*options.groups, *([options.id] if options.id else [])]
     (frame, features, y), n = _draw(options, model, paths, named)
     source = name_tables(options.table)
@@ -287,7 +311,8 @@ def inspect(options: Any) -> None:
     tables, model = {}, thing
     if isinstance(thing, TableModel):
         model = thing.learner
-        facts |= {"target": thing.target, **thing.origin}
+        facts |= {"target": thing.target, "known in part": thing.partial}
+        facts |= thing.origin
         facts["columns"] = [asdict(rule) for rule in thing.reader.rules_]
         facts["others"] = list(thing.reader.others)
         tables["columns"] = thing.reader.lay_out()

@@ -233,7 +233,14 @@ def load_model(options: Any) -> TableModel | ScoreCalibrator:
     """Return a model of tables, or a calibrator, whose columns must be named."""
     thing = load_object(options.model, "model or calibrator")
     if not is_of_scores(thing):
-        return as_table_model(thing, options.model)
+        model = as_table_model(thing, options.model)
+        if model.partial:
+            why = f"targets of {options.model} are known in part ({model.partial})"
+            cure = (
+                "`localexpert evaluate` scores new rows, `localexpert fit` learns anew"
+            )
+            refuse(f"{why}, and this command takes known ones; {cure}")
+        return model
     for name in ("score", "label"):
         if not getattr(options, name):
             refuse(f"--{name} must name a column: {options.model} is a calibrator")

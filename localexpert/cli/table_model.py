@@ -17,7 +17,7 @@ from localexpert.cli.output import note, warn
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
 from localexpert.reading.files import STDIN, Frame, read_bytes, read_tables
-from localexpert.reading.reader import check_column, tell_odd_cells
+from localexpert.reading.reader import check_column, is_told, tell_odd_cells
 from localexpert.reading.texts import (
     count,
     join_few,
@@ -29,7 +29,7 @@ from localexpert.reading.texts import (
 from localexpert.regressor.recalibrated import RecalibratedRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
 
-#: A table as it is read, its features, and its targets (n,).
+#: A table as it is read, its features, and its targets (n,) or their ends (n, 2).
 Known: TypeAlias = tuple[Frame, Any, Float64Array]
 
 # Rows that are read and forecast at once.
@@ -51,8 +51,7 @@ class TableModel:
     origin : dict of str to object
         "rows": number of training rows that have a target; of a model of the shell also
         "table": the training file without its folder, "fitted": the day (UTC) as
-        YYYY-MM-DD, "version": of the package, "corrected": by what, and "event": the
-        column that says which targets are known, if it has one.
+        YYYY-MM-DD, "version": of the package, and "corrected": by what.
     """
 
     reader: ColumnReader
@@ -66,21 +65,20 @@ class TableModel:
         model: Any,
         table: str,
         n_rows: int,
-        event: str | None = None,
     ) -> Self:
-        """Return a model that was fitted to so many rows of a table today.
-
-        If targets were known in part, `event` is the column that says which.
-        """
+        """Return a model that was fitted to so many rows of a table today."""
         origin: dict[str, Any] = {"table": table, "rows": n_rows, "fitted": today()}
-        if event is not None:
-            origin["event"] = event
         return cls(reader, model, {**origin, "version": __version__, "corrected": ""})
 
     @property
     def target(self) -> str | None:
         """Name of the target, if it is known."""
-        return self.reader.target
+        return self.reader.target_name
+
+    @property
+    def partial(self) -> str:
+        """The options of targets that are known in part; "" if they are known."""
+        return " ".join(f"--{role} {n}" for n, role in self.reader.told_by.items())
 
     @property
     def learner(self) -> Any:
@@ -182,18 +180,15 @@ def read_known(
     target = model.target if options.target is None else options.target
     if target is None:
         refuse(f"--target must name a column: {options.model} was fitted in Python")
-    if (event := model.origin.get("event")) is not None:
-        refuse(
-            f"{options.model} was fitted with --event {event}: targets are known in "
-            "part, and this command takes known ones; predict, and score in Python "
-            "with localexpert.censored"
-        )
+    if model.reader.ends is not None and options.target is not None:
+        refuse(f"--target says nothing: {options.model} has {model.partial}")
     n_rows, n_found = 0, 0
     odd: list[Any] = []
-    roles = {**dict.fromkeys(kept, "column"), target: "target"}
+    roles = dict.fromkeys(kept, "column") | model.reader.told_by
+    roles |= {} if model.reader.ends else {target: "target"}
     for frame, features in read_features(options, model, paths, roles, odd):
         y = model.reader.read_target(frame, target, odd)
-        known = ~np.isnan(y)
+        known = is_told(y)
         n_rows, n_found = n_rows + len(y), n_found + int(known.sum())
         if known.any():
             yield frame[known], features[known], y[known]

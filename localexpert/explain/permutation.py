@@ -19,12 +19,14 @@ from calibration._validation import (
     check_verbose,
     check_weights,
     make_rng,
+    refuse,
 )
 from calibration.typing import Float64Array, Int64Array
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.shapley import MixedRows, read_table
 from localexpert.metrics import crps_score, pinball_loss
+from localexpert.partial.outcomes import is_partial, read_ends
 from localexpert.progress import show_progress
 
 
@@ -151,7 +153,9 @@ def permutation_importance(
         It forecasts once, and then once for every feature and repeat.
     X : array or data frame of shape (n, p)
         Rows to score. Rows that the model was not fitted on are best.
-    y : array-like of shape (n,)
+    y : array-like of shape (n,) or (n, 2)
+        Of two columns: lower and upper ends of targets, known or right-censored. The
+        CRPS is then the only loss: there are no levels and no thresholds.
     levels : array-like of shape (q,)
         In (0, 1).
     thresholds : array-like of shape (k,), optional
@@ -203,14 +207,19 @@ def permutation_importance(
     check_predicts(model)
     check_integer(n_repeats, "n_repeats", 2)
     verbose = check_verbose(verbose)
-    table, target = read_table(X, "X"), check_vector(y, "y")
+    table, partial = read_table(X, "X"), is_partial(y)
+    target = np.column_stack(read_ends(y)) if partial else check_vector(y, "y")
     n = len(target)
     check_same_length(len(table), "`X`", n, "y")
     weight = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
     asked = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
     for level in asked:
         check_level(float(level), "levels")
-    if thresholds is None:
+    if partial:
+        if thresholds is not None:
+            refuse("thresholds", "be None where `y` has two ends", f"{thresholds!r}")
+        asked = values = np.empty(0)
+    elif thresholds is None:
         values = np.quantile(target, asked, weights=weight, method="inverted_cdf")
     else:
         values = check_vector(np.atleast_1d(np.asarray(thresholds)), "thresholds")
@@ -220,6 +229,8 @@ def permutation_importance(
 
     def measure(forecast: Any) -> Float64Array:
         options = {"sample_weight": weight}
+        if partial:
+            return np.array([crps_score(target, forecast, **options)])
         pinball = [pinball_loss(target, forecast, level=q, **options) for q in asked]
         below = zip(values, forecast.cdf_at(values).T, strict=True)
         events = [brier_score(target <= v, p, **options) for v, p in below]

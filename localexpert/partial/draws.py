@@ -189,13 +189,6 @@ class Outcomes:
         return values[np.searchsorted(cell_edges(values)[1:-1], y)]
 
 
-def nearest_ends(lower: Float64Array, upper: Float64Array) -> Float64Array:
-    """Return a finite number for each row: an end, or any end if none is known."""
-    near = np.where(np.isfinite(lower), lower, upper)
-    finite = np.isfinite(near)
-    return np.where(finite, near, near[np.argmax(finite)])
-
-
 def draw_between(
     law: Law, lower: Float64Array, upper: Float64Array, share: Float64Array
 ) -> Float64Array:

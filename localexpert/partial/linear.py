@@ -18,7 +18,8 @@ from localexpert.experts.thresholds import lattice_step
 from localexpert.law.from_others import law_of_quantiles
 from localexpert.law.law import Law
 from localexpert.law.steps import LOG_SQRT_TWO_PI, cell_edges
-from localexpert.partial.draws import Outcomes, nearest_ends
+from localexpert.partial.draws import Outcomes
+from localexpert.partial.outcomes import nearest_ends
 
 # Laws of errors: normal, or that of least values (a Weibull law of exp y).
 _ERRORS = "normal", "least"

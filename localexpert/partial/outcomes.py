@@ -93,6 +93,13 @@ def read_ends(y: Any, name: str = "y") -> tuple[Float64Array, Float64Array]:
     return lower, upper
 
 
+def nearest_ends(lower: Float64Array, upper: Float64Array) -> Float64Array:
+    """Return a finite number for each row: an end, or any end if none is known."""
+    near = np.where(np.isfinite(lower), lower, upper)
+    finite = np.isfinite(near)
+    return np.where(finite, near, near[np.argmax(finite)])
+
+
 def censored(time: ArrayLike, event: ArrayLike) -> Float64Array:
     """Return targets for `fit` from times, and whether the event was seen then.
 

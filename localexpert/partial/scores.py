@@ -72,6 +72,8 @@ def known_levels(
 
 def log_losses(y: Any, dist: PredictiveDistribution) -> Float64Array:
     """Return -log density of known targets, and -log probability of intervals, (n,)."""
+    if not is_partial(y):
+        return -dist.logpdf(check_outcomes(y, dist, "y_true"))
     return losses_between(*_check_ends(y, dist), dist)
 
 
@@ -88,11 +90,16 @@ def losses_between(
 
 
 def covered_shares(
-    y: Any, dist: PredictiveDistribution, coverage: float
+    y: Any, dist: PredictiveDistribution, coverage: float, name: str = "y_true"
 ) -> Float64Array:
-    """Return the share of each target's levels that a central interval holds, (n,)."""
+    """Return the share of each target's levels that a central interval holds, (n,).
+
+    Targets are numbers (n,), or have two ends.
+    """
+    if not is_partial(y):
+        return check_distribution(dist).covered(check_outcomes(y, dist, name), coverage)
     tail = 0.5 * (1.0 - check_level(coverage, "coverage"))
-    return _shares_within(*known_levels(y, dist), tail, 1.0 - tail)
+    return _shares_within(*known_levels(y, dist, name), tail, 1.0 - tail)
 
 
 def pit_values(
@@ -195,14 +202,19 @@ class _Steps:
         return np.asarray(steps[np.searchsorted(self.times, t, "right")])
 
 
-def censored_crps(
+def crps_losses(
     y: Any, dist: PredictiveDistribution, censoring: Any, weight: Float64Array
 ) -> Float64Array:
-    """Return the rows' CRPS by inverse probabilities of censoring, (n,).
+    """Return the rows' CRPS, of two ends by inverse probabilities of censoring, (n,).
 
     See `crps_score`. The integral is a sum over cells of thresholds, which end at
     quantiles of the row and at limits, and the CDF is read in their middles.
     """
+    if not is_partial(y):
+        if censoring is not None:
+            rule = "be None where `y_true` is one number for each row"
+            refuse("censoring", rule, type(censoring).__name__)
+        return dist.crps(check_outcomes(y, dist, "y_true"))
     time, event, limits = _read_censored(y, dist, censoring, weight)
     if event.all() and censoring is None:
         return dist.crps(time)

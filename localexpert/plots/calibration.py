@@ -23,7 +23,7 @@ from calibration.plots import canvas
 from calibration.typing import Float64Array
 from localexpert._validation import check_increasing, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
-from localexpert.partial.scores import pit_values
+from localexpert.partial.scores import covered_shares, pit_values
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -233,8 +233,8 @@ def plot_coverage(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Outcomes.
+    y : array-like of shape (n,) or (n, 2)
+        Outcomes; of two columns their lower and upper ends.
     dist : PredictiveDistribution
         Of n rows.
     groups : array-like of shape (n,)
@@ -263,8 +263,9 @@ def plot_coverage(
     .. math:: \frac{p + z^2 / 2m \pm z \sqrt{p (1 - p) / m + z^2 / 4m^2}}{1 + z^2 / m}.
 
     A value with probability of its own is covered by its share within the interval's
-    levels (`PredictiveDistribution.covered`). So forecasts of few values reach the
-    nominal coverage, too; their bars are then wider than necessary.
+    levels (`PredictiveDistribution.covered`), and so is a target between two ends. So
+    forecasts of few values reach the nominal coverage, too; their bars are then wider
+    than necessary.
 
     References
     ----------
@@ -283,13 +284,13 @@ def plot_coverage(
     >>> sorted(label.get_text() for label in ax.get_yticklabels())
     ['a (3)', 'b (1)']
     """
-    outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
+    covered = covered_shares(y, dist, coverage, "y")
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
     bins = check_integer(n_bins, "n_bins", 1)
-    names, group, ordered = _read_groups(groups, len(outcomes), bins)
+    names, group, ordered = _read_groups(groups, len(covered), bins)
     size = np.bincount(group)
-    share = np.bincount(group, dist.covered(outcomes, coverage)) / size
+    share = np.bincount(group, covered) / size
     order = np.arange(len(size)) if ordered else np.argsort(share, kind="stable")
     centre = share + 0.5 * z**2 / size
     half = z * np.sqrt(share * (1.0 - share) / size + 0.25 * (z / size) ** 2)

@@ -30,8 +30,10 @@ from localexpert.reading.texts import (
     count,
     cut,
     decimal_of,
+    find_number_format,
     list_names,
     load_pandas,
+    read_yes_no,
     refuse,
 )
 
@@ -65,6 +67,12 @@ class ColumnReader(BaseEstimator):
         Mark between groups of three digits; by default it is found in each column.
     date_order : {"dmy", "mdy"}, optional
         Of dates that can be read either way, such as 03/04/2025.
+    event : str, optional
+        Column that says where the target is known. Elsewhere it is at least the number
+        that stands there.
+    ends : (str, str), optional
+        Columns of the lower and the upper end of a target that is known in part, in the
+        place of `target`.
 
     Attributes
     ----------
@@ -98,6 +106,8 @@ class ColumnReader(BaseEstimator):
         decimal: str | None = None,
         thousands: str | None = None,
         date_order: str | None = None,
+        event: str | None = None,
+        ends: tuple[str, str] | None = None,
     ) -> None:
         self.target = target
         self.others = others
@@ -106,6 +116,8 @@ class ColumnReader(BaseEstimator):
         self.decimal = decimal
         self.thousands = thousands
         self.date_order = date_order
+        self.event = event
+        self.ends = ends
 
     @classmethod
     def of_model(cls, model: Any) -> Self:
@@ -150,13 +162,14 @@ class ColumnReader(BaseEstimator):
         dialect = self._dialect(frame)
         learner = Learner(frame, dialect)
         self.target_rule_ = None
-        if self.target is not None:
+        if self.target is not None or self.ends is not None:
             self._check_roles(frame)
-            self.target_rule_ = learner.find(self.target, "target")[0]
-            rows = ~np.isnan(self.target_rule_.read(frame[self.target], dialect)[0])
-            _check_targets(frame, self.target, int(rows.sum()))
+            if self.target is not None:
+                self.target_rule_ = learner.find(self.target, "target")[0]
+            rows = is_told(self.read_target(frame, odd=[]))
+            _check_targets(frame, str(self.target_name), int(rows.sum()))
             learner.frame = frame = frame if rows.all() else frame[rows]
-        kept = {self.target, *self.others}
+        kept = {self.target, *self.told_by, *self.others}
         self.rules_ = tuple(
             learner.learn(name, as_category=name in self.categories)
             for name in frame.columns
@@ -202,7 +215,7 @@ class ColumnReader(BaseEstimator):
     def read_target(
         self, frame: Any, name: str | None = None, odd: list[OddCell] | None = None
     ) -> Float64Array:
-        """Return the targets of rows, NaN where missing, shape (n,).
+        """Return the targets of rows, NaN where missing: (n,), or their ends (n, 2).
 
         Parameters
         ----------
@@ -213,6 +226,8 @@ class ColumnReader(BaseEstimator):
             As in `transform`.
         """
         frame = _as_pandas(frame)
+        if self.ends is not None:
+            return self._read_ends(frame, *self.ends)
         name = self.target if name is None else name
         check_column(frame, name, "target")
         rule = self.target_rule_ or ColumnRule(str(name), "number", written=None)
@@ -221,7 +236,47 @@ class ColumnReader(BaseEstimator):
         y = self._read(rule, frame, self._dialect(frame), found, "target")
         if odd is None:
             tell_odd_cells(found)
-        return np.asarray(y, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        if self.event is None:
+            return y
+        told, upper = is_told(y), y.copy()
+        seen = read_flags(frame[told], self.event, "event", self.missing)
+        upper[told] = np.where(seen, y[told], np.inf)
+        return np.column_stack([y, upper])
+
+    def _read_ends(self, frame: Any, lower: str, upper: str) -> Float64Array:
+        """Return ends (n, 2), infinite where one is a gap, NaN where both are."""
+        ends = np.empty((len(frame), 2))
+        for end, name in zip(ends.T, (lower, upper), strict=True):
+            role, dialect = self.told_by[name], self._dialect(frame)
+            check_column(frame, name, role)
+            gaps = dialect.gaps | ({"-inf"} if role == "lower" else {"inf", "+inf"})
+            cells = Cells.of(frame[name], replace(dialect, gaps=gaps))
+            words, marks = cells.words, (dialect.decimal, dialect.thousands)
+            form = find_number_format(words, cells.counts, *marks)[0]
+            end[:] = cells.spread(form.read(words), np.nan)
+            odd = np.isnan(end) & ~cells.is_gap[cells.codes]
+            refuse_if(odd, frame, name, f"{role} {name!r} must hold finite numbers")
+        if (wrong := ends[:, 0] > ends[:, 1]).any():
+            row = int(np.argmax(wrong))
+            got = f"{show(frame, lower, row)} and {show(frame, upper, row)}"
+            order = f"lower {lower!r} must not be above upper {upper!r}"
+            refuse(f"{order}, got {got} in {where(frame, row)}")
+        empty = np.isnan(ends)
+        one = empty & ~empty.all(axis=1, keepdims=True)
+        return np.where(one, [-np.inf, np.inf], ends)
+
+    @property
+    def told_by(self) -> dict[str, str]:
+        """Names of the columns that say what is known of targets, and their roles."""
+        if self.ends is not None:
+            return dict(zip(self.ends, ("lower", "upper"), strict=True))
+        return {} if self.event is None else {self.event: "event"}
+
+    @property
+    def target_name(self) -> str | None:
+        """What the target is called, by one column or two; None if it is not known."""
+        return " to ".join(self.ends) if self.ends else self.target
 
     @property
     def used_(self) -> tuple[ColumnRule, ...]:
@@ -235,12 +290,14 @@ class ColumnReader(BaseEstimator):
 
     def find_unknown(self, frame: Any, known: Collection[str] = ()) -> list[str]:
         """Return the columns of a table that training did not have, but for some."""
-        met = {self.target, *self.others, *known, *(rule.name for rule in self.rules_)}
+        met = {self.target, *self.told_by, *self.others, *known}
+        met |= {rule.name for rule in self.rules_}
         return [n for n in frame.attrs.get("names", frame.columns) if n not in met]
 
     def lay_out(self) -> str:
         """Return a table of what the columns of the training table were read as."""
         told: dict[Any, str] = {rule.name: rule.text for rule in self.rules_}
+        told = self.told_by | told
         if self.target_rule_ is not None:
             told = {self.target: f"target, {self.target_rule_.text}"} | told
         names = [cut(" ".join(str(name).split())) for name in told]
@@ -283,12 +340,15 @@ class ColumnReader(BaseEstimator):
 
     def _check_roles(self, frame: Any) -> None:
         """Refuse columns that are not there, or are two things at once."""
-        check_column(frame, self.target, "target")
-        if self.target in self.others:
-            refuse(f"target {self.target!r} cannot be weight, group or dropped as well")
+        roles = {} if self.target is None else {self.target: "target"}
+        taken = [*self.others, *roles, *(self.ends or self.told_by)]
+        for name, role in (roles | self.told_by).items():
+            check_column(frame, name, role)
+            if taken.count(name) > 1:
+                refuse(f"{role} {name!r} cannot have another role as well")
         for name in self.categories:
             check_column(frame, name, "column of categories")
-            if name in (self.target, *self.others):
+            if name in (self.target, *self.told_by, *self.others):
                 refuse(
                     f"--categories must name columns to learn from, got {name!r}, "
                     "which is target, weight, group or dropped"
@@ -353,6 +413,25 @@ def read_words(
         refuse(f"{role} {name!r} has a gap in {where(frame, int(np.argmax(gaps)))}")
     cells = Cells.of(frame[name], Dialect())
     return np.array(cells.texts, dtype=object)[cells.codes]
+
+
+def read_flags(
+    frame: Any, name: str, role: str, missing: Collection[str] = ()
+) -> Float64Array:
+    """Return a column that must hold yes or no, as 1 or 0, without gaps, shape (n,)."""
+    cells = read_words(frame, name, role, missing)
+    codes, words = load_pandas().factorize(cells)
+    flags = read_yes_no(words)
+    for value in (0.0, 1.0):
+        flags[np.isin(words, [f"{value:g}", f"{value}"])] = value
+    rule = f"{role} {name!r} must hold yes or no, true or false, or 1 or 0"
+    refuse_if(np.isnan(flags)[codes], frame, name, rule)
+    return np.asarray(flags[codes])
+
+
+def is_told(y: Float64Array) -> NDArray[np.bool_]:
+    """Return of which rows something is known of the target, (n,) or ends (n, 2)."""
+    return ~np.isnan(y.reshape(len(y), -1)[:, 0])
 
 
 def find_gaps(

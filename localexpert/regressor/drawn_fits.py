@@ -17,8 +17,9 @@ from localexpert.data.table import Table, take_rows
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.learn.settings import Effort, Settings
-from localexpert.partial.draws import Draws, Outcomes, nearest_ends
+from localexpert.partial.draws import Draws, Outcomes
 from localexpert.partial.linear import linear_law
+from localexpert.partial.outcomes import nearest_ends
 
 # The law of the residuals is enough for a round.
 _ROUND = {"stacker": None, "recalibrate": None, "verbose": 0}

@@ -25,6 +25,7 @@ from localexpert.data.training_rows import SeenRows, TrainingSketch
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
+from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
 from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
@@ -45,7 +46,8 @@ def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
     model : fitted model that `predict_dist` understands
     X : array or data frame of shape (n, p)
         Rows in the columns that `model` expects.
-    y : array-like of shape (n,)
+    y : array-like of shape (n,) or (n, 2)
+        Of two columns: lower and upper ends of targets.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
     The model has learned from 100 of the 150 rows.
     """
     check_predicts(model)
-    target = check_vector(y, "y")
+    target = nearest_ends(*read_ends(y)) if is_partial(y) else check_vector(y, "y")
     found = _ask(model, X, target)
     return SeenRows.unknown(len(target)) if found is None else found
 

@@ -40,8 +40,8 @@ from localexpert.learn.compete import choose_learner
 from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
 from localexpert.learn.values import ConstantLaws
-from localexpert.partial.draws import Outcomes, nearest_ends
-from localexpert.partial.outcomes import is_partial, read_ends
+from localexpert.partial.draws import Outcomes
+from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
 from localexpert.partial.rounds import draw_in_rounds
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.conformal import make_recalibration, set_aside
@@ -291,6 +291,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             else:
                 outcomes = Outcomes.of(lower, upper, entry, weight)
                 self._fit_draws(given, outcomes, groups)
+                # Each row once, and as `seen_rows` reads its target.
+                table, held = self.reader_.read(given), outcomes.weight
+                self.table_summary_ = TableSummary.of(table, held)
+                self.training_sketch_ = TrainingSketch.learn([(table, target, held)])
         # This comes last: if warnings are errors, the fit is still complete.
         if hasattr(self, "check_"):
             self.check_.warn()
@@ -315,9 +319,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 setattr(self, name, value)
         self.fitted_rows_ = draws.rows[self.fitted_rows_]
         self.untested_rows_ = np.unique(draws.rows[self.untested_rows_])
-        known = outcomes.weight * outcomes.known
-        rows = self.reader_.read(given), outcomes.lower, known
-        self.training_sketch_ = TrainingSketch.learn([rows])
         if hasattr(self, "report_"):
             self.report_ = self.report_.add("outcomes", told)
 

@@ -20,6 +20,8 @@ from localexpert.distribution.answers import expected_by_loss, loss_variances
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.distribution.predictors import predict_dist
 from localexpert.explain.shapley import check_columns, read_table
+from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
+from localexpert.partial.scores import covered_shares, pit_values
 from localexpert.reporting.groups import Column, Grouping, read_columns
 from localexpert.reporting.scores import (
     SIGNIFICANT,
@@ -43,7 +45,8 @@ class Evidence:
     ----------
     model : fitted model that `predict_dist` understands
     X : array or data frame of shape (n, p)
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, 2)
+        Outcomes, or their lower and upper ends.
     labels : list of str
         Names of the rows.
     coverage : float
@@ -73,6 +76,21 @@ class Evidence:
     def dist(self) -> PredictiveDistribution:
         """Forecasts of the rows."""
         return predict_dist(self.model, self.X)
+
+    @property
+    def partial(self) -> bool:
+        """Whether outcomes have two ends."""
+        return self.y.ndim == 2
+
+    @cached_property
+    def ends(self) -> tuple[Float64Array, Float64Array]:
+        """Lower and upper ends of the outcomes; equal ones where they are known."""
+        return (self.y[:, 0], self.y[:, 1]) if self.partial else (self.y, self.y)
+
+    @cached_property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which outcomes are known, shape (n,)."""
+        return np.asarray(self.ends[0] == self.ends[1])
 
     def check_forecasts(self) -> None:
         """Refuse a model that is not fitted, or forecasts other rows."""
@@ -153,17 +171,17 @@ class Evidence:
     @cached_property
     def covered(self) -> Float64Array:
         """How much of every outcome its interval covers, shape (n,)."""
-        return self.dist.covered(self.y, self.coverage)
+        return covered_shares(self.y, self.dist, self.coverage)
 
     @cached_property
     def crps(self) -> Float64Array:
-        """CRPS of every row, shape (n,)."""
-        return self.dist.crps(self.y)
+        """CRPS of every row, NaN where its outcome is not known, shape (n,)."""
+        return np.where(self.is_known, self.dist.crps(nearest_ends(*self.ends)), np.nan)
 
     @cached_property
     def pit(self) -> Float64Array:
-        """PIT values, drawn where forecasts jump, shape (n,)."""
-        return self.dist.pit(self.y, self.seed)
+        """PIT values, drawn where forecasts jump or ends differ, shape (n,)."""
+        return pit_values(self.y, self.dist, self.seed)
 
     @cached_property
     def climatology(self) -> PredictiveDistribution | None:
@@ -176,12 +194,15 @@ class Evidence:
     @cached_property
     def risks(self) -> list[tuple[float, NDArray[np.bool_], Float64Array]]:
         """Levels of values at risk, which rows passed, and how probable it was."""
-        values = {level: self.dist.value_at_risk(level) for level in self.var_levels}
+        levels = () if self.partial else self.var_levels
+        values = {level: self.dist.value_at_risk(level) for level in levels}
         return [(p, self.y > value, self.dist.sf(value)) for p, value in values.items()]
 
     @cached_property
     def losses(self) -> dict[str, tuple[Float64Array, Float64Array, Float64Array]]:
         """Losses of rows, "crps" and "abs_error", as they came, means and variances."""
+        if self.partial:
+            return {}
         law = self.dist.law
         came = {"crps": self.crps, "abs_error": np.abs(self.y - self.dist.median())}
         return {
@@ -193,9 +214,12 @@ class Evidence:
         self, rows: Any = slice(None), name: str = "", label: str = ""
     ) -> GroupFigures:
         """Test coverage, expected losses and values at risk of some rows."""
-        (low, high), y = self.interval[rows].T, self.y[rows]
-        inside, hits = (low <= y) & (y <= high), float(self.covered[rows].sum())
-        test = CoverageTest(len(y), int(inside.sum()), hits, self.coverage)
+        low, high = self.interval[rows].T
+        lower, upper = (end[rows] for end in self.ends)
+        inside = int(((low <= lower) & (upper <= high)).sum())
+        touched = int(((low <= upper) & (lower <= high)).sum())
+        n, hits = len(lower), float(self.covered[rows].sum())
+        test = CoverageTest(n, inside, hits, self.coverage, touched - inside)
         promises = {
             loss: Promise.of(*(values[rows] for values in held))
             for loss, held in self.losses.items()
@@ -204,7 +228,8 @@ class Evidence:
             BackTest.of(passed[rows], level, float(chance[rows].mean()))
             for level, passed, chance in self.risks
         ]
-        p = {"coverage": test.p_value, "crps": promises["crps"].p_value}
+        p = {"coverage": test.p_value}
+        p |= {"crps": promises["crps"].p_value} if promises else {}
         p |= {str(back.level): back.kupiec for back in backs}
         width = float(self.width[rows].mean())
         return GroupFigures(name, label, width, test, promises, backs, p)
@@ -226,9 +251,10 @@ class Evidence:
 def read_rows(
     X: Any, y: ArrayLike, X_name: str = "X", y_name: str = "y"
 ) -> tuple[Any, Float64Array]:
-    """Return a table that is not empty, and a target for each of its rows."""
+    """Return a table that is not empty, and a target, or two ends, for each row."""
     table = read_table(X, X_name)
-    target = check_vector(y, y_name)
+    target = np.column_stack(read_ends(y, y_name)) if is_partial(y) else None
+    target = check_vector(y, y_name) if target is None else target
     check_same_length(len(table), f"`{X_name}`", len(target), y_name)
     return table, target
 
@@ -301,7 +327,7 @@ def find_all(evidence: Evidence) -> list[Finding]:
 def _compare_forecasts(evidence: Evidence) -> Finding:
     """Compare PIT values and CRPS with those of training, out of fold."""
     training = evidence.training
-    if training is None or training.oof is None:
+    if training is None or training.oof is None or evidence.partial:
         return Finding("note", "forecasts", {})
     oof, y = training.oof[training.weight > 0.0], training.held
     # Draws of another seed: two samples that share theirs would look alike.
@@ -320,7 +346,7 @@ def _compare_forecasts(evidence: Evidence) -> Finding:
 
 def _compare_targets(evidence: Evidence) -> Finding | None:
     """Compare the distributions of the target."""
-    if evidence.training is None:
+    if evidence.training is None or evidence.partial:
         return None
     result = ks_2samp(evidence.training.held, evidence.y)
     distance, p = float(result.statistic), float(result.pvalue)
@@ -423,7 +449,7 @@ def _find_outcomes(evidence: Evidence) -> Finding | None:
     Of m training targets and one more from the same distribution, without ties, the
     new one is the least or the greatest with probability 2 / (m + 1).
     """
-    if evidence.training is None:
+    if evidence.training is None or evidence.partial:
         return None
     low, high = evidence.training.range
     below, above = int((evidence.y < low).sum()), int((evidence.y > high).sum())
@@ -436,21 +462,28 @@ def _find_outcomes(evidence: Evidence) -> Finding | None:
 
 
 def _find_beyond(evidence: Evidence) -> Finding | None:
-    """Find forecasts that reach beyond the outcomes of training."""
-    if evidence.training is None:
+    """Find forecasts that reach beyond the outcomes of training.
+
+    Of training targets that are known in part draws are kept, so that the greatest
+    outcome that is known here takes their place.
+    """
+    if evidence.training is None or not evidence.is_known.any():
         return None
     low, high = evidence.training.range
+    if evidence.partial:
+        low, high = -np.inf, float(evidence.ends[0][evidence.is_known].max())
     beyond = evidence.dist.cdf(low) + evidence.dist.sf(high)
     rows = int((beyond > _NOTABLE).sum())
     facts = {"rows": rows, "mean": float(beyond.mean()), "most": float(beyond.max())}
-    return Finding("note", "beyond", facts | {"level": _NOTABLE}) if rows else None
+    facts |= {"level": _NOTABLE, "high": high}
+    return Finding("note", "beyond", facts) if rows else None
 
 
 def _find_below_zero(evidence: Evidence) -> Finding | None:
     """Say how much of the forecasts of a target without negative values is below 0."""
     if evidence.training is not None and (evidence.training.held < 0.0).any():
         return None
-    mass = mass_below_zero(evidence.dist, evidence.y)
+    mass = mass_below_zero(evidence.dist, nearest_ends(*evidence.ends))
     if mass is None or mass < _LEAST_BELOW_ZERO:
         return None
     much = mass >= _MUCH_BELOW_ZERO

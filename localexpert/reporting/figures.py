@@ -44,6 +44,8 @@ from localexpert.reporting.scores import (
     Scores,
     boosted_quantiles,
     gain_p_value,
+    is_right_censored,
+    row_losses,
 )
 
 # Permutations of a feature, and of each of more features than _MANY.
@@ -71,7 +73,7 @@ class ReportFigures(Evidence):
     ----------
     model : fitted model
     X : array or data frame of shape (n, p)
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, 2)
     labels : list of str
         Names of the rows.
     coverage : float
@@ -129,19 +131,19 @@ class ReportFigures(Evidence):
         y, climate = self.y, self.climatology
         scored = {"Model": self.dist} | ({"Climatology": climate} if climate else {})
         made = {name: Scores.of(y, one, self.coverage) for name, one in scored.items()}
-        boosting, old = None, self.y_train
+        boosting, old = None, None if self.partial else self.y_train
         if self.X_train is not None and old is not None and len(old) >= _LEAST_TO_BOOST:
             how = self.coverage, self.seed
             found = boosted_quantiles(self.X_train, old, self.X, *how)
             boosting = Scores.of_quantiles(y, *found, self.coverage)
-        return {"Climatology": None, "Boosting": boosting, **made}
+        return {"Model": None, "Climatology": None, "Boosting": boosting, **made}
 
     @cached_property
     def gain_p(self) -> float | None:
-        """p-value of no gain of CRPS over climatology."""
+        """p-value of no gain of CRPS over climatology, of intervals of log score."""
         climate = self.climatology
-        losses = None if climate is None else climate.crps(self.y)
-        return gain_p_value(losses, self.crps)
+        losses = None if climate is None else row_losses(self.y, climate)
+        return gain_p_value(losses, row_losses(self.y, self.dist))
 
     @cached_property
     def overall(self) -> GroupFigures:
@@ -184,9 +186,9 @@ class ReportFigures(Evidence):
     @cached_property
     @unseen_silently()
     def importance(self) -> PermutationImportance | None:
-        """How much forecasts lose if the values of a feature change rows."""
+        """How much forecasts lose, by the CRPS, if a feature's values change rows."""
         n = self.importance_rows
-        if n < 2:
+        if n < 2 or not is_right_censored(self.y):
             return None
         rows = np.random.default_rng(self.seed).choice(len(self), n, replace=False)
         rows.sort()
@@ -233,10 +235,10 @@ class ReportFigures(Evidence):
         """Different rows by what they are examples of, as far as rows reach.
 
         By the width of the interval a sure, a middling and an unsure forecast; by the
-        CRPS the best and the worst.
+        CRPS the best and the worst, of known outcomes.
         """
         by_width = np.argsort(self.width, kind="stable")
-        by_loss = np.argsort(self.crps, kind="stable")
+        by_loss = np.argsort(self.crps, kind="stable")[: int(self.is_known.sum())]
         orders = {
             "worst": by_loss[::-1],
             "best": by_loss,
@@ -252,8 +254,10 @@ class ReportFigures(Evidence):
         return {name: taken[name] for name in names if name in taken}
 
     @cached_property
-    def high_value(self) -> float:
-        """Value that at most a tenth of the outcomes lies above."""
+    def high_value(self) -> float | None:
+        """Value that at most a tenth of the outcomes lies above, if all are known."""
+        if self.partial:
+            return None
         return float(np.quantile(self.y, _HIGH, method="inverted_cdf"))
 
     @property
@@ -275,14 +279,14 @@ class ReportFigures(Evidence):
     @cached_property
     def pictures(self) -> dict[str, str]:
         """``data:`` addresses of the pictures by what they show."""
-        drawn = pictures.draw_calibration(self, self.scale)
+        drawn = pictures.draw_calibration(self, self.scale, self.axis)
         for one in self.groupings:
             part = [group for group in self.groups if group.name == one.name]
             drawn[f"group {one.name}"] = pictures.draw_group(self, one, part)
         for kind, row in self.examples.items():
             drawn[f"example {kind}"] = pictures.draw_example(self, row, self.axis)
-        if self.importance is not None:
-            found = self.importance
+        found = self.importance
+        if found is not None and len(found.levels):
             drawn["importance"] = pictures.draw_importance(found, self.important)
         return drawn | pictures.draw_experts(self.forecaster)
 
@@ -319,8 +323,10 @@ def report_figures(
         Of a `LocalExpertRegressor` more can be told than of others.
     X : array or data frame of shape (n, p)
         Rows that the model has not seen.
-    y : array-like of shape (n,)
-        Their outcomes.
+    y : array-like of shape (n,) or (n, 2)
+        Their outcomes; of two columns lower and upper ends of outcomes that are known
+        in part. What needs known ones is left out: errors of single numbers, expected
+        losses, back-tests, and comparisons with training targets.
     X_train : array or data frame of shape (m, p), optional
         Training rows, for a boosted baseline, and for the drift of features of models
         that keep no counts of them; a `LocalExpertRegressor` does.

@@ -71,8 +71,8 @@ def report(
         Of a `LocalExpertRegressor` more can be told than of others.
     X : array or data frame of shape (n, p)
         Rows that the model has not seen.
-    y : array-like of shape (n,)
-        Their outcomes.
+    y : array-like of shape (n,) or (n, 2)
+        Their outcomes; of two columns lower and upper ends.
     path : path-like
         The file, replaced if it is there; after an error it is as it was.
     pdf_friendly : bool

@@ -24,9 +24,10 @@ from localexpert.plots.features import (
     plot_threshold_reliability,
 )
 from localexpert.plots.forecast import plot_forecast
+from localexpert.plots.survival import plot_survival
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.groups import Grouping, show
-from localexpert.reporting.scores import GroupFigures
+from localexpert.reporting.scores import GroupFigures, is_right_censored
 
 # Inches that stay readable on a phone, where a picture is as wide as the screen.
 _NARROW = (5.0, 3.4)
@@ -88,8 +89,11 @@ def label(text: object, longest: int = _LONGEST) -> str:
     return words.replace("$", r"\$")
 
 
-def draw_calibration(evidence: Evidence, scale: str) -> dict[str, str]:
-    """Draw PIT values, outcomes below quantiles, and errors against spread."""
+def draw_calibration(evidence: Evidence, scale: str, axis: str) -> dict[str, str]:
+    """Draw PIT values, outcomes below quantiles, and errors against spread.
+
+    Of right-censored outcomes there is the survival function in the place of errors.
+    """
     y, dist, seed = evidence.y, evidence.dist, evidence.seed
     bins = int(np.clip(len(y) // _ROWS_A_BAR, 4, 20))
 
@@ -103,8 +107,11 @@ def draw_calibration(evidence: Evidence, scale: str) -> dict[str, str]:
         "quantiles": lambda ax: plot_quantile_reliability(
             y, dist, ax=ax, difference=True, random_state=seed
         ),
-        "sharpness": draw_errors,
     }
+    if not evidence.partial:
+        drawn["sharpness"] = draw_errors
+    elif is_right_censored(y):
+        drawn["survival"] = lambda ax: plot_survival(y, dist, target_name=axis, ax=ax)
     return {name: picture(draw) for name, draw in drawn.items()}
 
 
@@ -128,7 +135,8 @@ def draw_group(
 
 def draw_example(evidence: Evidence, row: int, axis: str) -> str:
     """Draw the density of one forecast."""
-    looks: dict[str, Any] = {"coverage": evidence.coverage, "y": float(evidence.y[row])}
+    y = float(evidence.ends[0][row]) if evidence.is_known[row] else None
+    looks: dict[str, Any] = {"coverage": evidence.coverage, "y": y}
     looks |= {"interval": "central", "target_name": axis, "what": "density"}
     return picture(
         lambda ax: plot_forecast(evidence.dist, row, ax=ax, **looks), (5.0, 2.5)

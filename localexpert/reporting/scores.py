@@ -23,7 +23,13 @@ from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.law.steps import merge_near_values
 from localexpert.learn.values import Support
-from localexpert.metrics import crps_score, interval_coverage, log_score
+from localexpert.metrics import crps_score, interval_coverage, log_score, pit_test
+from localexpert.partial.scores import (
+    concordance_index,
+    crps_losses,
+    d_calibration_test,
+    log_losses,
+)
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Below this probability of as much or more by chance, a difference is spoken of.
@@ -43,29 +49,50 @@ class Scores:
     Parameters
     ----------
     crps, log_score : float or None
-    quantile_loss : float
+    quantile_loss : float or None
         Mean pinball loss over the levels.
-    rmse : float
+    rmse : float or None
         Root mean squared error of the mean.
-    mae : float
+    mae : float or None
         Mean absolute error of the median.
     coverage, width : float
         Of the central interval.
+    concordance : float or None
+        Harrell's, of right-censored targets.
+    pit_test, d_calibration : float or None
+        p-values of both tests, of targets known in part.
     """
 
     crps: float | None
     log_score: float | None
-    quantile_loss: float
-    rmse: float
-    mae: float
+    quantile_loss: float | None
+    rmse: float | None
+    mae: float | None
     coverage: float
     width: float
+    concordance: float | None = None
+    pit_test: float | None = None
+    d_calibration: float | None = None
 
     @classmethod
     def of(
         cls, y: Float64Array, dist: PredictiveDistribution, coverage: float
     ) -> Scores:
-        """Score whole distributions of outcomes, shape (n,)."""
+        """Score whole distributions of outcomes (n,), or of their ends (n, 2)."""
+        if y.ndim == 2:
+            lower, known = y[:, 0], y[:, 0] == y[:, 1]
+            right = is_right_censored(y)
+            # A pair of rows has an order if one is known, and the other one is greater.
+            first = lower[known].min(initial=np.inf)
+            ordered = right and ((lower > first) | ((lower == first) & ~known)).any()
+            crps = crps_score(y, dist) if right else None
+            order = concordance_index(y, dist) if ordered else None
+            share = interval_coverage(y, dist, coverage=coverage)
+            width = float(np.mean(np.diff(dist.interval(coverage))))
+            p = pit_test(y, dist)[1], d_calibration_test(y, dist)[1]
+            return cls(
+                crps, log_score(y, dist), None, None, None, share, width, order, *p
+            )
         quantiles = dist.quantiles(levels_for(coverage))
         return replace(
             cls.of_quantiles(y, dist.mean(), quantiles, coverage),
@@ -109,6 +136,18 @@ class Scores:
         return 1.0 - ours / theirs if theirs > 0.0 else None
 
 
+def is_right_censored(y: Float64Array) -> bool:
+    """Say whether all targets, (n,) or ends (n, 2), are known or right-censored."""
+    lower, upper = (y, y) if y.ndim == 1 else y.T
+    return bool(((lower == upper) | (lower > -np.inf) & (upper == np.inf)).all())
+
+
+def row_losses(y: Float64Array, dist: PredictiveDistribution) -> Float64Array:
+    """Return losses (n,) whose mean is the CRPS, or of intervals the log score."""
+    right = is_right_censored(y)
+    return crps_losses(y, dist, None, np.ones(len(y))) if right else log_losses(y, dist)
+
+
 def levels_for(coverage: float) -> list[float]:
     """Return the levels of scored quantiles: the interval's ends outermost."""
     tail = 0.5 * (1.0 - coverage)
@@ -122,7 +161,9 @@ def gain_p_value(before: Float64Array | None, after: Float64Array) -> float | No
     Diebold & Mariano (1995) for independent rows, with Student's law as in Harvey,
     Leybourne & Newbold (1997), for rows may be few. None where there is no test.
     """
-    if before is None or len(after) < 2 or np.std(before - after) == 0.0:
+    if before is None or len(after) < 2 or not np.isfinite([before, after]).all():
+        return None
+    if np.std(before - after) == 0.0:
         return None
     return float(ttest_1samp(before - after, 0.0).pvalue)
 
@@ -271,20 +312,24 @@ class CoverageTest:
     inside : int
         Outcomes between the ends of their intervals, or on them.
     hits : float
-        The same corrected for jumps: of a value with probability of its own, the share
-        that the interval takes. Right forecasts have `coverage` of these.
+        The same corrected for jumps: of a value with probability of its own, or of an
+        outcome known in part, the share that the interval takes. Right forecasts have
+        `coverage` of these.
     coverage : float
         Nominal.
+    unsure : int
+        Further outcomes, known in part, that may be inside.
     """
 
     n: int
     inside: int
     hits: float
     coverage: float
+    unsure: int = 0
 
     @property
     def literal(self) -> float:
-        """Share of outcomes between the ends of their intervals."""
+        """Share of outcomes between the ends of their intervals, at least."""
         return self.inside / self.n
 
     @property
@@ -475,7 +520,8 @@ class GroupFigures:
         Mean width of the intervals.
     coverage : CoverageTest
     promises : dict of str to Promise
-        The "crps" and "abs_error", as expected and as they came.
+        The "crps" and "abs_error", as expected and as they came. Empty where outcomes
+        are known in part, and so are the back-tests.
     back_tests : list of BackTest
         Of the values at risk at each level, rows in their order.
     p_values : dict of str to float

@@ -81,34 +81,6 @@ def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
         assert not set(parts[train]) & set(parts[test])
 
 
-def test_targets_known_in_part(run, write, tmp_path):
-    rng = np.random.default_rng(0)
-    age, lives, seen_for = rng.uniform(size=80), *rng.exponential(9.0, size=(2, 80))
-    months, died = np.minimum(lives, seen_for), lives <= seen_for
-    words = np.where(died, "yes", "no")
-    cells = zip(age, months, words, 1 * died, strict=True)
-    table = write([["age", "months", "died", "dead"], *cells])
-    forecasts = []
-    for event, other in (("died", "dead"), ("dead", "died")):
-        path = tmp_path / f"{event}.zip"
-        options = ["--target", "months", "--event", event, "--drop", other]
-        options += ["--effort", "quick", "--out", path]
-        code, _, lines = run("fit", table, *options)
-        assert code == 0, lines
-        saved = load(path)
-        assert saved.reader.feature_names_ == ["age"]
-        assert saved.model.report_.choices["outcomes"]["known"] == died.mean()
-        code, out, lines = run("predict", path, table)
-        assert code == 0, lines
-        forecasts.append(out)
-        for command, more in (("evaluate", []), ("report", ["--out", "r.html"])):
-            code, out, (line,) = run(command, path, table, *more)
-            assert (code, out) == (2, "")
-            assert f"was fitted with --event {event}: targets are known in part" in line
-    assert forecasts[0] == forecasts[1]
-    assert "event" in run("inspect", path)[1]
-
-
 def test_folds_in_time_learn_from_earlier_rows_alone(run, houses, tmp_path):
     out = tmp_path / "m.zip"
     words = ["--target", "price", "--time", "sold", *QUICK, "--out", out]

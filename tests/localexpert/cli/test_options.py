@@ -105,7 +105,7 @@ fit good.csv --weight v | good.csv has no weight 'v'
 fit good.csv --drop x,v | good.csv has no column to drop 'v'
 fit good.csv --categories y | --categories must name columns to learn from, got 'y'
 fit good.csv --drop x,kind,neg,zero,gap,some | has no column to learn 'y' from
-fit good.csv --drop y | target 'y' cannot be weight, group or dropped as well
+fit good.csv --drop y | target 'y' cannot have another role as well
 fit good.csv --weight neg | weight 'neg' must hold numbers from 0 on, got '-1' in line 2
 fit good.csv --weight zero | weight 'zero' must not be 0 in every row
 fit good.csv --weight gap | must hold numbers from 0 on, got '' in line 2 of good.csv
@@ -117,7 +117,9 @@ fit good.csv --time x --group kind | --group deals folds by groups and --time by
 fit good.csv --event v | good.csv has no event 'v'; its columns are
 fit good.csv --event kind | event 'kind' must hold yes or no, true or false, or 1 or 0
 fit good.csv --event gap | event 'gap' has a gap in line 2 of good.csv
-fit good.csv --event y | target 'y' cannot be weight, group or dropped as well
+fit good.csv --event y | event 'y' cannot have another role as well
+fit good.csv --lower x | --lower and --upper go together, and without --target and --ev
+fit good.csv --lower x --upper y | go together, and without --target and --event
 fit good.csv --time y | target 'y' cannot be the time as well
 fit good.csv --folds 31 --fast | `cv` must not be greater than the number of rows
 fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`

@@ -87,6 +87,22 @@ def test_every_increase_is_the_loss_of_the_permuted_forecast(rng, capsys):
     assert (other.increases != told.increases).any()
 
 
+def test_targets_known_in_part_have_the_crps_alone(rng):
+    X, y = design(rng, 60)
+    want, both = explain(X, y), np.column_stack([y, y])
+    told = explain(X, both)
+    assert_allclose(told.increases, want.increases[:, :1])
+    both[y > 1.0, 1] = np.inf
+    told = explain(X, both, n_repeats=2)
+    assert told.baseline == crps_score(both, MeanAndSpread().predict_dist(X))
+    assert (told.increases.shape, told.levels.size) == ((3, 1), 0)
+    with pytest.raises(ValueError, match="`thresholds` must be None where `y` has two"):
+        explain(X, both, thresholds=[0.0])
+    both[0, 0] = -np.inf
+    with pytest.raises(ValueError, match="`y_true` must be known or right-censored"):
+        explain(X, both)
+
+
 def test_standard_errors_are_those_over_seeds(rng):
     X, y = design(rng, 60)
     given = {"levels": [0.9], "n_repeats": 4}

@@ -9,7 +9,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from calibration import CalibrationWarning
 from calibration.storage import load
-from localexpert import LocalExpertRegressor, censored
+from localexpert import LocalExpertRegressor, censored, seen_rows
 
 INF = np.inf
 N = 100
@@ -89,6 +89,10 @@ def test_rows_of_which_nothing_is_known_have_no_say() -> None:
     ends[::4] = -INF, INF
     model = quick().fit(X, ends)
     assert (model.oof_weights_[model.fitted_rows_ % 4 == 0] == 0.0).all()
+    # What is kept of training rows is of all others, each once.
+    assert model.table_summary_.n_rows == N - N // 4
+    seen = seen_rows(model, X, ends).learned
+    np.testing.assert_array_equal(seen, np.arange(N) % 4 > 0)
 
 
 @pytest.mark.parametrize(

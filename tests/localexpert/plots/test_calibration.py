@@ -168,6 +168,14 @@ def test_missing_numbers_are_a_group(smooth, y):
     ]
 
 
+def test_outcomes_known_in_part_count_by_their_share(smooth, y, labelled):
+    groups, ends = np.arange(60) // 30, np.column_stack([y, np.full(60, np.inf)])
+    drawn = labelled(plot_coverage(ends, smooth, groups), "covered").get_xdata()
+    level = smooth.cdf(y)
+    shares = np.clip(0.95 - np.maximum(level, 0.05), 0.0, None) / (1.0 - level)
+    assert_allclose(drawn, shares.reshape(2, 30).mean(axis=1))
+
+
 def test_values_that_repeat_count_by_their_share(discrete, labelled, rng):
     outcomes = discrete.ppf(rng.uniform(size=60))
     groups = np.arange(60) // 30

@@ -13,8 +13,8 @@ from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor
 from localexpert.reading import ColumnReader, OddCell, TableError
 from localexpert.reading.files import FileFormat, read_table
-from localexpert.reading.reader import tell_odd_cells
-from localexpert.reading.texts import GAPS
+from localexpert.reading.reader import read_flags, tell_odd_cells
+from localexpert.reading.texts import GAPS, read_yes_no
 
 
 def learn(cells, name="c", **options):
@@ -513,6 +513,66 @@ def test_a_model_of_files_reads_data_frames(houses):
         pl.from_pandas(frame.astype({"size": int})),
     ):
         np.testing.assert_array_equal(forecasts(model, reader.transform(raw)), want)
+
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        (["1", "", "", "9999", "9999"], ["1", "2.5", "NA", "", "inf"]),
+        (["1", "-inf", "-inf", "9999", "9999"], ["1", "2.5", "inf", "+inf", "INF"]),
+        ([1.0, -INF, -INF, 9999, 9999], [1.0, 2.5, INF, np.nan, INF]),
+        (["1", "", "", "9,999", "9,999"], ["1", "2.5", "", "", ""]),
+        (["1 km", "", "", "9999 km", "9999"], ["1", "2.5", "", "", ""]),
+    ],
+)
+def test_ends_of_targets(lower, upper):
+    frame = pd.DataFrame({"a": lower, "x": [1, 2, 3, 4, 5], "b": upper})
+    with pytest.warns(CalibrationWarning, match="left out 1 row without a target 'a t"):
+        reader = ColumnReader(ends=("a", "b")).fit(frame)
+    want = [[1, 1], [-INF, 2.5], [np.nan, np.nan], [9999, INF], [9999, INF]]
+    np.testing.assert_array_equal(reader.read_target(frame), want)
+    assert (reader.feature_names_, reader.target_name) == (["x"], "a to b")
+    assert reader.find_unknown(frame) == []
+    assert reader.lay_out().splitlines()[:2] == [
+        "a  lower",
+        "b  upper",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "more", "message"),
+    [
+        (("x", "x"), {}, "upper 'x' cannot have another role as well"),
+        (("x", "w"), {"others": ["w"]}, "upper 'w' cannot have another role as well"),
+        (("x", "w"), {"categories": ["x"]}, "columns to learn from, got 'x'"),
+        (("x", "day"), {}, "upper 'day' must hold finite numbers, got '2024-01-01'"),
+        (("garden", "x"), {}, "lower 'garden' must hold finite numbers, got 'yes'"),
+    ],
+)
+def test_ends_that_are_refused(ends, more, message):
+    frame = TEXTS.assign(x=[1, 2, 3, 4], w=5, garden="yes", day="2024-01-01")
+    with pytest.raises(TableError, match=message):
+        ColumnReader(ends=ends, **more).fit(frame)
+
+
+@pytest.mark.parametrize(
+    "cells", [["yes", "No", "1.0", "0"], [True, False, True, False], [1.0, 0.0, 1, 0]]
+)
+def test_flags(cells):
+    assert read_flags(pd.DataFrame({"a": cells}), "a", "event").tolist() == [1, 0, 1, 0]
+
+
+def test_each_different_flag_is_read_once(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "localexpert.reading.reader.read_yes_no",
+        lambda words: seen.extend(words) or read_yes_no(words),
+    )
+    flags = read_flags(pd.DataFrame({"a": ["yes", "no"] * 50}), "a", "event")
+    assert (seen, flags.sum()) == (["yes", "no"], 50)
 
 
 def test_columns_are_laid_out():

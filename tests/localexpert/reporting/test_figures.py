@@ -124,6 +124,58 @@ class TestNumbers:
         assert test.verdict == "right"
 
 
+class TestKnownInPart:
+    def test_known_ends_are_like_numbers(self):
+        y = np.random.default_rng(0).normal(size=60)
+        given = {"y_train": y[::2], "groups": {"third": np.arange(60) % 3}}
+        X, ends = np.ones((60, 1)), np.column_stack([y, y])
+        one, two = (figures(Normal(), X, each, **given) for each in (y, ends))
+        for name in ("Model", "Climatology"):
+            held, want = two.scores[name], one.scores[name]
+            for loss in ("crps", "log_score", "coverage", "width"):
+                assert getattr(held, loss) == pytest.approx(getattr(want, loss))
+            assert held.quantile_loss is held.rmse is held.mae is None
+        assert two.gain_p == pytest.approx(one.gain_p)
+        assert two.calibration.test == one.calibration.test
+        np.testing.assert_array_equal(two.pit, one.pit)
+        covered = [[group.coverage for group in found.groups] for found in (one, two)]
+        assert covered[0] == covered[1]
+        assert two.examples == one.examples
+        assert (two.back_tests, two.overall.promises) == ([], {})
+
+    def test_what_is_not_known_is_between_bounds(self):
+        inf = np.inf
+        ends = [[0, 0], [-1, 1], [0, inf], [-inf, 0], [-3, 3], [2, inf], [-3, -2]]
+        found = figures(Normal(), np.ones((7, 1)), np.array(ends, dtype=float))
+        test = found.calibration.test
+        assert (test.inside, test.unsure) == (2, 3)
+        assert test.literal == 2 / 7
+        # The share of the levels beyond 0 that 90 % takes is .9, too.
+        assert found.covered[:4] == pytest.approx([1.0, 1.0, 0.9, 0.9])
+        assert found.scores["Model"].crps is found.importance is None
+
+    def test_a_gain_is_tested_by_the_scores_that_there_are(self):
+        y = np.random.default_rng(0).normal(size=200)
+        right = np.column_stack([np.minimum(y, 0.5), np.where(y > 0.5, np.inf, y)])
+        between = np.column_stack([np.floor(y), np.ceil(y)])
+        for ends in (right, between):
+            found = figures(Normal(), np.ones((200, 1)), ends, y_train=y + 1.0)
+            assert found.gain_p < 1e-4
+        # Of what never occurred in training the log score is infinite: no test.
+        coins = np.column_stack([y > 0.0, y > 0.0]) + [-0.5, 0.5]
+        found = figures(Coin(), np.ones((200, 1)), coins, y_train=np.zeros(200))
+        assert found.scores["Climatology"].log_score == np.inf
+        assert found.gain_p is None
+
+    def test_a_long_tail_is_told(self):
+        y = np.linspace(-2.0, 2.0, 50)
+        ends = np.column_stack([np.minimum(y, 0.0), np.where(y > 0.0, np.inf, y)])
+        found = figures(Normal(), np.ones((50, 1)), ends, y_train=y)
+        kind, told = facts(found, "beyond")
+        assert (kind, told["rows"], told["high"]) == ("note", 50, y[y <= 0.0].max())
+        assert told["mean"] == pytest.approx(norm.sf(told["high"]))
+
+
 class TestDrift:
     def test_is_not_seen_where_there_is_none(self, case):
         model, X, y = case

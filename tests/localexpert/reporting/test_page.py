@@ -289,6 +289,24 @@ def test_a_model_of_the_users_without_training_rows(write):
     assert told["CRPS"] == pytest.approx(5.0 / 16.0)
 
 
+def test_a_drawn_page_of_outcomes_known_in_part(read_page, tmp_path):
+    life = np.random.default_rng(0).normal(size=60)
+    y = np.column_stack([np.minimum(life, 0.7), np.where(life > 0.7, np.inf, life)])
+    options = {"importance_rows": 0, "groups": {}, "var_levels": []}
+    path = report(Wrong(), np.zeros((60, 1)), y, tmp_path / "r.html", **options)
+    page = read_page(path)
+    assert page.text.startswith("Report on forecasts Wrong, 60 rows, ")
+    assert page.of("img")[2]["alt"].startswith("Survival function")
+    for image in page.of("img"):
+        drawn = base64.b64decode(image["src"].partition("base64,")[2]).decode()
+        assert "<svg" in drawn
+        assert ("Kaplan-Meier" in drawn) == image["alt"].startswith("Survival")
+    # Examples of outcomes that are not known have none drawn.
+    for kind in ("Best", "Worst"):
+        told = page.column("The examples, and their most important features", kind)
+        assert "or more" not in told["Outcome"]
+
+
 # What is wrong by itself is swept with all public functions.
 @pytest.mark.parametrize(
     ("arguments", "message"),
