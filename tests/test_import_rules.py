@@ -170,8 +170,7 @@ ARROWS: dict[str, str] = {
         "scipy sklearn calibration calibration._kernels calibration.storage "
         "localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
-        "localexpert.metrics localexpert.monitor localexpert.partial "
-        "localexpert.reading "
+        "localexpert.monitor localexpert.reading "
         "localexpert.recalibration localexpert.regressor localexpert.reporting"
     ),
     "localexpert.__main__": "localexpert.cli",
