@@ -4,7 +4,8 @@ A family has a `view`, which tells how it reads tables, and three methods. `atte
 fits one fold, to see whether the other folds are worth the time. `fit` fits one model
 per fold. The first model may come from the trial. `oof_` (n,) are the predictions out
 of fold, NaN in rows that no fold tests. `predict_each` returns the predictions of all
-folds' models, of shape (n_models, n). Their mean is the forecast for new rows.
+folds' models, of shape (n_models, n). Their mean is the forecast for new rows. Boosted
+trees are moved, so that their mean is the answer of a model of all rows.
 """
 
 from __future__ import annotations
@@ -98,11 +99,22 @@ class BoostedTrees:
         return Trial(model, np.exp(answers) if self.logarithm else answers)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
-        """Boost every fold."""
+        """Boost every fold, and then all rows for as many rounds."""
         self.boosters_ = self._boosters(*X.shape)
         start = None if first is None else first.model
         y, w, folds = sample.y, sample.weight, sample.folds
-        self.oof_ = self.boosters_.fit(X, self._target(sample), folds, w, start)
+        target = self._target(sample)
+        self.oof_ = self.boosters_.fit(X, target, folds, w, start)
+        # Averages of boosters that have seen four fifths of the rows are not as good as
+        # one that has seen all: on eight smooth tables CRPS was 1.7 % greater, and on
+        # none smaller. (Nets gain more by averages.) Where folds leave rows untested,
+        # the credit of new rows is unknown.
+        self.whole_ = None
+        if sample.is_whole:
+            every = np.arange(len(y)), folds[0][1]
+            self.whole_ = self.boosters_.start(X, target, every, w)
+            self.whole_.loss_after(self.boosters_.n_rounds_)
+            self.whole_.finish(self.boosters_.n_rounds_)
         if self.logarithm:
             held = np.isfinite(self.oof_)
             self.factor_ = unbias(np.exp(self.oof_[held]), y[held], w[held])
@@ -110,8 +122,10 @@ class BoostedTrees:
         return self
 
     def predict_each(self, X: Any) -> Float64Array:
-        """Return the predictions of the folds' models."""
+        """Return the predictions of the folds' models, around that of all rows."""
         answers = self.boosters_.predict_each(X)
+        if self.whole_ is not None:
+            answers += self.whole_.predict(X) - answers.mean(axis=0)
         return self.factor_ * np.exp(answers) if self.logarithm else answers
 
     def _target(self, sample: Sample) -> Float64Array:
