@@ -21,7 +21,7 @@ from calibration._validation import (
     check_number,
     is_auto,
 )
-from calibration.base.calibrators import MapCalibrator, Scale, ScoreCalibrator
+from calibration.base.calibrators import BlockCalibrator, Scale, ScoreCalibrator
 from calibration.binning.bbq import (
     BIN_SCORES,
     AveragedBinsCalibrator,
@@ -251,7 +251,7 @@ class _AllBinningsCalibrator(ScoreCalibrator):
             check_number(self.rate, "rate", 0.0, open_low=True)
 
 
-class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
+class SBBCalibrator(_AllBinningsCalibrator, BlockCalibrator):
     r"""Selection over Bayesian binnings: the most probable of all binnings.
 
     Parameters
