@@ -61,9 +61,10 @@ def fused(function: Kernel) -> Kernel:
 
 def for_kernels(values: Float64Array) -> Float64Array:
     """Return values as kernels are compiled for: contiguous, not to be written to."""
-    fixed = np.ascontiguousarray(values).view()
-    fixed.setflags(write=False)
-    return fixed
+    if values.flags.writeable or not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values).view()
+        values.setflags(write=False)
+    return values
 
 
 def can_be_kept() -> bool:

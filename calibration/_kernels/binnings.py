@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 # A bin's prior mean is the mean of the rates at its two edges, held within these.
@@ -28,6 +28,26 @@ LEAST_RATE, GREATEST_RATE = 0.005, 0.995
 def bin_rate(low: float, high: float) -> float:
     """Prior mean p_b of the event rate of a bin whose edges have these rates."""
     return min(max(0.5 * (low + high), LEAST_RATE), GREATEST_RATE)
+
+
+@fused
+def _bin_moments(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    edge_rates: Float64Array,
+    first: int,
+    end: int,
+    share: float,
+) -> tuple[float, float]:
+    """Moments of the posterior Beta law of a bin's event rate, times a share."""
+    # Differences of running sums of real weights may fall short of zero.
+    n0 = max(sum0[end] - sum0[first], 0.0)
+    n1 = max(sum1[end] - sum1[first], 0.0)
+    # The prior is worth two rows.
+    ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[end])
+    size = n0 + n1 + 2.0
+    mean = share * (ones / size)
+    return mean, mean * ((ones + 1.0) / (size + 1.0))
 
 
 @njit
@@ -173,14 +193,9 @@ def posterior_sums(
                 continue
             share = cut[last + 1] * math.exp(log_share)
             cut[first] += share
-            n0 = max(sum0[last + 1] - sum0[first], 0.0)
-            n1 = max(sum1[last + 1] - sum1[first], 0.0)
-            # First and second moment of the bin's posterior Beta law, whose prior is
-            # worth two rows.
-            ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[last + 1])
-            size = n0 + n1 + 2.0
-            bin_mean = share * (ones / size)
-            bin_square = bin_mean * ((ones + 1.0) / (size + 1.0))
+            bin_mean, bin_square = _bin_moments(
+                sum0, sum1, edge_rates, first, last + 1, share
+            )
             # Difference coding: O(1) a bin however many cells it covers.
             mean[first] += bin_mean
             mean[last + 1] -= bin_mean
@@ -335,3 +350,47 @@ def score_quantile_bins(
                     end = _find_cell(sum0, sum1, number[k] * rows, guess)
             low[k], high[k] = first, end
     return scores
+
+
+@njit
+def jumps_of_binnings(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    edge_rates: Float64Array,
+    numbers: Int64Array,
+    shares: Float64Array,
+) -> tuple[Int64Array, Float64Array]:
+    """Moments of binnings as step functions: the cells where they jump, and how far.
+
+    Parameters
+    ----------
+    sum0, sum1, edge_rates, numbers
+        As in `score_quantile_bins`.
+    shares : ndarray of shape (k,)
+        Weights of the binnings.
+
+    Returns
+    -------
+    cells : ndarray of shape (n_jumps,)
+    jumps : ndarray of shape (2, n_jumps)
+        Of the mean of the rate and of its square, times the weight of the binning.
+    """
+    cells = np.empty(numbers.sum(), dtype=np.int64)
+    jumps = np.empty((2, len(cells)))
+    count = 0
+    for k in range(len(numbers)):
+        starts = quantile_starts(sum0, sum1, numbers[k])
+        mean_before, square_before = 0.0, 0.0
+        for b in range(len(starts)):
+            end = starts[b + 1] if b + 1 < len(starts) else len(sum0) - 1
+            mean, square = _bin_moments(
+                sum0, sum1, edge_rates, starts[b], end, shares[k]
+            )
+            cells[count] = starts[b]
+            jumps[0, count], jumps[1, count] = (
+                mean - mean_before,
+                square - square_before,
+            )
+            mean_before, square_before = mean, square
+            count += 1
+    return cells[:count], jumps[:, :count]

@@ -5,43 +5,35 @@ import numpy as np
 from calibration._kernels._jit import for_kernels, inner, njit
 from calibration.typing import Float64Array, Int64Array
 
-# Of fewer points no table is made.
-_MANY = 10_000
-
 
 def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     """Number of knots <= each point (`searchsorted` side="right"), shape (n,).
 
-    For many points a table of equal-width buckets narrows the binary search: unsorted
-    ones are several times faster than by a search over all knots.
+    A table of equal-width buckets narrows the binary search: for unsorted points it
+    is several times faster than a search over all knots, and never worse by much.
     """
-    n = len(points)
-    if n < max(_MANY, len(knots)):
-        return np.searchsorted(knots, points, "right")
-    # Two buckets a knot: evenly spaced knots leave a bucket one knot or none.
-    n_buckets = 2 * len(knots)
-    with np.errstate(over="ignore", divide="ignore"):
-        per_bucket = float(n_buckets / (knots[-1] - knots[0]))
-    # There is no table where the knots' range overflows or vanishes.
-    if not 0.0 < per_bucket < np.inf:
-        return np.searchsorted(knots, points, "right")
-    bucket = ((knots - knots[0]) * per_bucket).astype(np.int64)
-    counts = np.bincount(np.minimum(bucket, n_buckets - 1), minlength=n_buckets)
-    first = np.append(0, np.cumsum(counts))
-    out = np.empty(n, dtype=np.int64)
-    _search_buckets(for_kernels(knots), for_kernels(points), first, per_bucket, out)
+    out = np.empty(len(points), dtype=np.int64)
+    _search_buckets(for_kernels(knots), for_kernels(points), out)
     return out
 
 
 @njit
-def _search_buckets(
-    knots: Float64Array,
-    points: Float64Array,
-    first: Int64Array,
-    per_bucket: float,
-    out: Int64Array,
-) -> None:
-    k, n_buckets = len(knots), len(first) - 1
+def _search_buckets(knots: Float64Array, points: Float64Array, out: Int64Array) -> None:
+    k = len(knots)
+    # Two buckets a knot: evenly spaced knots leave a bucket one knot or none. A table
+    # does not pay for fewer points than knots.
+    n_buckets = 2 * k if len(points) >= k else 0
+    span = knots[-1] - knots[0]
+    per_bucket = n_buckets / span if span > 0.0 else 0.0
+    # There is none where the knots' range overflows or vanishes.
+    if not 0.0 < per_bucket < np.inf:
+        n_buckets = 0
+    first = np.zeros(n_buckets + 1, dtype=np.int64)
+    if n_buckets > 0:
+        for knot in knots:
+            first[min(int((knot - knots[0]) * per_bucket), n_buckets - 1) + 1] += 1
+    for bucket in range(n_buckets):
+        first[bucket + 1] += first[bucket]
     for i in range(len(points)):
         point = points[i]
         if point < knots[0]:
@@ -50,10 +42,12 @@ def _search_buckets(
         if point >= knots[-1]:
             out[i] = k
             continue
-        # The same rounding as for knots, so that a point and a knot of one value are
-        # never in different buckets.
-        bucket = min(int((point - knots[0]) * per_bucket), n_buckets - 1)
-        low, high = first[bucket], first[bucket + 1]
+        low, high = 0, k
+        if n_buckets > 0:
+            # The same rounding as for knots, so that a point and a knot of one value
+            # are never in different buckets.
+            bucket = min(int((point - knots[0]) * per_bucket), n_buckets - 1)
+            low, high = first[bucket], first[bucket + 1]
         while low < high:
             middle = (low + high) >> 1
             if knots[middle] <= point:
@@ -76,10 +70,11 @@ def evaluate_map(
     Below the first knot the value is left[0], above the last right[-1]; on a knot
     at[k]; between knots right[k] (step) or the line from right[k] to left[k + 1].
     """
-    out = np.empty(len(points))
+    out, below = np.empty(len(points)), np.empty(len(points), dtype=np.int64)
     points, knots = for_kernels(points), for_kernels(knots)
+    _search_buckets(knots, points, below)
     values = for_kernels(left), for_kernels(at), for_kernels(right)
-    _follow(points, knots, *values, linear, count_below(knots, points), out)
+    _follow(points, knots, *values, linear, below, out)
     return out
 
 

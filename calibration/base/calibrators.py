@@ -183,8 +183,9 @@ class ScoreCalibrator(SummaryEstimator):
       (n1 + 1) / (n + 2), with a `CalibrationWarning`.
 
     A subclass stores its parameters in the constructor. It writes `_fit`,
-    `_fit_constant` and `_predict`. Two bases write the last two for it: `MapCalibrator`
-    (the state is one map) and `LogOddsCalibrator` (the state is a formula).
+    `_fit_constant` and `_predict`. Bases write the last two for it: `MapCalibrator`
+    (the state is one map), `BlockCalibrator` (it has intervals, too) and
+    `LogOddsCalibrator` (the state is a formula).
     """
 
     base_rate_: float
@@ -283,6 +284,16 @@ class MapCalibrator(ScoreCalibrator):
 
     map_: CalibrationMap
 
+    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
+        self.map_ = constant_map(summary, constant)
+
+    def _predict(self, values: Float64Array) -> Float64Array:
+        return self.map_(values)
+
+
+class BlockCalibrator(MapCalibrator):
+    """Base of calibrators whose map knows the weight of each class in its blocks."""
+
     def predict_interval(
         self, scores: ArrayLike, coverage: float = 0.9
     ) -> Float64Array:
@@ -302,12 +313,6 @@ class MapCalibrator(ScoreCalibrator):
             Lower and upper bounds.
         """
         return self.map_.interval(self._read_scores(scores), coverage)
-
-    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
-        self.map_ = constant_map(summary, constant)
-
-    def _predict(self, values: Float64Array) -> Float64Array:
-        return self.map_(values)
 
 
 def forget_fit(calibrator: BaseEstimator) -> None:

@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 
 from calibration._kernels.binnings import (
+    GREATEST_RATE,
+    LEAST_RATE,
     all_bin_evidences,
     best_binning,
     forward_sums,
@@ -19,12 +21,12 @@ from calibration._validation import (
     check_number,
     is_auto,
 )
-from calibration.base.calibrators import MapCalibrator, Scale, ScoreCalibrator
+from calibration.base.calibrators import BlockCalibrator, Scale, ScoreCalibrator
 from calibration.binning.bbq import (
     BIN_SCORES,
     AveragedBinsCalibrator,
-    Bins,
     BinScore,
+    bin_weights,
     edge_rates,
 )
 from calibration.maps import CalibrationMap, edges_between
@@ -93,8 +95,8 @@ class AllBinnings:
         # Real scores have no middle on the axis of probabilities; see `edge_rates`.
         base_rate = cells.sum1[-1] / (cells.sum0[-1] + cells.sum1[-1])
         self.cells = cells
-        self._rates = edge_rates(cells.edges, score, scale, float(base_rate))
-        self._evidences = all_bin_evidences(cells.sum0, cells.sum1, self._rates)
+        self.edge_rates = edge_rates(cells.edges, score, scale, float(base_rate))
+        self._evidences = all_bin_evidences(cells.sum0, cells.sum1, self.edge_rates)
 
     def log_evidence(self, rate: float) -> float:
         """Return the log probability of the labels, all binnings summed."""
@@ -138,7 +140,7 @@ class AllBinnings:
                 continue
             prior = self._log_prior(rate)
             forward = forward_sums(self._evidences, *prior)
-            sums = (cells.sum0, cells.sum1, self._rates)
+            sums = (cells.sum0, cells.sum1, self.edge_rates)
             moments = posterior_sums(self._evidences, *prior, forward, *sums)
             mean += share * moments[0]
             square += share * moments[1]
@@ -148,11 +150,6 @@ class AllBinnings:
     def best(self, rate: float) -> Int64Array:
         """Return the first cell of every bin of the most probable binning."""
         return best_binning(self._evidences, *self._log_prior(rate))
-
-    def bins(self, starts: Int64Array) -> Bins:
-        """Return the bins that start at some cells."""
-        cells, ends = self.cells, np.append(starts[1:], len(self.cells.scores))
-        return Bins.of(starts, ends, cells.sum0, cells.sum1, self._rates)
 
     def _log_prior(self, rate: float) -> tuple[Float64Array, Float64Array]:
         """Split the log prior of a bin (eqs. 3.7 and 3.8) over its first and last cell.
@@ -254,7 +251,7 @@ class _AllBinningsCalibrator(ScoreCalibrator):
             check_number(self.rate, "rate", 0.0, open_low=True)
 
 
-class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
+class SBBCalibrator(_AllBinningsCalibrator, BlockCalibrator):
     r"""Selection over Bayesian binnings: the most probable of all binnings.
 
     Parameters
@@ -311,11 +308,13 @@ class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
         # One binning needs one rate: the most probable.
         self.lambda_ = float(rates[np.argmax(shares)])
         starts = law.best(self.lambda_)
-        edges = law.cells.edges[starts[1:] - 1]
-        bins = law.bins(starts)
-        knots = np.concatenate([summary.scores[:1], edges])
-        rates, _ = bins.moments()
-        self.map_ = CalibrationMap.step(knots, rates, bins.zeros, bins.ones)
+        cells, ends = law.cells, np.append(starts[1:], len(law.cells.scores))
+        knots = np.concatenate([summary.scores[:1], cells.edges[starts[1:] - 1]])
+        zeros, ones = bin_weights(cells.sum0, cells.sum1, starts)
+        prior = 0.5 * (law.edge_rates[starts] + law.edge_rates[ends])
+        prior = np.clip(prior, LEAST_RATE, GREATEST_RATE)
+        rates = (ones + 2.0 * prior) / (zeros + ones + 2.0)
+        self.map_ = CalibrationMap.step(knots, rates, zeros, ones)
 
 
 class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
@@ -370,5 +369,6 @@ class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
         rates, shares = law.weigh_rates(self.rate)
         # An average over rates has their mean to report.
         self.lambda_ = float(rates @ shares)
-        moments = law.posterior(rates, shares)[:2]
-        self._set_moments(CalibrationMap.linear, law.cells.scores, moments, summary.n)
+        mean, square, _ = law.posterior(rates, shares)
+        knots = law.cells.scores
+        self._set_moments(CalibrationMap.linear, knots, mean, square, summary.n)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit, xlogy
 
 from calibration._kernels.binnings import (
-    GREATEST_RATE,
-    LEAST_RATE,
+    jumps_of_binnings,
     quantile_starts,
     score_quantile_bins,
 )
@@ -61,41 +61,27 @@ def edge_rates(
     return np.concatenate([[0.0], inner, [1.0]])
 
 
-class Bins(NamedTuple):
-    """Weight of each class in bins of neighbouring cells, and prior mean of the rate.
+def bin_weights(
+    sum0: Float64Array, sum1: Float64Array, starts: Int64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return the weight of each class in the bins that start at some cells.
 
-    The prior, a Beta law, is worth two rows.
+    Parameters
+    ----------
+    sum0, sum1 : ndarrays of shape (m + 1,)
+        Weight of each class below every edge of the m cells.
+    starts : ndarray of shape (n_bins,)
+
+    Returns
+    -------
+    zeros, ones : ndarrays of shape (n_bins,)
     """
-
-    zeros: Float64Array
-    ones: Float64Array
-    prior: Float64Array
-
-    @classmethod
-    def of(
-        cls,
-        starts: Int64Array,
-        ends: Int64Array,
-        sum0: Float64Array,
-        sum1: Float64Array,
-        rates: Float64Array,
-    ) -> Bins:
-        """Return the bins between cells, of sums and rates at the edges of all."""
-        # Differences of running sums of real weights may fall short of zero.
-        zeros, ones = (
-            np.maximum(total[ends] - total[starts], 0.0) for total in (sum0, sum1)
-        )
-        middle = 0.5 * (rates[starts] + rates[ends])
-        return cls(zeros, ones, np.clip(middle, LEAST_RATE, GREATEST_RATE))
-
-    def moments(
-        self, share: Float64Array | float = 1.0
-    ) -> tuple[Float64Array, Float64Array]:
-        """Return the posterior means of the rate and of its square, times a share."""
-        ones = self.ones + 2.0 * self.prior
-        size = self.zeros + self.ones + 2.0
-        mean = share * (ones / size)
-        return mean, mean * ((ones + 1.0) / (size + 1.0))
+    edges = np.append(starts, len(sum0) - 1)
+    # Differences of running sums of real weights may fall short of zero.
+    return (
+        np.maximum(np.diff(sum0[edges]), 0.0),
+        np.maximum(np.diff(sum1[edges]), 0.0),
+    )
 
 
 def settle_moments(
@@ -171,12 +157,13 @@ class AveragedBinsCalibrator(ScoreCalibrator):
         self,
         make: Callable[[Float64Array, Float64Array], CalibrationMap],
         knots: Float64Array,
-        moments: tuple[Float64Array, Float64Array],
+        mean: Float64Array,
+        square: Float64Array,
         n: float,
     ) -> None:
         """Keep the posterior mean of the rate and of its square as maps."""
         self.map_, self.variance_ = (
-            make(knots, values) for values in settle_moments(*moments, n)
+            make(knots, values) for values in settle_moments(mean, square, n)
         )
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
@@ -286,10 +273,9 @@ class BBQCalibrator(AveragedBinsCalibrator):
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
         # Between all neighbours: any binning's edges are some of these.
         edges = edges_between(scores[:-1], scores[1:])
-        sums = (
-            np.append(0.0, np.cumsum(summary.weight0)),
-            np.append(0.0, np.cumsum(summary.weight1)),
-        )
+        sums = np.zeros(len(scores) + 1), np.zeros(len(scores) + 1)
+        np.cumsum(summary.weight0, out=sums[0][1:])
+        np.cumsum(summary.weight1, out=sums[1][1:])
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers = self._numbers(n)
         if self.criterion == "evidence":
@@ -306,9 +292,11 @@ class BBQCalibrator(AveragedBinsCalibrator):
         kept = select_by_elbow(relative, self.elbow)
         self.n_bins_ = numbers[kept]
         self.weights_ = relative[kept] / relative[kept].sum()
-        starts, moments = _average(*sums, rates, self.n_bins_, self.weights_)
+        # A step function is kept as its jumps: the sum of all is a sum of jumps.
+        jumps = jumps_of_binnings(*sums, rates, self.n_bins_, self.weights_)
+        starts, (mean, square) = _average(*jumps)
         knots = block_starts(scores, starts)
-        self._set_moments(CalibrationMap.step, knots, moments, n)
+        self._set_moments(CalibrationMap.step, knots, mean, square, n)
 
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
@@ -324,35 +312,17 @@ class BBQCalibrator(AveragedBinsCalibrator):
 def _fit_bins(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> tuple[float, int]:
     """Return the log-likelihood at the event rates of a binning, and its bins."""
     starts = quantile_starts(sum0, sum1, n_bins)
-    edges = np.append(starts, len(sum0) - 1)
-    n0, n1 = (np.maximum(np.diff(total[edges]), 0.0) for total in (sum0, sum1))
+    n0, n1 = bin_weights(sum0, sum1, starts)
     rate = n1 / (n0 + n1)
     return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
 
 
-def _average(
-    sum0: Float64Array,
-    sum1: Float64Array,
-    rates: Float64Array,
-    numbers: Int64Array,
-    shares: Float64Array,
-) -> tuple[Int64Array, tuple[Float64Array, Float64Array]]:
-    """Return the mean of binnings: the first cell of each step, and its moments."""
-    starts = [quantile_starts(sum0, sum1, number) for number in numbers]
-    sizes = [len(one) for one in starts]
-    places = np.concatenate(starts)
-    ends = np.concatenate([np.append(one[1:], len(sum0) - 1) for one in starts])
-    bins = Bins.of(places, ends, sum0, sum1, rates)
-    # A step function is kept as its jumps: the sum of all is a sum of jumps.
-    jumps = np.stack(bins.moments(np.repeat(shares, sizes)))
-    goes_on = np.ones(len(places), dtype=np.bool_)
-    goes_on[np.cumsum(sizes) - sizes] = False
-    jumps[:, goes_on] -= jumps[:, np.flatnonzero(goes_on) - 1]
-    order = np.argsort(places, kind="stable")
-    steps = places[order]
-    last = np.append(np.flatnonzero(np.diff(steps)), len(steps) - 1)
-    mean, square = np.cumsum(jumps[:, order], axis=1)[:, last]
-    return steps[last], (mean, square)
+def _average(cells: Int64Array, jumps: Float64Array) -> tuple[Int64Array, Float64Array]:
+    """Add up jumps at cells (2, n): the first cell of each step, and its moments."""
+    order = cells.argsort(kind="stable")
+    starts = cells[order]
+    last = np.append(starts[1:] != starts[:-1], True)
+    return starts[last], jumps[:, order].cumsum(axis=1)[:, last]
 
 
 def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
@@ -371,12 +341,13 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
         Best first; with k_kept = min{k : S_k - S_(k+1) <= elbow * var(S)}, where k
         is at least the number of scores that tie with the best.
     """
-    order = np.argsort(-scores, kind="stable")
-    drops = -np.diff(scores[order])
-    ties = int((scores == scores[order[0]]).sum())
+    order = (-scores).argsort(kind="stable")
+    best_first = scores[order]
+    ties = int((scores == best_first[0]).sum())
     # Start from the last tie: a drop of 0 among the best is no elbow.
-    most = elbow * np.var(scores) if elbow < np.inf else np.inf
-    small = np.flatnonzero(drops[ties - 1 :] <= most)
+    drops = best_first[ties - 1 : -1] - best_first[ties:]
+    most = elbow * scores.var() if elbow < np.inf else np.inf
+    small = np.flatnonzero(drops <= most)
     n_kept = ties + int(small[0]) if len(small) else len(scores)
     return order[:n_kept]
 
@@ -388,15 +359,15 @@ def _distinct(
 
     Equal binnings have equal scores, so only those are compared cell by cell.
     """
-    _, value, count = np.unique(scores, return_inverse=True, return_counts=True)
-    seen: dict[int, list[Int64Array]] = {}
+    values = scores.tolist()
+    count = Counter(values)
+    seen: dict[float, list[Int64Array]] = defaultdict(list)
     kept = []
-    for place, number in enumerate(numbers):
-        if count[value[place]] > 1:
-            starts = quantile_starts(*sums, number)
-            others = seen.setdefault(int(value[place]), [])
-            if any(np.array_equal(starts, other) for other in others):
+    for place, value in enumerate(values):
+        if count[value] > 1:
+            starts = quantile_starts(*sums, numbers[place])
+            if any(np.array_equal(starts, other) for other in seen[value]):
                 continue
-            others.append(starts)
+            seen[value].append(starts)
         kept.append(place)
     return np.array(kept)

@@ -16,13 +16,13 @@ from calibration._validation import (
     check_number,
     is_auto,
 )
-from calibration.base.calibrators import MapCalibrator, Scale
+from calibration.base.calibrators import BlockCalibrator, Scale
 from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 
-class HistogramCalibrator(MapCalibrator):
+class HistogramCalibrator(BlockCalibrator):
     r"""Histogram binning: the event rate of the bin that a score falls in.
 
     Parameters

@@ -14,6 +14,8 @@ from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
+# Which of two neighbours is nearest halfway, of limits from the left, at and right.
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right", "right")
 
 
 class NadarayaWatsonCalibrator(MapCalibrator):
@@ -122,22 +124,16 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         windows = [_Windows.around(scores, *one) for one in zip(masses, h, strict=True)]
         # Halfway between two scores that no window joins, the nearest one changes.
         middles = scores[:-1] + 0.5 * np.diff(scores)
-        alone = ~np.any([one.span(middles, "at")[1] > 0 for one in windows], axis=0)
+        alone = ~np.any([one.hold(middles) for one in windows], axis=0)
         edges = [edge for one in windows for edge in (one.opens, one.closes)]
         knots = np.unique(np.concatenate([*edges, middles[alone]]))
-        values = []
-        for side in ("left", "at", "right"):
-            spans = [one.span(knots, side) for one in windows]
-            empty = (spans[0][1] == 0) & (spans[1][1] == 0)
-            late: Literal["left", "right"] = "left" if side == "left" else "right"
-            nearest = np.searchsorted(middles, knots, late)
-            zeros, ones = (
-                np.where(empty, mass[nearest], _window_sums(one.mass, *span))
-                for mass, one, span in zip(masses, windows, spans, strict=True)
-            )
-            events = ones + self.smoothing * summary.base_rate
-            values.append(np.clip(events / (zeros + ones + self.smoothing), 0.0, 1.0))
-        left, at, right = values
+        zeros, ones = (one.sums(knots) for one in windows)
+        for row, late in enumerate(_SIDES):
+            empty = zeros[row] + ones[row] == 0.0
+            nearest = np.searchsorted(middles, knots[empty], late)
+            zeros[row, empty], ones[row, empty] = (mass[nearest] for mass in masses)
+        events = ones + self.smoothing * summary.base_rate
+        left, at, right = np.clip(events / (zeros + ones + self.smoothing), 0.0, 1.0)
         self.map_ = CalibrationMap(knots, left, at, right, "step")
 
 
@@ -157,21 +153,26 @@ class _Windows(NamedTuple):
             closes = np.minimum(scores[held] + h, _LARGEST)
         return cls(opens, closes, mass[held])
 
-    def span(
-        self, places: Float64Array, side: str
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the first window that holds a place, and how many do.
+    def hold(self, places: Float64Array) -> NDArray[np.bool_]:
+        """Say which places any window holds, its ends included."""
+        ended = np.searchsorted(self.closes, places, "left")
+        return np.searchsorted(self.opens, places, "right") > ended
 
-        Of the limit from the left or the right, or "at" the place: a window holds
-        both its ends.
-        """
-        ended = np.searchsorted(
-            self.closes, places, "right" if side == "right" else "left"
-        )
-        begun = np.searchsorted(
-            self.opens, places, "left" if side == "left" else "right"
-        )
-        return ended, begun - ended
+    def sums(self, knots: Float64Array) -> Float64Array:
+        """Return the mass left of, at and right of knots that include all ends."""
+        begun, ended = _count(self.opens, knots), _count(self.closes, knots)
+        # A window holds both its ends.
+        spans = (ended[0], begun[0]), (ended[0], begun[1]), (ended[1], begun[1])
+        return np.stack([_window_sums(self.mass, a, b - a) for a, b in spans])
+
+
+def _count(
+    ends: Float64Array, knots: Float64Array
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how many ends, all of them knots, lie below each knot, and up to it."""
+    here = np.bincount(np.searchsorted(knots, ends), minlength=len(knots))
+    upto = np.cumsum(here)
+    return upto - here, upto
 
 
 def _window_sums(
@@ -182,16 +183,15 @@ def _window_sums(
     Of runs of 1, 2, 4, ... values, as the bits of a length say: in differences of
     running sums light rows would be lost beside heavy ones.
     """
-    total, place, width = np.zeros(len(first)), first.copy(), 1
-    runs = values
-    while True:
+    total, place, runs = np.zeros(len(first)), first.copy(), values
+    width, longest = 1, length.max()
+    while width <= longest:
         asked = np.flatnonzero(length & width)
         total[asked] += runs[place[asked]]
         place[asked] += width
-        if len(runs) <= width:
-            return total
         runs = runs[:-width] + runs[width:]
         width *= 2
+    return total
 
 
 def _normal_bandwidths(summary: ScoreSummary, shared: bool) -> Float64Array:

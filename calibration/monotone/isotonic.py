@@ -26,6 +26,7 @@ from calibration._validation import (
     show,
 )
 from calibration.base.calibrators import (
+    BlockCalibrator,
     MapCalibrator,
     Scale,
     ScoreCalibrator,
@@ -36,7 +37,7 @@ from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 
-class IsotonicCalibrator(MapCalibrator):
+class IsotonicCalibrator(BlockCalibrator):
     r"""Isotonic regression by pool adjacent violators (PAV).
 
     Parameters

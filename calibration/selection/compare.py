@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibration._validation import (
     as_numbers,
     check_choice,
-    check_class_names,
     check_columns,
     check_integer,
     check_optional_seed,
@@ -40,8 +39,7 @@ from calibration.typing import Float64Array
 class CalibratorComparison:
     """Scores of calibrators on held-out rows. `compare_calibrators` builds it.
 
-    Its string is a table, best log loss first. `plot_reliability` draws its curves, or
-    the `class_curves` of a calibrator.
+    Its string is a table, best log loss first. `plot_reliability` draws its curves.
 
     Parameters
     ----------
@@ -65,9 +63,6 @@ class CalibratorComparison:
         likeliest. Higher is better.
     curves : dict of str to ReliabilityCurve
         Event rate against forecast. With more than two classes, all in one set.
-    class_curves : dict of str to dict of label to ReliabilityCurve
-        Curve of each class against the others. Empty for two classes, and for more than
-        20.
 
     Examples
     --------
@@ -91,7 +86,6 @@ class CalibratorComparison:
     auc: Float64Array
     accuracy: Float64Array
     curves: dict[str, ReliabilityCurve]
-    class_curves: dict[str, dict[Any, ReliabilityCurve]]
 
     def __str__(self) -> str:
         """Return the scores as a table, best log loss first."""
@@ -117,8 +111,6 @@ Calibrators: TypeAlias = Mapping[str, Calibrator] | Sequence[Calibrator]
 # One of each family.
 _OF_SCORES = ("platt", "quadratic", "beta", "elite", "isotonic", "auto")
 _OF_TABLES = ("temperature", "vector", "matrix", "isotonic", "shallow_net", "auto")
-# Classes that have curves of their own.
-_MOST_CURVES = 20
 
 
 def compare_calibrators(
@@ -215,16 +207,13 @@ def compare_calibrators(
     table = as_numbers(scores, "scores")
     several = table.ndim > 1 and table.shape[1:] != (1,)
     rows: Rows
-    columns: list[Any] = []
     if several:
         check_choice(scale, "scale", ("probability", "logit"))
-        data = read_class_scores(table, y, sample_weight, classes=classes, scale=scale)
-        k = data.scores.shape[1]
-        columns = list(range(k)) if classes is None else check_class_names(classes, k)
-        rows = Table(data)
+        rows = Table(
+            read_class_scores(table, y, sample_weight, classes=classes, scale=scale)
+        )
     else:
-        names = None if classes is None else check_class_names(classes, 2)
-        labels = y if names is None else check_columns(y, 2, names)
+        labels = y if classes is None else check_columns(y, 2, classes)
         rows = Cells(ScoreSummary.from_scores(table, labels, sample_weight))
         warn_of_light(sample_weight)
     given = _default_menu(scale, several=several)
@@ -250,7 +239,7 @@ def compare_calibrators(
             dict(zip(trials.names, tables, strict=True)),
             labels,
             trials.weight[labels, places],
-            columns,
+            several=several,
         ),
     )
 
@@ -259,14 +248,15 @@ def _score(
     tables: Mapping[str, Float64Array],
     labels: NDArray[Any],
     weight: Float64Array,
-    classes: list[Any],
+    *,
+    several: bool,
 ) -> dict[str, Any]:
     """Return the scores of forecasts (n, k) by name, and their curves.
 
-    Two classes without names have forecasts of the second only.
+    Of scores (n,) the forecasts of the second class are judged.
     """
     forecasts = {
-        name: p / p.sum(axis=1, keepdims=True) if classes else p[:, 1]
+        name: p / p.sum(axis=1, keepdims=True) if several else p[:, 1]
         for name, p in tables.items()
     }
     measures: dict[str, Callable[..., float]] = {
@@ -282,16 +272,8 @@ def _score(
         )
         for name, measure in measures.items()
     }
-    shown = classes if len(classes) <= _MOST_CURVES else []
     scores["curves"] = {
         name: _curve(labels, p, weight) for name, p in forecasts.items()
-    }
-    scores["class_curves"] = {
-        name: {
-            label: _curve(labels == j, p[:, j], weight) for j, label in enumerate(shown)
-        }
-        for name, p in forecasts.items()
-        if shown
     }
     return scores
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from calibration import CalibrationMap, ScoreSummary, brier_score
 from calibration._validation import check_number
-from calibration.base.calibrators import MapCalibrator, Scale
+from calibration.base.calibrators import BlockCalibrator, Scale
 from calibration.typing import Float64Array
 
 
-class StepCalibrator(MapCalibrator):
+class StepCalibrator(BlockCalibrator):
     """Two probabilities, with the cut between them that leaves the least Brier score.
 
     Parameters

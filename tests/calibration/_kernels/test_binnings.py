@@ -16,6 +16,7 @@ from calibration._kernels.binnings import (
     best_binning,
     bin_rate,
     forward_sums,
+    jumps_of_binnings,
     log_bin_evidence,
     posterior_sums,
     quantile_starts,
@@ -199,7 +200,7 @@ def test_scores_and_averages_are_sums_over_bins(rng, kind):
             square[first:end] += shares[k] * p * (n1 + 2 * rate + 1) / (n0 + n1 + 3)
     args = (*running_sums(weight0, weight1), edges, numbers)
     np.testing.assert_allclose(score_quantile_bins(*args), scores, rtol=1e-12)
-    starts, steps = _average(*args, shares)
+    starts, steps = _average(*jumps_of_binnings(*args, shares))
     sizes = np.diff(starts, append=40)
     for found, expected in zip(steps, (mean, square), strict=True):
         np.testing.assert_allclose(np.repeat(found, sizes), expected, atol=1e-13)

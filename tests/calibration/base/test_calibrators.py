@@ -125,6 +125,13 @@ def test_fit_is_fit_summary_and_refit_is_fit(cls, data):
 
 
 @everyone
+def test_who_has_intervals_tells_them(cls, data):
+    if hasattr(cls, "predict_interval"):
+        low, high = make(cls).fit(*data).predict_interval([0.0, 0.3, 1.0]).T
+        assert ((low >= 0.0) & (low < high) & (high <= 1.0)).all()
+
+
+@everyone
 def test_inputs_are_not_modified(cls, data, frozen):
     scores, y = data
     fitted = make(cls).fit(frozen(scores), frozen(y), frozen(np.ones(400)))

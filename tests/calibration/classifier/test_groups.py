@@ -11,6 +11,7 @@ from calibration import (
     BBQCalibrator,
     CalibratedClassifier,
     CalibrationWarning,
+    CenteredIsotonicCalibrator,
     IsotonicCalibrator,
     LogisticCalibrator,
     VennAbersCalibrator,
@@ -108,11 +109,11 @@ def test_intervals_are_those_of_the_calibrator(data, calibrator, options):
 
 def test_intervals_refused(data):
     X, y = data
-    plain = CalibratedClassifier(GaussianNB(), LogisticCalibrator()).fit(X, y)
-    with pytest.raises(
-        TypeError, match="`calibrator` must have intervals, as Isotonic"
-    ):
-        plain.predict_interval(X)
+    for without in (LogisticCalibrator(), CenteredIsotonicCalibrator()):
+        plain = CalibratedClassifier(GaussianNB(), without).fit(X, y)
+        named = f"must have intervals, as Isotonic.*, got {type(without).__name__}"
+        with pytest.raises(TypeError, match=named):
+            plain.predict_interval(X)
     three = CalibratedClassifier(GaussianNB(), "isotonic").fit(X, np.arange(200) % 3)
     with pytest.raises(TypeError, match="for two classes, got OneVsRestCalibrator"):
         three.predict_interval(X)

@@ -64,7 +64,6 @@ def test_scores_are_those_of_held_out_rows(data, some):
         expected = reliability_curve(y, p)
         np.testing.assert_allclose(curve.event_rate, expected.event_rate, rtol=1e-9)
         np.testing.assert_allclose(curve.upper, expected.upper, rtol=1e-9)
-    assert comparison.class_curves == {}
     assert comparison.probability_of_harm[0] == 0.0
     assert (comparison.probability_of_harm[1:] < 1e-3).all()
     assert not hasattr(some["Platt"], "coef_")
