@@ -194,12 +194,12 @@ def check_in_unit(low: float, high: float, name: str) -> None:
         refuse(name, "lie in [0, 1]", show(value))
 
 
-def check_span(low: float, high: float, name: str) -> None:
-    """Refuse values, given by their least and greatest, whose range overflows."""
+def check_span(low: float, high: float) -> None:
+    """Refuse scores, given by their least and greatest, whose range overflows."""
     with np.errstate(over="ignore"):
         span = high - low
     if not np.isfinite(span):
-        refuse(name, "span a finite range", f"{show(low)} to {show(high)}")
+        refuse("scores", "span a finite range", f"{show(low)} to {show(high)}")
 
 
 _MOST_WEIGHT = 2.0**53
@@ -453,31 +453,26 @@ def check_verbose(value: Any) -> int:
 
 def check_n_jobs(value: Any) -> None:
     """Refuse what is no number of jobs: None, or an integer that is not 0."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral | None):
         refuse("n_jobs", "be an integer or None", f"{value!r}", TypeError)
     if value == 0:
         refuse("n_jobs", "not be 0", "0")
 
 
-def check_optional_seed(value: Any, name: str = "random_state") -> None:
+def check_optional_seed(value: Any) -> None:
     """Refuse what is no seed: None, or an integer from 0 on."""
     if value is not None:
-        check_integer(value, name, 0)
+        check_integer(value, "random_state", 0)
 
 
-def make_rng(random_state: Any, name: str = "random_state") -> np.random.Generator:
+def make_rng(random_state: Any) -> np.random.Generator:
     """Return the generator that a seed stands for."""
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        msg = (
-            f"`{name}` must be None, an integer from 0 on, or a numpy Generator, "
-            f"got {reprlib.repr(random_state)}."
-        )
+        rule = "be None, an integer from 0 on, or a numpy Generator"
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(msg) from error
+        refuse("random_state", rule, reprlib.repr(random_state), kind, cause=error)
 
 
 def check_callable(value: Any, name: str) -> None:
@@ -499,12 +494,12 @@ def check_list(values: Any, name: str, held: str) -> list[Any]:
     return list(values)
 
 
-def check_path(path: Any, name: str = "path") -> Path:
+def check_path(path: Any) -> Path:
     """Return the path that a text or a path-like names."""
     try:
         return Path(os.fsdecode(path))
     except TypeError as error:
-        refuse(name, "be a path", reprlib.repr(path), TypeError, cause=error)
+        refuse("path", "be a path", reprlib.repr(path), TypeError, cause=error)
 
 
 def check_ax(ax: Any, name: str = "ax") -> None:

@@ -93,8 +93,8 @@ class ScoreSummary:
     def __post_init__(self) -> None:
         for array in (self.scores, self.weight0, self.weight1):
             if array.shape != self.scores.shape or array.ndim != 1:
-                msg = f"`scores` and weights must have one shape, got {array.shape}."
-                raise ValueError(msg)
+                name = "scores`, `weight0` and `weight1"
+                refuse(name, "have one shape", f"{array.shape}")
             array.setflags(write=False)
         if np.isnan(self.lowest) and len(self.scores):
             object.__setattr__(self, "lowest", float(self.scores[0]))

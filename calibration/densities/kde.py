@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -218,6 +219,32 @@ def silverman_bandwidth(
     return float(1.06 * spread * weight.sum() ** -0.2 * alike)
 
 
+def class_bandwidths(
+    rule: Callable[[Float64Array], float], summary: ScoreSummary, shared: bool
+) -> Float64Array:
+    """Return the bandwidth of all rows for both classes, or each its own, shape (2,).
+
+    A class of one distinct score, to which a rule gives 0, has that of all rows over
+    sqrt(n_k + 1).
+
+    Parameters
+    ----------
+    rule : callable
+        Returns the bandwidth of cells with some weights.
+    summary : ScoreSummary
+    shared : bool
+
+    Returns
+    -------
+    ndarray of shape (2,)
+    """
+    pooled = rule(summary.weight)
+    if shared:
+        return np.full(2, pooled)
+    widths = [rule(summary.weight0), rule(summary.weight1)]
+    return np.where(widths, widths, pooled / np.sqrt([summary.n0 + 1, summary.n1 + 1]))
+
+
 class LeaveOneOut:
     """Log loss of Bayes' rule on kernel densities, every row left out in turn.
 
@@ -235,17 +262,15 @@ class LeaveOneOut:
     Examples
     --------
     >>> import numpy as np
-    >>> from calibration.densities.kde import KernelDensity
+    >>> from calibration.densities.kde import LeaveOneOut
     >>> place, weights = np.array([0.0, 1.0]), np.array([[2.0, 0.0], [0.0, 2.0]])
     >>> judge = LeaveOneOut(place, weights, 0.5)
     >>> narrow, wide = (
-    ...     [KernelDensity.from_rows(place, w, "gaussian", h) for w in weights]
+    ...     judge.loss(*(judge.heights("gaussian", h, k) for k in (0, 1)))
     ...     for h in (0.1, 10.0)
     ... )
-    >>> bool(judge.loss(*map(judge.heights, narrow, (0, 1))) < 0.3)
-    True
-    >>> bool(judge.loss(*map(judge.heights, wide, (0, 1))) > 0.7)
-    True
+    >>> narrow < 0.3, wide > 0.7
+    (True, True)
     """
 
     def __init__(self, place: Float64Array, weights: Float64Array, prior_weight: float):
@@ -256,14 +281,14 @@ class LeaveOneOut:
         self._totals = weights.sum(axis=1)
 
     def heights(
-        self, density: KernelDensity, k: int
+        self, kernel: KernelName, h: float, k: int
     ) -> tuple[float, Float64Array, Float64Array]:
         """Return what `loss` needs of one bandwidth of class k.
 
         Parameters
         ----------
-        density : KernelDensity
-            Of the rows of class k.
+        kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
+        h : float
         k : {0, 1}
 
         Returns
@@ -273,7 +298,7 @@ class LeaveOneOut:
             Kernel sums over the bandwidth: of all rows of the class, and without one
             row of the cell.
         """
-        h = density.bandwidth
+        density = KernelDensity.from_rows(self._place, self._weights[k], kernel, h)
         whole = density.sums(self._place)
         without = whole - self._rows[k] * density.own(self._place)
         # Of a row on its own rounding may leave less than nothing.
@@ -434,7 +459,11 @@ class KDECalibrator(DensityCalibrator):
         self._unit = self.x_range_[1] - self.x_range_[0]
         place = self._place(x)
         self._totals = np.array([summary.n0, summary.n1])
-        bandwidths = self._rule_of_thumb(summary, place)
+        bandwidths = class_bandwidths(
+            lambda weight: silverman_bandwidth(place, weight, self.kernel),
+            summary,
+            self.shared_bandwidth,
+        )
         if self.bandwidth == "cv":
             bandwidths = self._cross_validate(summary, bandwidths)
         elif not isinstance(self.bandwidth, str):
@@ -443,8 +472,10 @@ class KDECalibrator(DensityCalibrator):
                 got = f"{self.bandwidth!r} with a range of {self._unit:g}"
                 refuse("bandwidth", "be at least 2**-40 of the range of scores", got)
         self._kernel_densities = [
-            self._density(place, summary.weight0, bandwidths[0]),
-            self._density(place, summary.weight1, bandwidths[1]),
+            KernelDensity.from_rows(place, weight, self.kernel, h)
+            for weight, h in zip(
+                (summary.weight0, summary.weight1), bandwidths, strict=True
+            )
         ]
         self.bandwidths_ = bandwidths * self._unit
 
@@ -465,22 +496,6 @@ class KDECalibrator(DensityCalibrator):
         """Return x in units of its range."""
         return (x - self.x_range_[0]) / self._unit
 
-    def _density(
-        self, place: Float64Array, weight: Float64Array, bandwidth: float
-    ) -> KernelDensity:
-        return KernelDensity.from_rows(place, weight, self.kernel, bandwidth)
-
-    def _rule_of_thumb(
-        self, summary: ScoreSummary, place: Float64Array
-    ) -> Float64Array:
-        """Return Silverman's bandwidths of the classes, shape (2,)."""
-        pooled = silverman_bandwidth(place, summary.weight, self.kernel)
-        if self.shared_bandwidth:
-            return np.full(2, pooled)
-        weights = (summary.weight0, summary.weight1)
-        widths = [silverman_bandwidth(place, weight, self.kernel) for weight in weights]
-        return np.where(widths, widths, pooled / np.sqrt(self._totals + 1))
-
     def _cross_validate(
         self, summary: ScoreSummary, bandwidths: Float64Array
     ) -> Float64Array:
@@ -492,16 +507,10 @@ class KDECalibrator(DensityCalibrator):
         judge = LeaveOneOut(place, weights, self.prior_weight)
         tried = bandwidths * _CV_FACTORS[:, None]
         heights = [
-            [judge.heights(self._density(place, weights[k], h), k) for h in tried[:, k]]
-            for k in (0, 1)
+            [judge.heights(self.kernel, h, k) for h in tried[:, k]] for k in (0, 1)
         ]
-        pairs = np.array(
-            [
-                (i, j)
-                for i, j in np.ndindex(len(tried), len(tried))
-                if i == j or not self.shared_bandwidth
-            ]
-        )
+        every = np.ones((len(tried), len(tried)))
+        pairs = np.argwhere(np.diag(every[0]) if self.shared_bandwidth else every)
         compared = np.take_along_axis(tried, pairs, axis=0)
         self.cv_bandwidths_ = self._unit * compared
         self.cv_losses_ = np.array(

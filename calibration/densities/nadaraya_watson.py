@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from calibration._validation import check_choice, check_flag, check_number, refuse
 from calibration.base.calibrators import MapCalibrator, Scale
+from calibration.densities.kde import class_bandwidths
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -114,7 +115,11 @@ class NadarayaWatsonCalibrator(MapCalibrator):
 
     def _fit(self, summary: ScoreSummary) -> None:
         if self.bandwidth == "normal":
-            self.bandwidths_ = _normal_bandwidths(summary, self.shared_bandwidth)
+            self.bandwidths_ = class_bandwidths(
+                lambda weight: _normal_rule(summary.scores, weight),
+                summary,
+                self.shared_bandwidth,
+            )
         else:
             self.bandwidths_ = self._given_bandwidths()
         scores, h = summary.scores, self.bandwidths_
@@ -192,18 +197,6 @@ def _window_sums(
         runs = runs[:-width] + runs[width:]
         width *= 2
     return total
-
-
-def _normal_bandwidths(summary: ScoreSummary, shared: bool) -> Float64Array:
-    """Return 1.06 sd n^(-1/5) of all rows, or of those of each class, shape (2,)."""
-    pooled = _normal_rule(summary.scores, summary.weight)
-    if shared:
-        return np.full(2, pooled)
-    widths = [
-        _normal_rule(summary.scores, w) for w in (summary.weight0, summary.weight1)
-    ]
-    total = np.array([summary.n0, summary.n1])
-    return np.where(widths, widths, pooled / np.sqrt(total + 1.0))
 
 
 def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from calibration._kernels.cells import group_starts
@@ -70,29 +70,15 @@ def part_forecasts(
             share = 1.0 / forecasts.shape[1]
             yield share, ScoreSummary.from_scores(chances, hits, weights)
     else:
-        yield from _part_winners(
-            labels, forecasts, weights, by_label=view != "confidence"
-        )
-
-
-def _part_winners(
-    labels: NDArray[Any],
-    forecasts: Float64Array,
-    weights: Float64Array,
-    *,
-    by_label: bool,
-) -> Iterator[tuple[float, ScoreSummary]]:
-    """Yield the greatest chance of each row with whether it was right."""
-    top = np.argmax(forecasts, axis=1)
-    chances, hits = forecasts[np.arange(len(top)), top], labels == top
-    if not by_label:
-        yield 1.0, ScoreSummary.from_scores(chances, hits, weights)
-        return
-    total = weights.sum()
-    for label in np.unique(top[weights > 0.0]):
-        rows = top == label
-        share = float(weights[rows].sum() / total)
-        yield share, ScoreSummary.from_scores(chances[rows], hits[rows], weights[rows])
+        top = np.argmax(forecasts, axis=1)
+        chances, hits = forecasts[np.arange(len(top)), top], labels == top
+        # Of each forecast label the rows, or all rows in one set.
+        sets = np.unique(top[weights > 0.0]) if view == "top_label" else [top]
+        for label in sets:
+            rows = top == label
+            share = float(weights[rows].sum() / weights.sum())
+            some = chances[rows], hits[rows], weights[rows]
+            yield share, ScoreSummary.from_scores(*some)
 
 
 Binning: TypeAlias = Literal["frequency", "width", "rank"]

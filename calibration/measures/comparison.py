@@ -142,9 +142,16 @@ class MethodComparison:
     def __str__(self) -> str:
         """Return the tests as a table."""
         width = max(len("method"), *map(len, self.names))
-        lines = [f"{len(self.names)} methods on {self.n_sets} data sets", ""]
-        lines[1:1] = self._main_lines()
-        lines.append(f"{'method':<{width}}  avg rank       z        p   p Holm")
+        lines = [f"{len(self.names)} methods on {self.n_sets} data sets"]
+        if len(self.names) == 2:
+            lines += [f"Wilcoxon signed-rank: p = {self.p_value:.4g}"]
+        else:
+            lines += [
+                f"Friedman chi2 = {self.friedman_chi2:.4g}, p = {self.friedman_p:.4g}",
+                f"Iman-Davenport F = {self.iman_davenport_f:.4g}, "
+                f"p = {self.iman_davenport_p:.4g}",
+            ]
+        lines += ["", f"{'method':<{width}}  avg rank       z        p   p Holm"]
         for i in np.argsort(self.average_ranks, kind="stable"):
             line = f"{self.names[i]:<{width}}  {self.average_ranks[i]:8.3f}"
             if self.names[i] == self.control:
@@ -157,16 +164,6 @@ class MethodComparison:
             lines.append(line)
         lines.append(f"* differs from {self.control} at level {self.level:g}")
         return "\n".join(lines)
-
-    def _main_lines(self) -> list[str]:
-        """Lines for the tests that all methods are equal."""
-        if len(self.names) == 2:
-            return [f"Wilcoxon signed-rank: p = {self.p_value:.4g}"]
-        return [
-            f"Friedman chi2 = {self.friedman_chi2:.4g}, p = {self.friedman_p:.4g}",
-            f"Iman-Davenport F = {self.iman_davenport_f:.4g}, "
-            f"p = {self.iman_davenport_p:.4g}",
-        ]
 
 
 def compare_methods(
@@ -410,6 +407,10 @@ def compare_pair(
     wins, ties = int((a < b).sum()), int((a == b).sum())
     apart = len(a) - ties
     sign_p = stats.binomtest(wins, apart).pvalue if apart else 1.0
+    gaps = a - b
+    # Gaps that are all alike leave no doubt.
+    alike = np.ptp(gaps) == 0.0
+    t_p = float(gaps[0] == 0.0 if alike else stats.ttest_1samp(gaps, 0.0).pvalue)
     return PairedComparison(
         len(a),
         wins,
@@ -419,15 +420,8 @@ def compare_pair(
         level,
         float(sign_p),
         float(pairwise_wilcoxon(np.column_stack([a, b]))[0, 1]),
-        _paired_t(a - b),
+        t_p,
     )
-
-
-def _paired_t(gaps: Float64Array) -> float:
-    """Two-sided p-value of mean 0; gaps that are all alike leave no doubt."""
-    if np.ptp(gaps) == 0.0:
-        return float(gaps[0] == 0.0)
-    return float(stats.ttest_1samp(gaps, 0.0).pvalue)
 
 
 def _check_positive(losses: ArrayLike, name: str) -> Float64Array:

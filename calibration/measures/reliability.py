@@ -232,8 +232,8 @@ def _confidence_band(
     weight1 = np.add.reduceat(summary.weight1, starts)
     first = summary.scores[starts]
     rates = CalibrationMap.step(first, weight1 / (weight0 + weight1), weight0, weight1)
-    bounds = rates.interval(first, level)
-    return bounds[:, 0].copy(), bounds[:, 1].copy()
+    lower, upper = rates.interval(first, level).T.copy()
+    return lower, upper
 
 
 def _isotonic_band(

@@ -131,7 +131,8 @@ def log_loss(
         if forecasts.ndim == 1:
             losses = np.where(labels, -np.log(forecasts), -np.log1p(-forecasts))
         else:
-            losses = -np.log(_chance_given(labels, forecasts)) + 0.0  # no -0.0
+            given = forecasts[np.arange(len(labels)), labels]
+            losses = -np.log(given) + 0.0  # no -0.0
         # The loss falls with the chance given, so clipping it clips the chance.
         bounds = -np.log1p(-clip), -np.log(clip)
     return _weighted_mean(np.clip(losses, *bounds), weights)
@@ -184,20 +185,14 @@ def spherical_score(
         happened = np.where(labels, forecasts, 1.0 - forecasts)
         other = np.where(labels, 1.0 - forecasts, forecasts)
     else:
-        happened = _chance_given(labels, forecasts)
-        others = forecasts.copy()
-        others[np.arange(len(labels)), labels] = 0.0
+        places = np.arange(len(labels)), labels
+        happened, others = forecasts[places], forecasts.copy()
+        others[places] = 0.0
         other = np.sqrt(np.einsum("ij,ij->i", others, others))
     length = np.hypot(happened, other)
     # 1 - happened / length, without its cancellation for good forecasts.
     losses = other * other / (length * (length + happened))
     return _weighted_mean(losses, weights)
-
-
-def _chance_given(columns: NDArray[Any], forecasts: Float64Array) -> Float64Array:
-    """Probability that each row of (n, k) gives to what happened, shape (n,)."""
-    chances: Float64Array = forecasts[np.arange(len(columns)), columns]
-    return chances
 
 
 def _weighted_mean(losses: Float64Array, weights: Float64Array) -> float:

@@ -175,7 +175,7 @@ class _Cells(NamedTuple):
 
 def _thin(summary: ScoreSummary, max_cells: int) -> _Cells:
     """Join cells that nearly coincide, then merge down to `max_cells`."""
-    check_span(summary.scores[0], summary.scores[-1], "scores")
+    check_span(summary.scores[0], summary.scores[-1])
     # A power of two keeps differences of huge and of tiny scores ordinary floats.
     power = int(np.frexp(np.abs(summary.scores[[0, -1]]).max())[1])
     scores = np.ldexp(summary.scores, -power)

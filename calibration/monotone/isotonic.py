@@ -162,7 +162,7 @@ class CenteredIsotonicCalibrator(MapCalibrator):
         if not np.isfinite(centers).all():
             low, high = map(show, summary.scores[[0, -1]])
             refuse("scores", "have means that are finite", f"them from {low} to {high}")
-        check_span(centers[0], centers[-1], "scores")
+        check_span(centers[0], centers[-1])
         self.map_ = CalibrationMap.linear(centers, weight1 / weight)
 
 

@@ -87,10 +87,8 @@ class MulticlassCalibrator(ScaledEstimator):
         self
         """
         self._check_parameters()
-        settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-        return self._learn_table(
-            read_class_scores(scores, y, sample_weight, **settings)
-        )
+        read = read_class_scores(scores, y, sample_weight, self.classes, self.scale)
+        return self._learn_table(read)
 
     def _learn_table(self, data: ClassScores) -> Self:
         """Learn from checked rows, or settle on a constant."""
@@ -289,10 +287,8 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
                     f"'logit' for scores of shape (n, k), got {self.scale!r}."
                 )
                 raise ValueError(msg)
-            settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-            return self._learn_table(
-                read_class_scores(scores, y, sample_weight, **settings)
-            )
+            read = read_class_scores(scores, y, sample_weight, self.classes, self.scale)
+            return self._learn_table(read)
         if self.classes is not None:
             rule = "be None for scores of shape (n,), whose labels are 0 and 1"
             refuse("classes", rule, f"{self.classes!r}")

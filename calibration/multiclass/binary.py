@@ -57,29 +57,33 @@ FAMILIES: dict[str, type[ScoreCalibrator]] = {
 }
 
 
-def as_calibrator(calibrator: Any, name: str = "calibrator") -> ScoreCalibrator:
+def as_calibrator(calibrator: Any) -> ScoreCalibrator:
     """Return a binary calibrator that is given itself or by the name of its family.
 
     Parameters
     ----------
     calibrator : str or ScoreCalibrator
-    name : str
-        Of the parameter.
 
     Returns
     -------
     ScoreCalibrator
     """
     if isinstance(calibrator, str):
-        check_choice(calibrator, name, tuple(FAMILIES))
+        check_choice(calibrator, "calibrator", FAMILIES)
         return FAMILIES[calibrator]()
     if not isinstance(calibrator, ScoreCalibrator):
         rule = (
             "be a ScoreCalibrator, for instance IsotonicCalibrator(), or the name of "
             "one"
         )
-        refuse(name, rule, f"{calibrator!r}", TypeError)
+        refuse("calibrator", rule, f"{calibrator!r}", TypeError)
     return calibrator
+
+
+def _on_scale(calibrator: Any, scale: str) -> ScoreCalibrator:
+    """Return a copy of a binary calibrator, not fitted, on a scale."""
+    one = clone(as_calibrator(calibrator)).set_params(scale=scale)
+    return cast(ScoreCalibrator, one)
 
 
 class OneVsRestCalibrator(MulticlassCalibrator):
@@ -149,27 +153,22 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.coupling, "coupling", ("normalize", "least_squares"))
-        self._make()._check_parameters()
-
-    def _make(self) -> ScoreCalibrator:
-        """Return a binary calibrator that is not fitted."""
-        one = clone(as_calibrator(self.calibrator))
-        return cast(ScoreCalibrator, one.set_params(scale=self.scale))
+        _on_scale(self.calibrator, self.scale)._check_parameters()
 
     def _fit_table(self, data: ClassScores) -> None:
-        tasks = data.share(("tasks", self.scale), lambda: self._summarize(data))
-        self.calibrators_ = [self._fit_one(summary) for summary in tasks]
+        def summarize() -> list[ScoreSummary]:
+            columns = _against_rest(data.scores, self.scale)
+            return [
+                ScoreSummary.from_scores(column, data.labels == j, data.weight)
+                for j, column in enumerate(columns)
+            ]
 
-    def _summarize(self, data: ClassScores) -> list[ScoreSummary]:
-        """Return each class against the others."""
-        return [
-            ScoreSummary.from_scores(column, data.labels == j, data.weight)
-            for j, column in enumerate(_against_rest(data.scores, self.scale))
-        ]
+        tasks = data.share(("tasks", self.scale), summarize)
+        self.calibrators_ = [self._fit_one(summary) for summary in tasks]
 
     def _fit_one(self, summary: ScoreSummary) -> ScoreCalibrator:
         """Return the calibrator of one class."""
-        one = self._make()
+        one = _on_scale(self.calibrator, self.scale)
         if min(summary.n0, summary.n1) > 0.0 and summary.n_cells > 1:
             return one.fit_summary(summary)
         # With hundreds of classes some may have no rows. They get their documented
@@ -306,31 +305,21 @@ class AllPairsCalibrator(MulticlassCalibrator):
 
     def _make(self) -> ScoreCalibrator:
         given = "logistic" if self.calibrator is None else self.calibrator
-        one = clone(as_calibrator(given))
-        return cast(ScoreCalibrator, one.set_params(scale=self.scale))
+        return _on_scale(given, self.scale)
 
     def _fit_table(self, data: ClassScores) -> None:
-        self.class_weight_ = data.counts
-        members = [
-            np.flatnonzero(data.labels == column) for column in range(len(data.counts))
-        ]
-        self.calibrators_ = []
-        for i, j in combinations(range(len(members)), 2):
-            if len(members[i]) == 0 or len(members[j]) == 0:
-                self.calibrators_.append(None)
-                continue
-            # Keep the order of the rows, since a calibrator may depend on it.
-            pair = data.take(np.sort(np.concatenate([members[i], members[j]])))
-            with told_of_light():
-                self.calibrators_.append(
-                    self._make().fit(
-                        self._score(pair.scores, i, j), pair.labels == j, pair.weight
-                    )
-                )
+        self.class_weight_, self.calibrators_ = data.counts, []
+        for i, j in combinations(range(len(self.class_weight_)), 2):
+            one = None
+            if min(self.class_weight_[[i, j]]) > 0.0:
+                pair = data.take(np.isin(data.labels, (i, j)))
+                scores = self._score(pair.scores, i, j)
+                with told_of_light():
+                    one = self._make().fit(scores, pair.labels == j, pair.weight)
+            self.calibrators_.append(one)
 
     def _predict_table(self, table: Float64Array) -> Float64Array:
-        chances = self._predict_pairs(table)
-        return couple_pairs(chances, table.shape[1])
+        return couple_pairs(self._predict_pairs(table), table.shape[1])
 
     def _predict_pairs(self, table: Float64Array) -> Iterator[Float64Array]:
         """Yield the calibrated probability of j against i, for each pair of classes."""

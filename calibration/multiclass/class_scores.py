@@ -221,7 +221,6 @@ def read_class_scores(
     scores: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
-    *,
     classes: Sequence[Any] | None,
     scale: str,
     side: Float64Array | None = None,

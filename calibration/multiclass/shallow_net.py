@@ -74,20 +74,21 @@ class HiddenLayer:
     rectified: bool = False
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, h: int, d: int, k: int) -> HiddenLayer:
-        """Draw units that look in directions of their own, and correct nothing yet."""
+    def draw(
+        cls, rng: np.random.Generator, h: int, d: int, k: int, rectified: bool = False
+    ) -> HiddenLayer:
+        """Draw units that look in directions of their own.
+
+        They correct nothing yet. Rectified ones do: all their parameters are drawn, by
+        Glorot's uniform law.
+        """
+        if rectified:
+            far, near = np.sqrt(6.0 / (d + h)), np.sqrt(6.0 / (h + k))
+            slopes = rng.uniform(-far, far, size=(d, h)).T
+            heights = rng.uniform(-near, near, size=(h, k)).T
+            return cls(slopes, np.zeros(h), heights, np.zeros(k), rectified)
         slopes = rng.standard_normal((h, d)) / np.sqrt(d)
         return cls(slopes, rng.standard_normal(h), np.zeros((k, h)), np.zeros(k))
-
-    @classmethod
-    def draw_rectified(
-        cls, rng: np.random.Generator, h: int, d: int, k: int
-    ) -> HiddenLayer:
-        """Draw rectified units, and their heights, by Glorot's uniform law."""
-        far, near = np.sqrt(6.0 / (d + h)), np.sqrt(6.0 / (h + k))
-        slopes = rng.uniform(-far, far, size=(d, h)).T
-        heights = rng.uniform(-near, near, size=(h, k)).T
-        return cls(slopes, np.zeros(h), heights, np.zeros(k), rectified=True)
 
     def units(self, inputs: Float64Array) -> Float64Array:
         """Return the values (h, n) of the units for inputs (d, n)."""
@@ -241,15 +242,11 @@ class NetProblem:
     def _descend(
         self, start: Float64Array, drawn: HiddenLayer, steps: int
     ) -> Float64Array:
-        options: Any = {"maxiter": steps, "maxcor": _MEMORY, "gtol": _TOLERANCE}
-        anchor = drawn.flatten()
-
-        def objective(theta: Float64Array) -> tuple[float, Float64Array]:
-            return self.value_and_gradient(theta, drawn, anchor)
-
-        found = minimize(
-            objective, start, jac=True, method="L-BFGS-B", options=options | {"ftol": 0}
-        )
+        options: Any = {"maxiter": steps, "maxcor": _MEMORY}
+        options |= {"gtol": _TOLERANCE, "ftol": 0}
+        held = drawn, drawn.flatten()
+        objective = self.value_and_gradient
+        found = minimize(objective, start, held, "L-BFGS-B", jac=True, options=options)
         return np.asarray(found.x, dtype=np.float64)
 
     def _thinned(self, step: int) -> NetProblem:
@@ -293,49 +290,43 @@ class NetEnsemble:
         data: ClassScores,
         scale: str,
         sizes: Sequence[int],
-        ridge: float,
         rng: np.random.Generator,
+        ridge: float | None,
+        n_batches: int | None = None,
     ) -> NetEnsemble:
-        """Train one net for each number of hidden units."""
-        # Mixed with the uniform law, as for a penalised matrix, hence bounded.
-        base = replace(fit_temperature(data, scale), penalty=1.0)
-        z = base.prepare(data.scores)
-        raw = _join(z, data.side)
+        """Train one net for each number of hidden units.
+
+        Without a ridge they are the thesis's nets: on probabilities, some rows at a
+        time.
+        """
+        k, by_batches = data.scores.shape[1], ridge is None
+        if by_batches:
+            # At the temperature 1 and without a ridge, z is the logarithm of p.
+            logs = LogProbabilityScale(scale)
+            base = SoftmaxMap(logs, data.n, 1.0, 0.0, np.zeros((k, 2)))
+            z = np.zeros((k, len(data.labels)))
+            raw = _join(np.exp(base.prepare(data.scores)), data.side)
+        else:
+            # Mixed with the uniform law, as for a penalised matrix, hence bounded.
+            base = replace(fit_temperature(data, scale), penalty=1.0)
+            z = base.prepare(data.scores)
+            raw = _join(z, data.side)
         centre, spread = _standardize(raw, data.weight / data.n)
+        if by_batches:
+            # Probabilities enter as they are.
+            centre[:k], spread[:k] = 0.0, 1.0
         inputs = (raw - centre) / spread
-        problem = NetProblem(z, inputs, data.labels, data.weight, ridge)
-        drawn = [HiddenLayer.draw(rng, h, len(inputs), len(z)) for h in sizes]
+        problem = NetProblem(z, inputs, data.labels, data.weight, ridge or 0.0)
+        layers = []
         # Their matrices are small, so threads would mostly wait for each other.
         with threadpool_limits(1, "blas"):
-            layers = tuple(map(problem.train, drawn))
-        return cls(base, centre, spread, layers)
-
-    @classmethod
-    def learn_by_batches(
-        cls,
-        data: ClassScores,
-        scale: str,
-        sizes: Sequence[int],
-        n_batches: int | None,
-        rng: np.random.Generator,
-    ) -> NetEnsemble:
-        """Train the thesis's nets: on probabilities, some rows at a time."""
-        k = data.scores.shape[1]
-        # At the temperature 1 and without a ridge, z is the logarithm of p.
-        theta = np.zeros((k, 2))
-        base = SoftmaxMap(LogProbabilityScale(scale), data.n, 1.0, 0.0, theta)
-        raw = _join(np.exp(base.prepare(data.scores)), data.side)
-        centre, spread = _standardize(raw, data.weight / data.n)
-        # Probabilities enter as they are.
-        centre[:k], spread[:k] = 0.0, 1.0
-        nothing = np.zeros((k, len(data.labels)))
-        inputs = (raw - centre) / spread
-        problem = NetProblem(nothing, inputs, data.labels, data.weight, 0.0)
-        layers = []
-        with threadpool_limits(1, "blas"):
             for size in sizes:
-                drawn = HiddenLayer.draw_rectified(rng, size, len(raw), k)
-                layers.append(problem.train_by_batches(drawn, rng, n_batches))
+                drawn = HiddenLayer.draw(rng, size, len(raw), k, by_batches)
+                layers.append(
+                    problem.train_by_batches(drawn, rng, n_batches)
+                    if by_batches
+                    else problem.train(drawn)
+                )
         return cls(base, centre, spread, tuple(layers))
 
     def probabilities(
@@ -487,10 +478,8 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         """
         self._check_parameters()
         known = None if side is None else _read_side(side)
-        settings: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-        self._learn_table(
-            read_class_scores(scores, y, sample_weight, **settings, side=known)
-        )
+        settings = self.classes, self.scale, known
+        self._learn_table(read_class_scores(scores, y, sample_weight, *settings))
         # Set for a constant too: `predict` asks for what was given here.
         self.n_side_ = 0 if known is None else known.shape[1]
         return self
@@ -552,14 +541,10 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         low, high = self.hidden_units
         sizes = rng.integers(low, high + 1, size=self.n_nets).tolist()
         self.n_side_ = 0 if data.side is None else data.side.shape[1]
-        if self.solver == "adagrad":
-            self.nets_ = NetEnsemble.learn_by_batches(
-                data, self.scale, sizes, self.n_batches, rng
-            )
-        else:
-            self.nets_ = NetEnsemble.learn(
-                data.merged(), self.scale, sizes, float(self.penalty), rng
-            )
+        how: tuple[Any, ...] = (None, self.n_batches)
+        if self.solver == "lbfgs":
+            data, how = data.merged(), (float(self.penalty),)
+        self.nets_ = NetEnsemble.learn(data, self.scale, sizes, rng, *how)
 
     def _predict_table(self, table: Float64Array) -> Float64Array:
         return self.nets_.probabilities(table, None)

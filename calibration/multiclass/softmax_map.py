@@ -5,7 +5,6 @@ Their convex objective is minimised by Newton's method.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,11 +46,11 @@ class ScalingPoint(NamedTuple):
     p: Float64Array
 
 
-class ScalingProblem(ABC):
-    r"""Mean cross-entropy of S(z + A(theta) z + b) and a ridge, as a function of theta.
+class MatrixProblem:
+    r"""Mean cross-entropy of S(z + W z + b) and a ridge, as a function of theta.
 
-    Columns are rows of the data. The classes are on the first axis, so sums over
-    classes run along memory for any k.
+    theta = [W, b] has the shape (k, k + 1). Columns are rows of the data. The classes
+    are on the first axis, so sums over classes run along memory for any k.
 
     Parameters
     ----------
@@ -77,17 +76,19 @@ class ScalingProblem(ABC):
         self.share = weight / weight.sum()
         self.ridge = ridge
 
-    @abstractmethod
     def _move(self, theta: Float64Array, z: Float64Array) -> Float64Array:
-        """Return A(theta) z + b, shape (k, m) as z."""
+        """Return W z + b, shape (k, m) as z."""
+        moved: Float64Array = theta[:, :-1] @ z
+        moved += theta[:, -1:]
+        return moved
 
-    @abstractmethod
     def _collect(self, slopes: Float64Array, z: Float64Array) -> Float64Array:
         """Return the adjoint of `_move` at slopes (k, m): the parameters' shape."""
+        return np.hstack([slopes @ z.T, slopes.sum(axis=1, keepdims=True)])
 
-    @abstractmethod
     def _designs(self, z: Float64Array) -> Iterable[Float64Array]:
         """Return the inputs (d, m) in which the logit of each class is linear."""
+        return [np.vstack([z, np.ones((1, z.shape[1]))])] * len(z)
 
     def class_blocks(self, p: Float64Array, rows: slice) -> Float64Array:
         """Return X diag(share p (1 - p)) X' and the ridge of each class, (k, d, d).
@@ -104,7 +105,7 @@ class ScalingProblem(ABC):
             blocks.append((design * row) @ design.T + np.diag(2.0 * ridge))
         return np.stack(blocks)
 
-    def thinned(self, step: int) -> ScalingProblem:
+    def thinned(self, step: int) -> MatrixProblem:
         """Return the problem of every `step`-th row."""
         z = np.ascontiguousarray(self.z[:, ::step])
         return type(self)(z, self.labels[::step], self.share[::step], self.ridge)
@@ -148,23 +149,8 @@ class ScalingProblem(ABC):
         return out
 
 
-class MatrixProblem(ScalingProblem):
-    """theta = [W, b] of shape (k, k + 1): logits z + W z + b."""
-
-    def _move(self, theta: Float64Array, z: Float64Array) -> Float64Array:
-        moved: Float64Array = theta[:, :-1] @ z
-        moved += theta[:, -1:]
-        return moved
-
-    def _collect(self, slopes: Float64Array, z: Float64Array) -> Float64Array:
-        return np.hstack([slopes @ z.T, slopes.sum(axis=1, keepdims=True)])
-
-    def _designs(self, z: Float64Array) -> Iterable[Float64Array]:
-        return [np.vstack([z, np.ones((1, z.shape[1]))])] * len(z)
-
-
-class VectorProblem(ScalingProblem):
-    """theta = [v, b] of shape (k, 2): logits z + v * z + b."""
+class VectorProblem(MatrixProblem):
+    """One factor a class: theta = [v, b] of shape (k, 2), logits z + v * z + b."""
 
     def _move(self, theta: Float64Array, z: Float64Array) -> Float64Array:
         moved: Float64Array = theta[:, :1] * z
@@ -179,7 +165,7 @@ class VectorProblem(ScalingProblem):
 
 
 def solve_scaling(
-    problem: ScalingProblem,
+    problem: MatrixProblem,
     start: Float64Array | None = None,
     tolerance: float = TOLERANCE,
 ) -> Float64Array:
@@ -190,7 +176,7 @@ def solve_scaling(
 
     Parameters
     ----------
-    problem : ScalingProblem
+    problem : MatrixProblem
     start : ndarray of the parameters' shape, optional
     tolerance : float
         Largest entry of the gradient at the answer.
@@ -209,7 +195,7 @@ def solve_scaling(
 
 
 def _descend(
-    problem: ScalingProblem, theta: Float64Array, tolerance: float
+    problem: MatrixProblem, theta: Float64Array, tolerance: float
 ) -> Float64Array:
     """Take Newton steps, halved until they descend, until the gradient is 0."""
     point = problem.at(theta)
@@ -237,7 +223,7 @@ def _descend(
 
 
 def _newton_step(
-    problem: ScalingProblem, point: ScalingPoint, tolerance: float
+    problem: MatrixProblem, point: ScalingPoint, tolerance: float
 ) -> Float64Array:
     """Return about -H^-1 gradient, by preconditioned conjugate gradients.
 
@@ -270,7 +256,7 @@ def _newton_step(
     return step
 
 
-def _invert_blocks(problem: ScalingProblem, p: Float64Array) -> Float64Array:
+def _invert_blocks(problem: MatrixProblem, p: Float64Array) -> Float64Array:
     """Return the inverses of the Hessian's blocks within a class, shape (k, d, d)."""
     every = max(p.shape[1] // _SAMPLE_ROWS, 1)
     blocks = problem.class_blocks(p, slice(None, None, every))
@@ -287,10 +273,6 @@ _LOW, _HIGH = -16.0, 16.0
 _TEMPERATURE_STEPS = 80
 # The search stops at a change of the logarithm this small.
 _LAST_CHANGE = 1e-12
-
-
-Problems = dict[str, type[ScalingProblem]]
-_PROBLEMS: Problems = {"matrix": MatrixProblem, "vector": VectorProblem}
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,23 +304,19 @@ class SoftmaxMap:
 
         For a penalised map, it is the logarithm of the softmax at the temperature,
         mixed with the uniform law. The ridge measures distances in it. Without a ridge
-        there is nothing to measure, and z' is b z: the family is that of log p.
+        there is nothing to measure, and z' is b z: the family is that of log p. Of a
+        temperature alone, rows that hold a probability of 0 are mixed.
         """
         z = self.scale(table)
         z *= self.inverse_temperature
         if self.penalty == 0.0:
             return z
         log_softmax(z)
-        if self.penalty is None:
-            return self._mix_zeros(z, table)
-        return mix_uniform(z, self.n)
-
-    def _mix_zeros(self, z: Float64Array, table: Float64Array) -> Float64Array:
-        """Mix with the uniform law the rows that hold a probability of 0."""
-        if self.scale.scale != "probability" or table.min() > 0.0:
-            return z
-        rows = (table == 0.0).any(axis=1)
-        z[:, rows] = mix_uniform(z[:, rows], self.n)
+        if self.penalty is not None:
+            return mix_uniform(z, self.n)
+        if self.scale.scale == "probability" and table.min() == 0.0:
+            rows = (table == 0.0).any(axis=1)
+            z[:, rows] = mix_uniform(z[:, rows], self.n)
         return z
 
     def log_probabilities(self, table: Float64Array) -> Float64Array:
@@ -404,49 +382,24 @@ def fit_path(
     -------
     list of SoftmaxMap
     """
-    start, maps = fit_temperature(data, scale), []
+    start, maps, k = fit_temperature(data, scale), [], data.scores.shape[1]
+    kind = MatrixProblem if structure == "matrix" else VectorProblem
     # The last solution, in a list. A later fit of the same rows starts from it.
     path: list[Float64Array | None] = data.share((structure, scale), lambda: [None])
     for penalty in penalties:
         blank = replace(start, penalty=penalty)
         # Only without a penalty z' is different.
         z = data.share((scale, penalty == 0.0), partial(blank.prepare, data.scores))
-        problem = make_problem(structure, z, data.labels, data.weight, penalty)
+        # Each group of parameters is penalised by its size: k diagonal entries, k
+        # intercepts, k (k - 1) others.
+        unit = penalty * k / data.n if penalty > 0.0 else WEAK_RIDGE / data.n
+        ridge = np.full((k, k + 1 if structure == "matrix" else 2), unit)
+        if structure == "matrix" and penalty > 0.0:
+            ridge[:, :-1] += (k - 2) * unit * (1.0 - np.eye(k))
+        problem = kind(z, data.labels, data.weight, ridge)
         path[0] = theta = solve_scaling(problem, path[0], tolerance)
         maps.append(replace(blank, theta=theta))
     return maps
-
-
-def make_problem(
-    structure: str,
-    z: Float64Array,
-    labels: Int64Array,
-    weight: Float64Array,
-    penalty: float,
-) -> ScalingProblem:
-    """Return the objective of structured matrix or vector scaling.
-
-    Parameters
-    ----------
-    structure : {"matrix", "vector"}
-    z : ndarray of shape (k, n)
-    labels : ndarray of shape (n,)
-    weight : ndarray of shape (n,)
-    penalty : float
-        Multiplier of the ridge.
-
-    Returns
-    -------
-    ScalingProblem
-    """
-    k, n = len(z), float(weight.sum())
-    # Each group of parameters is penalised by its size: k diagonal entries, k
-    # intercepts, k (k - 1) others.
-    unit = penalty * k / n if penalty > 0.0 else WEAK_RIDGE / n
-    ridge = np.full((k, k + 1 if structure == "matrix" else 2), unit)
-    if structure == "matrix" and penalty > 0.0:
-        ridge[:, :-1] += (k - 2) * unit * (1.0 - np.eye(k))
-    return _PROBLEMS[structure](z, labels, weight, ridge)
 
 
 def find_inverse_temperature(

@@ -17,15 +17,6 @@ from calibration._validation import (
     check_verbose,
 )
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
-from calibration.logistic.polynomial import (
-    BetaCalibrator,
-    PlattCalibrator,
-    QuadraticCalibrator,
-    TemperatureCalibrator,
-)
-from calibration.monotone.elite import ELiTECalibrator
-from calibration.monotone.isotonic import VennAbersCalibrator
 from calibration.multiclass.base import (
     EitherCalibrator,
     IdentityCalibrator,
@@ -416,17 +407,17 @@ def _menu_of_scores(
 ) -> dict[str, ScoreCalibrator]:
     """Return the candidates except doing nothing, the simplest first."""
     curves = n >= _ROWS_FOR_CURVES
-    piecewise = PiecewiseLogisticCalibrator(random_state=random_state)
-    menu: list[tuple[str, ScoreCalibrator, bool]] = [
-        ("temperature", TemperatureCalibrator(), not real),
-        ("platt", PlattCalibrator(), True),
-        ("beta", BetaCalibrator(), curves and not real),
-        ("quadratic", QuadraticCalibrator(), True),
-        ("piecewise", piecewise, curves),
-        ("elite", ELiTECalibrator(), True),
-        ("venn_abers", VennAbersCalibrator(), True),
-    ]
-    return {name: calibrator for name, calibrator, offered in menu if offered}
+    offered = {
+        "temperature": not real,
+        "platt": True,
+        "beta": curves and not real,
+        "quadratic": True,
+        "piecewise": curves,
+        "elite": True,
+        "venn_abers": True,
+    }
+    names = [name for name, is_offered in offered.items() if is_offered]
+    return {name: make_calibrator(name, random_state=random_state) for name in names}
 
 
 def _menu_of_tables(k: int) -> dict[str, MulticlassCalibrator]:
@@ -445,10 +436,7 @@ def _menu_of_tables(k: int) -> dict[str, MulticlassCalibrator]:
     return menu
 
 
-_OF_SCORES: dict[str, Callable[[], Any]] = {
-    "auto": AutoCalibrator,
-    **FAMILIES,
-}
+_OF_SCORES: dict[str, Callable[[], Any]] = {"auto": AutoCalibrator, **FAMILIES}
 # A binary one of another name is one for each class.
 _OF_TABLES: dict[str, Callable[[], Any]] = {
     "auto": AutoCalibrator,

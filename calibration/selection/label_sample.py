@@ -146,19 +146,13 @@ def draw_rows_to_label(
 def _read_columns(scores: ArrayLike, scale: str) -> Float64Array:
     """Return scores to be binned, shape (n, 1) or (n, k)."""
     check_choice(scale, "scale", ("probability", "logit", "real"))
-    if np.ndim(scores) != 2 or scale == "real":
-        return _read_column(scores, scale)[:, None]
+    if np.ndim(scores) == 2 and scale != "real":
+        if scale == "probability":
+            return check_rows(scores, "scores")
+        return np.asarray(softmax(check_table(scores, "scores"), axis=1))
     if scale == "probability":
-        return check_rows(scores, "scores")
-    table: Float64Array = softmax(check_table(scores, "scores"), axis=1)
-    return table
-
-
-def _read_column(scores: ArrayLike, scale: str) -> Float64Array:
-    """Return scores of two classes, shape (n,)."""
-    if scale == "probability":
-        return check_probabilities(scores, "scores")
-    column = check_vector(scores, "scores")
+        return check_probabilities(scores, "scores")[:, None]
+    column = check_vector(scores, "scores")[:, None]
     return column if scale == "real" else np.asarray(expit(column))
 
 

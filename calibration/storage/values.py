@@ -350,7 +350,11 @@ def _list(kind: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 
 def _dict(kind: type) -> tuple[Any, Any]:
-    make = lambda *parts: kind(zip(parts[::2], parts[1::2], strict=True))  # noqa: E731
+    def make(*parts: Any) -> Any:
+        out = kind()
+        out.update(zip(parts[::2], parts[1::2], strict=True))
+        return out
+
     return take_pairs, make
 
 

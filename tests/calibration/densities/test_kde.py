@@ -133,10 +133,7 @@ def test_is_the_loss_of_every_row_left_out(rng, bandwidths):
         [[((x == value) & (y == k)).sum() for value in place] for k in (0, 1)]
     ).astype(float)
     judge = LeaveOneOut(place, weights, 0.5)
-    heights = []
-    for k in (0, 1):
-        density = KernelDensity.from_rows(place, weights[k], "gaussian", bandwidths[k])
-        heights.append(judge.heights(density, k))
+    heights = [judge.heights("gaussian", bandwidths[k], k) for k in (0, 1)]
     expected = brute_force(x, y, bandwidths, 0.5)
     assert judge.loss(*heights) == pytest.approx(expected, rel=1e-10)
 
@@ -144,15 +141,12 @@ def test_is_the_loss_of_every_row_left_out(rng, bandwidths):
 def test_a_weight_below_one_is_one_row():
     place, weights = np.array([0.0, 0.1]), np.array([[0.5, 0.0], [0.0, 0.25]])
     judge = LeaveOneOut(place, weights, 1.0)
-    densities = [
-        KernelDensity.from_rows(place, weight, "boxcar", 0.2) for weight in weights
-    ]
     # Row 0 left out: no class 0; one row of class 1, weight .25, rates 1 and 1.25
     # over 2.25. Row 1 left out: half a row of class 0, rates 1.5 and 1 over 2.5.
     first = -np.log((1 / 2.25) / (1.25 / 2.25 + 0.25 + 1 / 2.25))
     second = -np.log((1 / 2.5) / (1.5 / 2.5 + 0.5 + 1 / 2.5))
     expected = (0.5 * first + 0.25 * second) / 0.75
-    heights = [judge.heights(density, k) for k, density in enumerate(densities)]
+    heights = [judge.heights("boxcar", 0.2, k) for k in (0, 1)]
     assert judge.loss(*heights) == pytest.approx(expected, rel=1e-12)
 
 

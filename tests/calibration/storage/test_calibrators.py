@@ -11,10 +11,15 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KDTree, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -177,6 +182,7 @@ def rows(rng):
         {"estimator": RandomForestClassifier(5, random_state=0), "n_jobs": 1},
         {"estimator": HistGradientBoostingClassifier(max_iter=5, random_state=0)},
         {"estimator": make_pipeline(StandardScaler(), SVC()), "cv": 2},
+        {"estimator": VotingClassifier([("a", GaussianNB())], voting="soft")},
         {"estimator": make_pipeline(StandardScaler(), CalibratedClassifier())},
         {
             "estimator": SVC(),
