@@ -9,7 +9,7 @@ import re
 import reprlib
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from decimal import Decimal
 from pathlib import Path
@@ -295,22 +295,13 @@ def check_forecasts(
     try:
         ones = check_labels(y_true, "y_true")
     except ValueError as error:
-        if not _are_labels(y_prob):
-            raise
-        msg = f"{error} `y_prob` holds only 0 and 1: are the two swapped?"
-        raise ValueError(msg) from error
+        with suppress(TypeError, ValueError):
+            check_labels(y_prob)
+            error.args = (f"{error} `y_prob` holds only 0 and 1: are the two swapped?",)
+        raise
     probabilities = check_probabilities(y_prob)
     check_same_length(len(ones), "`y_true`", len(probabilities), "y_prob")
     return ones, probabilities, check_weights(sample_weight, len(ones))
-
-
-def _are_labels(y: ArrayLike) -> bool:
-    """Say whether a vector could pass for labels."""
-    try:
-        check_labels(y)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 # Of the sum of a row: float32 probabilities of a thousand classes are off by less.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from calibration._validation import (
 from calibration.storage import Saved
 from calibration.typing import Float64Array
 
-_SCHEMA = "calibration.CalibrationMap/1"
 _ARRAYS = ("knots", "left", "at", "right", "weight0", "weight1")
 
 
@@ -269,43 +268,6 @@ class CalibrationMap(Saved):
             )
             refuse("weight0` and `weight1", "be known for this", got)
         return self.weight0, self.weight1
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain lists and strings, ready for JSON.
-
-        Returns
-        -------
-        dict
-            Infinite values (a map of log-likelihood ratios) become strings.
-        """
-        out: dict[str, Any] = {"schema": _SCHEMA, "kind": self.kind}
-        for name in _ARRAYS:
-            array = getattr(self, name)
-            if array is not None:
-                # JSON has no infinite numbers.
-                out[name] = [v if np.isfinite(v) else str(v) for v in array.tolist()]
-        return out
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> CalibrationMap:
-        """Return the map that `to_dict` wrote.
-
-        Parameters
-        ----------
-        data : dict
-
-        Returns
-        -------
-        CalibrationMap
-        """
-        if data.get("schema") != _SCHEMA:
-            refuse("data", f"have schema {_SCHEMA!r}", f"{data.get('schema')!r}")
-        arrays = {
-            name: np.array([float(v) for v in data[name]])
-            for name in _ARRAYS
-            if name in data
-        }
-        return cls(kind=data["kind"], **arrays)
 
     def _evaluate(self, values: Float64Array) -> Float64Array:
         return evaluate_map(

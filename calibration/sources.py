@@ -227,10 +227,7 @@ class Parts:
 
 
 def ask_part(
-    job: Job[Any],
-    columns: Mapping[str, str] | None,
-    name: str,
-    frame: Any,
+    job: Job[Any], columns: Mapping[str, str] | None, name: str, frame: Any
 ) -> Any:
     """Return a job's answer to one part, None if it has no rows.
 
@@ -297,10 +294,7 @@ def merge_some(job: Job[Any], answers: list[Any]) -> Any:
 
 
 def open_parts(
-    parts: Any,
-    columns: Mapping[str, str] | None = None,
-    *,
-    rows_per_part: int = ROWS,
+    parts: Any, columns: Mapping[str, str] | None = None, *, rows_per_part: int = ROWS
 ) -> Parts:
     """Return a table of any size as parts.
 

@@ -117,10 +117,7 @@ class SummaryEstimator(ScaledEstimator):
     _learns: bool = True
 
     def fit(
-        self,
-        scores: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from scores and their labels.
 

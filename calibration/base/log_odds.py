@@ -8,16 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.logistic import (
     LogisticProblem,
     fit_logistic,
     logistic_objective,
 )
-from calibration._validation import check_integer, check_vector, refuse
+from calibration._validation import refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -127,7 +125,6 @@ class LogOddsCalibrator(ScoreCalibrator):
     """
 
     scale_: LogOddsScale
-    score_range_: tuple[float, float]
     constant_: float | None
 
     def predict_log_odds(self, scores: ArrayLike) -> Float64Array:
@@ -143,29 +140,6 @@ class LogOddsCalibrator(ScoreCalibrator):
         """
         return self._evaluate(self._read_scores(scores))
 
-    def to_map(self, grid: int | ArrayLike = 1025) -> CalibrationMap:
-        """Return the formula as a map that is linear between the points of a grid.
-
-        Parameters
-        ----------
-        grid : int or array-like of shape (k,)
-            Increasing scores, or how many evenly spaced ones over the range seen in
-            training ([0, 1] for probabilities).
-
-        Returns
-        -------
-        CalibrationMap
-        """
-        check_is_fitted(self)
-        if isinstance(grid, int):
-            n = check_integer(grid, "grid", 2)
-            low, high = self.score_range_
-            if self.scale == "probability":
-                low, high = 0.0, 1.0
-            grid = np.linspace(low, high if high > low else low + 1.0, n)
-        knots = check_vector(grid, "grid")
-        return CalibrationMap.linear(knots, self.predict(knots))
-
     def _fit(self, summary: ScoreSummary) -> None:
         self._remember(summary, None)
         self._fit_formula(summary, self.scale_(summary.scores))
@@ -176,7 +150,6 @@ class LogOddsCalibrator(ScoreCalibrator):
     def _remember(self, summary: ScoreSummary, constant: float | None) -> None:
         # Learned in `fit` and kept: new scores must be moved as the old ones were.
         self.scale_ = LogOddsScale.of(self.scale, summary)
-        self.score_range_ = float(summary.scores[0]), float(summary.scores[-1])
         self.constant_ = constant
 
     def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:

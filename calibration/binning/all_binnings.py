@@ -16,11 +16,7 @@ from calibration._kernels.binnings import (
     posterior_sums,
 )
 from calibration._kernels.cells import group_means, group_starts
-from calibration._validation import (
-    check_choice,
-    check_number,
-    is_auto,
-)
+from calibration._validation import check_choice, check_number, is_auto
 from calibration.base.calibrators import BlockCalibrator, Scale, ScoreCalibrator
 from calibration.binning.bbq import (
     BIN_SCORES,

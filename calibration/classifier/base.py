@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,10 +75,7 @@ class TrainingData:
 
 
 def choose_splitter(
-    cv: Any,
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    groups: NDArray[Any] | None = None,
+    cv: Any, y: NDArray[Any], classes: NDArray[Any], groups: NDArray[Any] | None = None
 ) -> Any:
     """Return the splitter that `cv` means for labels of some classes.
 
@@ -94,8 +90,11 @@ def choose_splitter(
                 refuse("groups", "be None where `cv` gives the folds", "both")
         return check_cv(cv, y, classifier=True)
     n_folds = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
-    counts = [_count(y == label, groups) for label in classes]
-    least = min(counts)
+    counts = [
+        np.sum(y == label) if groups is None else len(np.unique(groups[y == label]))
+        for label in classes
+    ]
+    least = int(min(counts))
     rarest = classes.tolist()[counts.index(least)]
     units = "rows" if groups is None else "groups"
     if least < 2:
@@ -106,18 +105,11 @@ def choose_splitter(
         rule = f"not be greater than the number of {units} of the {which} class"
         refuse("cv", rule, f"{n_folds} folds for {least} {units} of class {rarest!r}")
     if least < n_folds:
-        msg = (
-            f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
-            f"used instead of {n_folds}."
-        )
+        msg = f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
+        msg += f"used instead of {n_folds}."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
     splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
     return splitter(min(n_folds, least))
-
-
-def _count(rows: NDArray[np.bool_], groups: NDArray[Any] | None) -> int:
-    """Return the number of rows, or of the groups that they lie in."""
-    return int(np.sum(rows)) if groups is None else len(np.unique(groups[rows]))
 
 
 def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
@@ -128,12 +120,16 @@ def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
         refuse("groups", "be of shape (n,)", reprlib.repr(groups))
     found = np.asarray(groups)
     check_same_length(n, "`y`", len(found), "groups")
-    cells = found.tolist() if found.dtype.kind in "OfMm" else []
-    gaps = [place for place, cell in enumerate(cells) if is_gap(cell)]
-    if gaps:
-        place = gaps[0]
-        refuse("groups", "have no gaps", f"{found[place]} at position {place}")
+    _refuse_gaps(found, "groups")
     return found
+
+
+def _refuse_gaps(labels: NDArray[Any], name: str) -> None:
+    """Refuse a vector with an empty cell."""
+    if labels.dtype.kind in "OfMm":
+        gaps = [i for i, cell in enumerate(labels.tolist()) if is_gap(cell)]
+        if gaps:
+            refuse(name, "have no gaps", f"{labels[gaps[0]]} at position {gaps[0]}")
 
 
 def _check_pairs(cv: Iterable[Any]) -> list[Any]:
@@ -158,7 +154,12 @@ def split_rows(
     for number, (train, test) in enumerate(folds):
         held = np.unique(data.y[train])
         if len(held) < len(classes):
-            raise ValueError(_tell_missing(number, held, classes))
+            learned = f"no row of class {np.setdiff1d(classes, held).tolist()[0]!r}"
+            if len(held) < 2:
+                learned = f"class {held.tolist()[0]!r} only" if len(held) else "no row"
+            every = "both" if len(classes) == 2 else "all"
+            rule = f"leave {every} classes in every training part"
+            refuse("cv", rule, f"fold {number} that trains on {learned}")
         if len(test) == 0:
             refuse("cv", "leave no test part empty", f"fold {number} without rows")
     if not folds:
@@ -174,21 +175,6 @@ def refuse_repeats(folds: list[Fold], n: int, where: str = "") -> None:
     if counts.max() > 1:
         rule = f"put no row in several test parts{where}"
         refuse("cv", rule, f"row {np.argmax(counts)} in {counts.max()} of them")
-
-
-def _tell_missing(number: int, held: NDArray[Any], classes: NDArray[Any]) -> str:
-    """Return why a fold cannot be trained on."""
-    every = "both" if len(classes) == 2 else "all"
-    if len(held) == 0:
-        learned = "no row"
-    elif len(held) == 1:
-        learned = f"class {held.tolist()[0]!r} only"
-    else:
-        learned = f"no row of class {np.setdiff1d(classes, held).tolist()[0]!r}"
-    return (
-        f"`cv` must leave {every} classes in every training part, "
-        f"got fold {number} that trains on {learned}."
-    )
 
 
 def cross_fit(
@@ -323,7 +309,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if self.estimator is not None:
             return self.estimator
         estimator = self._default_estimator()
-        if routing_enabled():
+        if get_config()["enable_metadata_routing"]:
             estimator.set_fit_request(sample_weight=True)
         return estimator
 
@@ -353,10 +339,8 @@ def read_labels(y: ArrayLike) -> NDArray[Any]:
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "OMm":
         return labels
+    _refuse_gaps(labels, "y")
     cells = labels.tolist()
-    gaps = [i for i, cell in enumerate(cells) if is_gap(cell)]
-    if gaps:
-        refuse("y", "have no gaps", f"{labels[gaps[0]]} at position {gaps[0]}")
     try:
         sorted(set(cells))
     except TypeError as error:
@@ -411,11 +395,6 @@ def _distinct_labels(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def routing_enabled() -> bool:
-    """Say whether scikit-learn routes metadata."""
-    return bool(get_config()["enable_metadata_routing"])
-
-
 def route_arguments(
     router: Any,
     estimator: Any,
@@ -440,7 +419,7 @@ def route_arguments(
     params, split_params : dict
     """
     split_params = {} if groups is None else {"groups": groups}
-    if routing_enabled():
+    if get_config()["enable_metadata_routing"]:
         given = {**fit_params, **split_params}
         routed = process_routing(router, "fit", sample_weight=weights, **given)
         return dict(routed.estimator.fit), dict(routed.splitter.split)
@@ -453,5 +432,5 @@ def route_arguments(
             f"{type(estimator).__name__}.fit takes no `sample_weight`: the weights "
             "reach the calibrator only."
         )
-        warn(msg, CalibrationWarning, stacklevel=3)
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
     return fit_params, split_params

@@ -121,11 +121,9 @@ def _read_scores(
     if k == 2:
         return _clip_rounding(check_vector(columns[:, 1], name), name)
     table = check_table(columns, name)
-    return (
-        table
-        if is_margin
-        else scale_rows(check_rows(_clip_rounding(table, name), name))
-    )
+    if is_margin:
+        return table
+    return scale_rows(check_rows(_clip_rounding(table, name), name))
 
 
 def _clip_rounding(scores: Float64Array, name: str) -> Float64Array:

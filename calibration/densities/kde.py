@@ -155,11 +155,7 @@ class KernelDensity:
 
     @classmethod
     def from_rows(
-        cls,
-        x: Float64Array,
-        weight: Float64Array,
-        kernel: KernelName,
-        bandwidth: float,
+        cls, x: Float64Array, weight: Float64Array, kernel: KernelName, bandwidth: float
     ) -> KernelDensity:
         """Bin rows at sorted `x`.
 

@@ -293,10 +293,7 @@ class CalibrationTest:
 
 
 def cumulative_calibration_test(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> CalibrationTest:
     r"""Test of calibration of two classes by cumulative differences (Kuiper's).
 

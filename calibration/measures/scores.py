@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from calibration._validation import (
-    check_level,
-    check_number,
-    read_labelled,
-    refuse,
-)
+from calibration._validation import check_level, check_number, read_labelled, refuse
 from calibration.measures.calibration_errors import summarise_forecasts
 from calibration.typing import Float64Array
 

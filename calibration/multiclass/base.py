@@ -66,10 +66,7 @@ class MulticlassCalibrator(ScaledEstimator):
     _scales: tuple[str, ...] = ("probability", "logit")
 
     def fit(
-        self,
-        scores: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from scores and their labels.
 
@@ -258,10 +255,7 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
     _scales = SCALES
 
     def fit(
-        self,
-        scores: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from scores and their labels.
 
@@ -360,10 +354,7 @@ class IdentityCalibrator(EitherCalibrator):
     _learns = False
 
     def __init__(
-        self,
-        *,
-        classes: Sequence[Any] | None = None,
-        scale: ClassScale = "probability",
+        self, *, classes: Sequence[Any] | None = None, scale: ClassScale = "probability"
     ):
         self.classes = classes
         self.scale = scale

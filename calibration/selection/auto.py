@@ -142,10 +142,7 @@ def _line(name: str, score: CandidateScore, width: int) -> str:
 
 
 def choose(
-    names: Sequence[str],
-    trials: Trials | None,
-    rows: Rows,
-    max_harm: float,
+    names: Sequence[str], trials: Trials | None, rows: Rows, max_harm: float
 ) -> tuple[Float64Array, AutoReport]:
     """Propose candidates by their trials, and take them if harm is unlikely.
 

@@ -286,19 +286,6 @@ def test_extreme_log_odds_keep_their_digits():
     assert isotonic.predict([-31.0]) == 0.0
 
 
-def test_to_map_follows_the_formula(data):
-    platt = PlattCalibrator().fit(*data)
-    dense = platt.to_map(2001)
-    points = np.linspace(0.01, 0.99, 777)
-    np.testing.assert_allclose(dense(points), platt.predict(points), atol=1e-4)
-    exact = platt.to_map([0.2, 0.4])
-    np.testing.assert_array_equal(exact.at, platt.predict([0.2, 0.4]))
-    wide = PlattCalibrator(scale="real").fit([-3, 5, 1], [0, 1, 1]).to_map(5)
-    assert (wide.knots[0], wide.knots[-1]) == (-3.0, 5.0)
-    with pytest.raises(ValueError, match="`grid` must be at least 2, got 1"):
-        platt.to_map(1)
-
-
 def test_exact_zeros_and_ones_do_not_take_over_a_fit(rng):
     """A forest's zeros count as half of its least positive score."""
     scores = np.round(rng.uniform(size=3000), 2)
