@@ -145,8 +145,8 @@ def _is_safe(kind: str, module: str, found: Any) -> bool:
     if kind == "function":
         if module in _UFUNCS:
             return isinstance(found, np.ufunc)
-        public = module in _MEASURES and sys.modules[module].__all__
-        return public and inspect.isfunction(found) and found.__name__ in public
+        is_measure = module in _MEASURES and inspect.isfunction(found)
+        return is_measure and found.__name__ in sys.modules[module].__all__
     if not inspect.isclass(found):
         return False
     if module in _LOSSES:
