@@ -19,10 +19,17 @@ def add_hashes(
         total[i] += mix64(mix64(bits[i]) ^ salt)
 
 
-@njit
 def finish_hashes(total: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.uint64]:
     """Return hashes of hashes, (n,): those of another salt tell nothing of these."""
+    # Made outside of the kernel, where it would be two more functions to compile.
     out = np.empty_like(total)
+    _fill_hashes(out, total, salt)
+    return out
+
+
+@njit
+def _fill_hashes(
+    out: NDArray[np.uint64], total: NDArray[np.uint64], salt: np.uint64
+) -> None:
     for i in range(len(total)):
         out[i] = mix64(total[i] ^ salt)
-    return out
