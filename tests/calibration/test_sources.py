@@ -182,10 +182,7 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 def test_a_column_that_a_part_lacks(frame: pd.DataFrame) -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"`label` must .* got 'y'; frame 1 has 'a'",
-    ):
+    with pytest.raises(ValueError, match=r"`label` must .* got 'y'; frame 1 has 'a'"):
         read_all([frame, frame[["a"]]], columns={"label": "y"})
 
 
@@ -280,12 +277,7 @@ def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, me
         ({"w": -1}, "syw", ValueError, "in the frame.*must not be negative, got -1"),
         ({"s": "high"}, "sy", TypeError, "in the frame.*`scores` must be numeric"),
         ({"w": 0}, "syw", ValueError, "at least one row that counts, got the frame"),
-        (
-            {},
-            "py",
-            ValueError,
-            "`score` must be .* got 'p'; the frame has 's'",
-        ),
+        ({}, "py", ValueError, "`score` must be .* got 'p'; the frame has 's'"),
         ({}, ["s", 3], TypeError, "`label` must be the name of a column, got 3"),
     ],
 )

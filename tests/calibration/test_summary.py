@@ -72,11 +72,6 @@ class TestFromScores:
     def test_accepts_what_users_have(self, scores):
         assert ScoreSummary.from_scores(scores, [False, True]).n_cells == 2
 
-    def test_inputs_are_read_only_safe(self, frozen):
-        scores, y = frozen([0.3, 0.1]), frozen([1, 0])
-        ScoreSummary.from_scores(scores, y, frozen([1, 2]))
-        assert scores.tolist() == [0.3, 0.1]
-
     @pytest.mark.parametrize(
         ("arguments", "error", "message"),
         [
@@ -277,11 +272,6 @@ class TestBounded:
         summary = ScoreSummary.from_scores([0.1, 0.2], [0, 1], max_cells=2)
         assert summary.level is None
         assert summary.max_displacement == 0.0
-
-    def test_repr_names_the_displacement(self, rng):
-        scores = rng.uniform(size=100)
-        summary = ScoreSummary.from_scores(scores, np.ones(100), max_cells=4)
-        assert "max_displacement=0.25" in repr(summary)
 
 
 class TestCondense:

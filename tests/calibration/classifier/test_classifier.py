@@ -16,11 +16,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import (
-    LogisticRegression,
-    RidgeClassifier,
-    SGDClassifier,
-)
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -118,20 +114,6 @@ def test_pooled_scores_are_those_of_cross_val_predict(data, method):
     whole = whole[:, 1] if method == "predict_proba" else whole
     np.testing.assert_array_equal(ours.predict_proba(X)[:, 1], by_hand.predict(whole))
     assert ours.response_ == method
-
-
-@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
-def test_auto_is_an_auto_calibrator_on_the_scale_of_the_response(data, method):
-    X, y = data
-    model = CalibratedClassifier(LogisticRegression(), "auto", response=method)
-    by_hand = clone(model).set_params(calibrator=AutoCalibrator())
-    expected = by_hand.fit(X, y).predict_proba(X)
-    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
-    scale = "probability" if method == "predict_proba" else "real"
-    assert model.calibrator_.scale == scale
-    reference = "identity" if method == "predict_proba" else "platt"
-    assert model.calibrator_.report_.reference == reference
-    assert model.get_params()["calibrator"] == "auto"
 
 
 def test_ensemble_is_the_average_of_pairs_made_by_hand(data, weights):
@@ -320,14 +302,6 @@ def test_a_classifier_with_its_classes_the_other_way_round(data, response):
 
 
 # --- sample weights ---------------------------------------------------------------
-
-
-def test_weight_zero_is_a_row_that_the_calibrator_does_not_see(data, weights):
-    X, y = data
-    model = CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, y)))
-    seen = weights > 0
-    expected = clone(model).fit(X[seen], y[seen], weights[seen]).predict_proba(X)
-    np.testing.assert_array_equal(model.fit(X, y, weights).predict_proba(X), expected)
 
 
 @pytest.mark.parametrize("ensemble", [False, True])

@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 from calibration import (
     AllPairsCalibrator,
@@ -273,11 +273,3 @@ def test_training_parts_need_every_class(iris):
         match=r"leave all classes in every .* fold 0 .* no row of class 'set",
     ):
         CalibratedClassifier(cv=KFold(3)).fit(X, y)
-
-
-def test_linear_margins_are_logits(iris):
-    X, y = iris
-    model = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)
-    assert model.response_ == "decision_function"
-    assert model.calibrator_.scale == "logit"
-    assert model.score(X, y) > 0.75

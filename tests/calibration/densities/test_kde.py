@@ -1,5 +1,7 @@
 """Kernel densities, and what all calibrators by class densities share."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -8,7 +10,9 @@ from scipy.stats import norm
 from sklearn.svm import SVC
 
 from calibration import (
+    AsymmetricLaplaceCalibrator,
     DPMCalibrator,
+    GaussianCalibrator,
     IsotonicCalibrator,
     KDECalibrator,
 )
@@ -233,12 +237,7 @@ def test_cross_validation_takes_the_least_brute_force_loss(rng):
             others = np.arange(120) != i
             weight = np.ones(119)
             log_odds = direct_log_odds(
-                x[i : i + 1],
-                x[others],
-                y[others],
-                weight,
-                [h, h],
-                "gaussian",
+                x[i : i + 1], x[others], y[others], weight, [h, h], "gaussian"
             )
             p = expit(log_odds[0])
             log_losses.append(-np.log(p if y[i] else 1 - p))
@@ -257,23 +256,6 @@ def test_separate_bandwidths_are_tried_in_all_pairs(rng):
     assert len(pairs) == len(np.unique(pairs[:, 0])) * len(np.unique(pairs[:, 1]))
     np.testing.assert_allclose(fitted.bandwidths_, pairs[fitted.cv_losses_.argmin()])
     assert fitted.bandwidths_[0] > 3 * fitted.bandwidths_[1]
-
-
-def test_gap_between_scores_has_the_base_rate():
-    x = np.concatenate([np.linspace(0, 1, 100), np.linspace(9, 10, 100)])
-    y = (np.arange(200) % 4 > 0).astype(int)
-    fitted = KDECalibrator(0.2, scale="real").fit(x, y)
-    assert fitted.predict([5.0])[0] == pytest.approx(151 / 202, abs=1e-3)
-
-
-def test_one_sided_neighbourhoods_are_never_certain():
-    """Where all rows agree, the odds are their number over the rows added."""
-    x, y = np.repeat([0.0, 1.0], 20), np.repeat([0, 1], 20)
-    fitted = KDECalibrator(0.01, prior_weight=2.0, scale="real").fit(x, y)
-    expected = np.log((20 + 1.0) / 1.0)
-    np.testing.assert_allclose(
-        fitted.predict_log_odds([0.0, 1.0]), [-expected, expected], rtol=1e-9
-    )
 
 
 def test_a_class_of_one_score_has_a_bandwidth(rng):
@@ -362,9 +344,18 @@ def test_one_far_score_does_not_spoil_the_others(cls, rng):
     assert abs(far - plain).mean() < 0.02
 
 
-@everyone
-def test_scores_that_the_logit_cannot_tell_apart_give_the_prior(cls):
-    fitted = cls().fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
+@pytest.mark.parametrize(
+    "make",
+    [
+        KDECalibrator,
+        DPMCalibrator,
+        GaussianCalibrator,
+        partial(GaussianCalibrator, True),
+        AsymmetricLaplaceCalibrator,
+    ],
+)
+def test_scores_that_the_logit_cannot_tell_apart_give_the_prior(make):
+    fitted = make().fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
     np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), 3 / 5)
 
 

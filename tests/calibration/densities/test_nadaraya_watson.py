@@ -85,11 +85,6 @@ def test_beyond_every_window_the_nearest_score_answers():
     np.testing.assert_array_equal(fitted.predict(new), [0, 0, 1, 1, 0, 0, 1, 1])
 
 
-def test_a_window_over_all_scores_gives_the_base_rate():
-    fitted = NadarayaWatsonCalibrator(1.0).fit([0.1, 0.5, 0.9], [0, 0, 1])
-    np.testing.assert_allclose(fitted.predict([0.0, 0.3, 1.0]), 1.0 / 3.0)
-
-
 def test_smoothing_adds_rows_at_the_base_rate():
     fitted = NadarayaWatsonCalibrator(0.01, smoothing=2.0)
     fitted.fit([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 0])

@@ -153,16 +153,6 @@ def test_circular_data_of_the_thesis(rng):
     assert roc_auc_score(y_test, enir) > 0.84
 
 
-@pytest.mark.parametrize("total", [1e-6, 0.5, 1e9])
-@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_any_total_weight_gives_finite_answers(rng, total):
-    y = rng.uniform(size=50) < 0.5
-    weight = rng.uniform(size=50)
-    enir = ENIRCalibrator().fit(rng.uniform(size=50), y, total * weight / weight.sum())
-    assert enir.model_weights_.sum() == pytest.approx(1.0)
-    assert np.isfinite(enir.map_.at).all()
-
-
 def test_repr_names_the_size():
     summary = ScoreSummary.from_scores([0.1, 0.2, 0.3, 0.4], [1, 0, 1, 0])
     path = NearIsotonicPath.from_summary(summary)

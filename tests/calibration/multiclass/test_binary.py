@@ -14,20 +14,9 @@ from calibration import (
     OneVsRestCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,
-    make_calibrator,
 )
 from calibration.multiclass.binary import couple_pairs
 from tests.calibration.multiclass.draws import check_simplex, draw
-
-
-@pytest.mark.parametrize("name", ["beta", "isotonic", "platt", "venn_abers"])
-def test_a_name_is_a_calibrator(name, rng):
-    p, y = draw(rng, 100, 3)
-    calibrator = OneVsRestCalibrator(name).fit(p, y)
-    check_simplex(calibrator.predict(p), p.shape)
-    assert {type(one) for one in calibrator.calibrators_} == {
-        type(make_calibrator(name))
-    }
 
 
 @pytest.mark.parametrize("binary", [IsotonicCalibrator(), QuadraticCalibrator(5.0)])

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration.multiclass.class_scores import (
-    ClassScores,
-    deal_by_class,
-    draw_rows,
-)
+from calibration.multiclass.class_scores import ClassScores, deal_by_class, draw_rows
 
 
 def make(labels, weight=None):

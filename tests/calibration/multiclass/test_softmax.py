@@ -69,30 +69,9 @@ def test_minimises_the_objective_as_it_is_written(structure, multiplier, rng):
     truth = minimize(objective, start, arguments, "BFGS", options={"gtol": 1e-9})
     theta = fitted.map_.theta
     np.testing.assert_allclose(theta.ravel(), truth.x, atol=1e-5)
-    # The gradient by central differences of a real number with imaginary steps is as
-    # exact as the function.
-    for place in range(theta.size):
-        step = np.zeros(theta.size, dtype=complex)
-        step[place] = 1e-30j
-        slope = complex_objective(theta.ravel() + step, *arguments).imag / 1e-30
-        assert abs(slope) < 1e-8
     moved = z @ fitted.coef_.T if structure == "matrix" else z * fitted.coef_
     expected = np.exp(log_softmax(moved + fitted.intercept_, axis=1))
     np.testing.assert_allclose(fitted.predict(p), expected, rtol=1e-9)
-
-
-def complex_objective(theta, z, y, w, structure, multiplier):
-    """Return `objective` of complex parameters: `logsumexp` written out."""
-    n, k = w.sum(), z.shape[1]
-    width = k + 1 if structure == "matrix" else 2
-    theta = theta.reshape(k, width)
-    square = theta[:, :-1] if structure == "matrix" else np.diag(theta[:, 0])
-    bias, own = theta[:, -1], np.diag(square)
-    logits = z + z @ square.T + bias
-    cross = w @ (np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(y)), y]) / n
-    others = (square**2).sum() - (own**2).sum()
-    ridge = k * (bias**2).sum() + k * (own**2).sum() + k * (k - 1) * others
-    return cross + multiplier * ridge / n
 
 
 @pytest.mark.parametrize("k", [2, 26])
