@@ -4,6 +4,9 @@ import ast
 import doctest
 import importlib.util
 import re
+import runpy
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +17,29 @@ from sklearn.linear_model import LinearRegression
 
 from examples.templates import own_calibrator, own_experts, own_road
 from localexpert import LocalExpertRegressor, crps_score
-from tests.processes import run_python
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
 TEMPLATES = sorted((FOLDER / "templates").glob("*.py"))
 
 
-def run(path: Path, folder: Path) -> str:
-    """Return what a script prints; warnings are errors."""
-    variables = {"MPLBACKEND": "Agg", "PYTHONPATH": str(FOLDER.parent)}
-    said = run_python("-W", "error", str(path), folder=folder, **variables)
-    return said.strip()
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Path], str]:
+    """Return a function that runs a script in an empty folder; warnings are errors.
+
+    In this process: one of its own would import all libraries once more.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run_script(path: Path) -> str:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            runpy.run_path(str(path), run_name="__main__")
+        return capsys.readouterr().out.strip()
+
+    return run_script
 
 
 # Modules that an example imports and that the other tests may not have.
@@ -53,11 +67,11 @@ def says(line: str, promised: str) -> bool:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path: Path, tmp_path: Path) -> None:
+def test_example(path: Path, run: Callable[[Path], str], tmp_path: Path) -> None:
     need = NEEDS.get(path.stem, "numpy")
     if importlib.util.find_spec(need) is None:
         pytest.skip(f"{need} is not installed")
-    printed = run(path, tmp_path)
+    printed = run(path)
     assert printed, "an example says what it found"
     for line in promised_lines(path):
         assert any(says(one, line) for one in printed.splitlines()), line
@@ -67,8 +81,8 @@ def test_example(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_template(path: Path, tmp_path: Path) -> None:
-    assert run(path, tmp_path), "a template says what it is worth"
+def test_template(path: Path, run: Callable[[Path], str]) -> None:
+    assert run(path), "a template says what it is worth"
 
 
 def test_there_are_examples_and_templates() -> None:
