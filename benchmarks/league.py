@@ -231,7 +231,7 @@ def summarize(rows: list[Row]) -> pd.DataFrame:
     apart = log_scores.sub(reference, axis=0).mean()
     out["log score"] = apart.reindex(out.index).map("{:+.2f}".format)
     for name, ratio in others.items():
-        if ratio.reindex(out.index).notna().all():
+        if ratio.notna().any():
             out[MEASURES[name]] = ratio.map("{:.3f}".format)
     out["seconds"] = seconds.map("{:.1f}".format)
     out = out.replace({"+nan": "", "nan": "", "-0.00": "0", "+0.00": "0"})

@@ -105,9 +105,7 @@ class BoostedTrees:
         y, w, folds = sample.y, sample.weight, sample.folds
         target = self._target(sample)
         self.oof_ = self.boosters_.fit(X, target, folds, w, start)
-        # One booster of all rows is better than a mean of boosters that have seen four
-        # fifths of them: CRPS of eight smooth tables was 1.7 % less, on noisy ones .1 %
-        # more. (Nets gain more by the mean.)
+        # One more booster, of all rows, see `predict_each`. (Nets gain nothing by it.)
         every = np.arange(len(y)), folds[0][1]
         self.whole_ = self.boosters_.start(X, target, every, w)
         self.whole_.loss_after(self.boosters_.n_rounds_)
@@ -119,9 +117,14 @@ class BoostedTrees:
         return self
 
     def predict_each(self, X: Any) -> Float64Array:
-        """Return the predictions of the folds' models, around that of all rows."""
+        """Return the predictions of the folds' models, moved halfway to that of all rows.
+
+        A booster of all rows has seen more, but a mean of boosters is smoother. Halfway
+        the squared error was .994 of that of the folds' mean, over 66 tables and two
+        splits. All the way it was 1.005, and 1.23 on the worst table.
+        """
         answers = self.boosters_.predict_each(X)
-        answers += self.whole_.predict(X) - answers.mean(axis=0)
+        answers += 0.5 * (self.whole_.predict(X) - answers.mean(axis=0))
         return self.factor_ * np.exp(answers) if self.logarithm else answers
 
     def _target(self, sample: Sample) -> Float64Array:
