@@ -117,7 +117,7 @@ class BoostedTrees:
         return self
 
     def predict_each(self, X: Any) -> Float64Array:
-        """Return the predictions of the folds' models, moved halfway to that of all rows.
+        """Return the predictions of the folds' models, moved towards that of all rows.
 
         A booster of all rows has seen more, but a mean of boosters is smoother. Halfway
         the squared error was .994 of that of the folds' mean, over 66 tables and two
