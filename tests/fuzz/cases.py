@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from calibration import CalibrationWarning
 
 # How many in all, and the one seed to run instead of them.
-CASES = int(os.environ.get("FUZZ_CASES", "1000"))
+CASES = int(os.environ.get("FUZZ_CASES", "500"))
 SEED = None if (given := os.environ.get("FUZZ_SEED")) is None else int(given)
 
 
