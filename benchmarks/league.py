@@ -234,7 +234,7 @@ def summarize(rows: list[Row]) -> pd.DataFrame:
         if ratio.notna().any():
             out[MEASURES[name]] = ratio.map("{:.3f}".format)
     out["seconds"] = seconds.map("{:.1f}".format)
-    out = out.replace({"+nan": "", "nan": "", "-0.00": "0", "+0.00": "0"})
+    out = out.fillna("").replace({"+nan": "", "nan": "", "-0.00": "0", "+0.00": "0"})
     return out.rename(index=NAMES).rename_axis("method").reset_index()
 
 

@@ -46,7 +46,8 @@ def public_callables() -> Iterator[tuple[str, list[str]]]:
                 continue
             for word, member in inspect.getmembers(value, inspect.isroutine):
                 home = (getattr(member, "__module__", None) or "").split(".")[0]
-                if home in OURS and not word.startswith("_"):
+                ours = home in OURS and callable(member)  # no cached property
+                if ours and not word.startswith("_"):
                     yield f"{package}.{name}.{word}", signature_of(member)
 
 
