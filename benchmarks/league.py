@@ -333,13 +333,13 @@ def draw(league: list[Row], path: Path) -> None:
         ax.set(xscale="log", xlabel="seconds of a fit (median)")
         ax.set_ylabel("CRPS over that of the best peer")
         ax.set_title(f"{name}: {len(crps)} tables", fontsize=10)
-        ax.margins(x=0.35)
+        ax.margins(x=0.45)
         reach = critical_difference(*crps.shape)
         ranks = ranks.sort_values(ascending=False)
         below.errorbar(ranks, range(len(ranks)), xerr=reach / 2.0, fmt="o", capsize=3)
         below.set_yticks(range(len(ranks)), [NAMES[name] for name in ranks.index])
         below.set_xlabel(
-            f"mean rank; bars that do not touch differ ({reach:.2f} apart)"
+            f"mean rank\nbars that do not touch differ ({reach:.2f} apart)"
         )
     fig.savefig(path, dpi=100)
     plt.close(fig)
