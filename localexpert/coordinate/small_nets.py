@@ -332,7 +332,8 @@ def view_layers(
     (n_nets, h + 1, h) and (n_nets, h + 1, 1).
     """
     # Slices: `np.split` would take half of the time that a net needs for one row.
-    second, last = (p + 1) * h, (p + 1) * h + (h + 1) * h
+    second = (p + 1) * h
+    last = second + (h + 1) * h
     return [
         vectors[:, :second].reshape(-1, p + 1, h),
         vectors[:, second:last].reshape(-1, h + 1, h),

@@ -149,7 +149,7 @@ LEVELS = np.linspace(0.01, 0.99, 99)
 @pytest.mark.parametrize(("m", "gap"), [(20, "auto"), (57, 4)])
 def test_conformal_quantiles_cover_as_promised(m, gap):
     rng = np.random.default_rng(7)
-    law, n_draws = same_law(m), 500
+    law, n_draws = same_law(m), 1500
     covered = np.empty((n_draws, len(LEVELS)))
     for draw in range(n_draws):
         y = ndtri(TRUE_PIT.rvs(size=m, random_state=rng))
