@@ -184,7 +184,9 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
     heads = {"mean": "ours", "talk": "talk", "code": "code", "stack": "stacked"}
     columns = [part + kind for kind in heads for part in ("cv_", "")]
     for name, some in table.groupby("ds"):
-        means = some.groupby("method")[[*columns, "crps", "fit_s"]].mean()
+        # The defaults alone have no means of other curves.
+        scored = some.reindex(columns=["method", *columns, "crps", "fit_s"])
+        means = scored.groupby("method").mean()
         print(f"\n{name}, RMSLE, CV and test, {some['split'].nunique()} splits\n")
         shown = "".join(f"{head + ': CV':>13s} {'test':>7s}" for head in heads.values())
         print(f"{'method':22s}{shown} {'CRPS':>8s} {'fit s':>6s}")
