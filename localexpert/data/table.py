@@ -103,8 +103,10 @@ class DenseInputs:
         parts = [numbers, gaps[:, self.with_gaps]]
         parts += [encoded[:, [j]] == codes for j, codes in self.indicators.items()]
         for j, logs in self.frequencies.items():
-            codes = np.where(gaps[:, j], 0.0, encoded[:, j]).astype(np.intp)
-            parts.append(np.where(gaps[:, j], 0.0, logs[codes])[:, None])
+            # Data frames may list categories that no training row has.
+            known = ~gaps[:, j] & (encoded[:, j] < len(logs))
+            codes = np.where(known, encoded[:, j], 0.0).astype(np.intp)
+            parts.append(np.where(known, logs[codes], 0.0)[:, None])
         return np.hstack(parts)
 
     def narrow(self, encoded: Float64Array) -> Float64Array:

@@ -144,3 +144,13 @@ def test_names_with_levels_get_names_with_levels():
     assert wide.given.columns[-1] == ("center(x)", "")
     back = pickle.loads(pickle.dumps(wide))
     np.testing.assert_array_equal(back.codes, wide.codes)
+
+
+def test_many_listed_categories_of_which_training_has_some(rng):
+    names = [f"team {k:02d}" for k in range(60)]
+    held = pd.Categorical(rng.choice(names[:-1], 500), categories=names)
+    table = Table.of(pd.DataFrame({"team": held}))
+    new = pd.DataFrame({"team": pd.Categorical(names[-1:], categories=names)})
+    rows = table.reader.read(new).dense(table.dense_inputs)
+    assert rows.shape == (1, table.dense(table.dense_inputs).shape[1])
+    assert not rows.any()
