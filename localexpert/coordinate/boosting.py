@@ -20,6 +20,8 @@ _STEP = 0.1
 _LEAST_STEP, _MOST_STEP = 2, 20
 # A gain counts if it is a share of the loss: beyond, rounds cost more than they give.
 _LEAST_GAIN = 5e-4
+# Folds that follow a first one wait for it this many rounds at a time.
+_ROUNDS_AT_ONCE = 10
 # Boosting goes on until the best number of rounds is passed by so much.
 _PATIENCE = 0.25
 _LEAST_PATIENCE = 16
@@ -229,12 +231,23 @@ class FoldBooster:
 
     def loss_after(self, n_rounds: int) -> float:
         """Add rounds until there are this many. Return the loss on the test part."""
-        if len(self.losses) < n_rounds:  # for its silence alone
-            predict_booster(self.booster, np.zeros((1, self.booster.num_feature())))
+        if len(self.losses) < n_rounds:
+            self._silence()
         while len(self.losses) < n_rounds:
             self.booster.update()
             self.losses.append(self.booster.eval_valid()[0][2])
         return self.losses[n_rounds - 1]
+
+    def grow(self, n_rounds: int) -> None:
+        """Add rounds, whatever the loss, and drop the data."""
+        self._silence()
+        for _ in range(n_rounds):
+            self.booster.update()
+        self._keep(n_rounds)
+
+    def _silence(self) -> None:
+        """Ask for a forecast of one row. This alone silences LightGBM in a thread."""
+        predict_booster(self.booster, np.zeros((1, self.booster.num_feature())))
 
     def answer(self, n_rounds: int) -> Float64Array:
         """Return the predictions of the first rounds for the test part."""
@@ -244,10 +257,13 @@ class FoldBooster:
     def finish(self, n_rounds: int) -> Float64Array:
         """Keep the first rounds, drop the data, and return the test predictions."""
         answers = self.answer(n_rounds)
+        self._keep(n_rounds)
+        return answers
+
+    def _keep(self, n_rounds: int) -> None:
         text = self.booster.model_to_string(n_rounds)
         self.booster = lgb.Booster(model_str=text)
         del self.given, self.losses
-        return answers
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the predictions of new rows, shape (n,)."""
@@ -290,11 +306,11 @@ class FoldBoosters:
         """Boost all while the loss of the first falls. Return the best rounds."""
         first, *others = models
         rounds = best = 0
-        while rounds < min(self.max_rounds, best + self.patience):
-            rounds += 1
-            loss = first.loss_after(rounds)
-            if best == 0 or loss < first.losses[best - 1]:
-                best = rounds
+        while rounds < (last := min(self.max_rounds, best + self.patience)):
+            rounds = min(rounds + _ROUNDS_AT_ONCE, last)
+            first.loss_after(rounds)
+            # The first of equal losses.
+            best = int(np.argmin(first.losses[:rounds])) + 1
         with thread_pool(self.n_jobs) as pool:
             pool(delayed(model.loss_after)(rounds) for model in others)
         # All folds use one number. If a fold stopped at its own best, the rows that it

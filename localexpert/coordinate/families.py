@@ -108,8 +108,7 @@ class BoostedTrees:
         # One more booster, of all rows, see `predict_each`. (Nets gain nothing by it.)
         every = np.arange(len(y)), folds[0][1]
         self.whole_ = self.boosters_.start(X, target, every, w)
-        self.whole_.loss_after(self.boosters_.n_rounds_)
-        self.whole_.finish(self.boosters_.n_rounds_)
+        self.whole_.grow(self.boosters_.n_rounds_)
         if self.logarithm:
             held = np.isfinite(self.oof_)
             self.factor_ = unbias(np.exp(self.oof_[held]), y[held], w[held])
