@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
+from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from calibration._validation import refuse
 from calibration.typing import Float64Array
@@ -493,12 +493,7 @@ def cut_curve(
         i = int(np.argmin(mass))
         rule = "hold some of the probability of every row"
         refuse("bounds", rule, f"({ends[i, 0]:g}, {ends[i, 1]:g}) and none of row {i}")
-    middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))
-    farthest = _FARTHEST * (middle[:, 2] - middle[:, 0])
-    new_low = np.where(middle[:, 1] - low < farthest, low, -np.inf)
-    new_high = np.where(high - middle[:, 1] < farthest, high, np.inf)
-    new_low = np.maximum(new_low, curve.low)
-    new_high = np.minimum(new_high, curve.high)
+    new_low, new_high = _bounds_that_count(curve, low, high)
     g = basis.greville
     inside = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
     at = scores_of(outside[:, :1] + inside[0], outside[:, 1:] + inside[1])
@@ -515,6 +510,52 @@ def cut_curve(
     u = coordinates_of_gaps(y, (below, above), new_low[:, None], new_high[:, None])
     u = np.maximum.accumulate(u, axis=1)
     return read_curve(u, new_low, new_high, basis=basis), mass
+
+
+def fold_curve(curve: Curve, low: float, high: float, power: float) -> Curve:
+    r"""Return curves whose mass beyond bounds lies inside, next to them.
+
+    Let p be the mass below `low`. Levels up to 2 p are laid anew,
+
+    .. math:: Q'(u) = low + (Q(2 p) - low) (u / 2 p)^{power},
+
+    but no more than half of the levels inside. Other quantiles stay. So do those near
+    `high`, turned round. If power is 1, the density is even there.
+    """
+    n, g = len(curve), curve.basis.greville
+    ends = np.stack(_bounds_that_count(curve, low, high))[:, :, None]
+    z = curve.scores(np.hstack([*ends]))
+    outside = np.stack([ndtr(z[:, :1]), ndtr(-z[:, 1:])])
+    most = np.minimum(0.5 * (1.0 + outside - outside[::-1]), 1.0 - 1e-15)
+    levels = np.maximum(np.minimum(2.0 * outside, most), _LEAST_GAP)
+    y, laid = curve.values(np.tile(g, (n, 1))), []
+    for level, sign, end in zip(levels, (1.0, -1.0), ends, strict=True):
+        at, score = ndtri(level), sign * g
+        with np.errstate(invalid="ignore", over="ignore"):
+            reach = sign * (curve.values(sign * at) - end)
+            gap = reach * np.exp(power * (log_ndtr(score) - np.log(level)))
+            y = np.where(score < at, end + sign * gap, y)
+        laid.append(np.where(score < at, gap, np.nan))
+    gaps = [
+        np.maximum(np.where(np.isnan(own), away, own), _LEAST_GAP)
+        for own, away in zip(laid, (y - ends[0], ends[1] - y), strict=True)
+    ]
+    u = coordinates_of_gaps(y, (gaps[0], gaps[1]), *ends)
+    new_low, new_high = ends[:, :, 0]
+    return read_curve(
+        np.maximum.accumulate(u, axis=1), new_low, new_high, basis=curve.basis
+    )
+
+
+def _bounds_that_count(
+    curve: Curve, low: float | Float64Array, high: float | Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return the bounds of each row, (n,). Bounds very far away are infinite."""
+    middle = curve.values(np.tile([-1.0, 0.0, 1.0], (len(curve), 1)))
+    farthest = _FARTHEST * (middle[:, 2] - middle[:, 0])
+    new_low = np.where(middle[:, 1] - low < farthest, low, -np.inf)
+    new_high = np.where(high - middle[:, 1] < farthest, high, np.inf)
+    return np.maximum(new_low, curve.low), np.minimum(new_high, curve.high)
 
 
 def golden_section(

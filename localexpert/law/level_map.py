@@ -13,7 +13,13 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import follow_curves
 from localexpert.law.basis import hermite_basis
-from localexpert.law.curve import Curve, cut_curve, end_slopes, increase_curves
+from localexpert.law.curve import (
+    Curve,
+    cut_curve,
+    end_slopes,
+    fold_curve,
+    increase_curves,
+)
 from localexpert.law.law import Law
 from localexpert.law.steps import clip_scores, log_between, reach_of_values, scores_of
 
@@ -350,6 +356,29 @@ def cut(law: Law, low: float, high: float) -> Law:
         ends=ends,
         known=None,
     )
+
+
+def fold(law: Law, low: float, high: float, power: float) -> Law:
+    """Return a smooth law whose mass beyond bounds lies inside, next to them.
+
+    Each row has its own places for it. So rows may lose their order.
+
+    Parameters
+    ----------
+    law : Law
+        Without atoms.
+    low, high : float
+    power : float
+        1 lays it evenly. With more, it lies nearer to the bounds. See `fold_curve`.
+
+    Returns
+    -------
+    Law
+    """
+    first, last = law.support
+    if law.curve is None or (low <= first and high >= last):
+        return law
+    return replace(law, curve=fold_curve(law.curve, low, high, power), known=None)
 
 
 def condition(law: Law, low: Float64Array, high: Float64Array) -> Law:

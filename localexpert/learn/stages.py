@@ -16,7 +16,7 @@ from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Sample
 from localexpert.data.table import Table
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap, clip, cut
+from localexpert.law.level_map import LevelMap, clip, cut, fold
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
@@ -188,6 +188,8 @@ _ROWS_TO_COMPARE = 2000
 WEIGHT_OF_CRPS = 10.0
 # One more knot must gain at least this many nats in the log score of all rows together.
 _PRICE_OF_KNOTS = 2.0
+# Where mass beyond a bound may go, see `fold`; 0 cuts it off.
+_POWERS = (0.0, 1.0, 2.0)
 # Thresholds nearer than this, in probits of the marginal, count as one.
 _LEAST_GAP = 1e-4
 # A bound is accepted if forecasts expected this many rows beyond it.
@@ -211,8 +213,7 @@ class Curves:
     Attributes
     ----------
     bounds : (float, float)
-        Mass beyond the bounds is cut off. If order must be kept, it moves to the bound
-        instead. A suspected end becomes a bound if forecasts without it expected
+        A suspected end becomes a bound if forecasts without it expected
         targets beyond it.
     base_ : BaseCDF
         The marginal of r. Its probits are the axis of forecasts. If experts have
@@ -220,6 +221,10 @@ class Curves:
         this axis.
     builder_ : CurveBuilder
         The builder with the least out-of-fold loss, from log score and CRPS together.
+    power_ : float
+        Where mass beyond the bounds goes. 0: it is cut off, and all other mass grows.
+        Otherwise it goes to the inside of the bound, see `fold`. The least loss decides
+        that as well. If order must be kept, it moves to the bound itself.
     """
 
     def __init__(
@@ -228,6 +233,7 @@ class Curves:
         self.builders, self.limits = builders, limits
         self.bounds, self.seed, self.ordered = limits.bounds, seed, ordered
         self.losses_: dict[str, float] = {}
+        self.power_ = 0.0
 
     def fit(
         self,
@@ -261,7 +267,7 @@ class Curves:
             # Each of these rows stands for this many rows.
             share = weight[rows] * float(weight.sum() / weight[rows].sum())
             self._believe_bounds(center, scale, p, share)
-            self._choose_builder((center, scale, p), y[rows], weight[rows])
+            self._choose((center, scale, p), y[rows], weight[rows])
 
     def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
         """Return the laws that follow from centre, scale and probabilities.
@@ -304,6 +310,8 @@ class Curves:
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
         if self.ordered:
             return clip(law, *self.bounds, self.width_)
+        if self.power_:
+            return fold(law, *self.bounds, self.power_)
         return cut(law, *self.bounds)
 
     def _believe_bounds(
@@ -335,7 +343,7 @@ class Curves:
             found.append(tighter if believed else own)
         self.bounds = found[0], found[1]
 
-    def _choose_builder(
+    def _choose(
         self,
         answers: tuple[Float64Array, Float64Array, Float64Array],
         y: Float64Array,
@@ -343,31 +351,46 @@ class Curves:
     ) -> None:
         """Take the builder with the least loss out of fold on a sample of rows.
 
-        The loss is a sum: the mean log score, ten times the logarithm of the mean CRPS
-        (so a percent of CRPS is worth a tenth of a nat), and 2 / n for each knot
-        between the thresholds. Knots have this price because the experts were
-        calibrated on the same rows. A knot that follows their noise gains about 1 / n
-        (Akaike 1974), and must do better than that.
+        Then do the same for `power_`, if there is a bound.
         """
+        p = answers[2]
         self.builder_ = self.builders[0]
-        if len(self.builders) == 1:
+        if len(self.builders) > 1:
+            for builder in current_progress().track(self.builders, len(self.builders)):
+                curves = self.curves(p, builder)
+                self.losses_[repr(builder)] = self._loss(curves, answers, y, weight)
+            best = min(self.losses_, key=self.losses_.__getitem__)
+            self.builder_ = next(b for b in self.builders if repr(b) == best)
+        if self.ordered or not np.isfinite(self.bounds).any():
             return
-        center, scale, p = answers
+        curves, losses = self.curves(p, self.builder_), {}
+        for self.power_ in _POWERS:
+            losses[self.power_] = self._loss(curves, answers, y, weight)
+        self.power_ = min(losses, key=losses.__getitem__)
+
+    def _loss(
+        self,
+        curves: LevelMap,
+        answers: tuple[Float64Array, Float64Array, Float64Array],
+        y: Float64Array,
+        weight: Float64Array,
+    ) -> float:
+        """Return the loss of curves for rows (n,), given centre, scale and answers.
+
+        It is a sum: the mean log score, ten times the logarithm of the mean CRPS (so a
+        percent of CRPS is worth a tenth of a nat), and 2 / n for each knot between the
+        thresholds. Knots have this price because the experts were calibrated on the
+        same rows. A knot that follows their noise gains about 1 / n (Akaike 1974), and
+        must do better than that.
+        """
+        center, scale, _ = answers
+        law = self._law(center, scale, curves)
+        scores = -law.logpdf(y[:, None]), law.crps(y[:, None])
+        missed, crps = np.average(np.hstack(scores), axis=0, weights=weight)
         first, last = self.base_.t(self.thresholds_[[0, -1]])
-        for builder in current_progress().track(self.builders, len(self.builders)):
-            curves = self.curves(p, builder)
-            law = self._law(center, scale, curves)
-            scores = -law.logpdf(y[:, None]), law.crps(y[:, None])
-            missed, crps = np.average(np.hstack(scores), axis=0, weights=weight)
-            n_knots = np.sum((first < curves.knots) & (curves.knots < last))
-            loss = (
-                missed
-                + WEIGHT_OF_CRPS * np.log(crps)
-                + _PRICE_OF_KNOTS * n_knots / self.n_
-            )
-            self.losses_[repr(builder)] = float(loss)
-        best = min(self.losses_, key=self.losses_.__getitem__)
-        self.builder_ = next(b for b in self.builders if repr(b) == best)
+        n_knots = np.sum((first < curves.knots) & (curves.knots < last))
+        price = _PRICE_OF_KNOTS * n_knots / self.n_
+        return float(missed + WEIGHT_OF_CRPS * np.log(crps) + price)
 
 
 def _distinct_places(t: Float64Array) -> NDArray[np.intp]:

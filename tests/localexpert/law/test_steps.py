@@ -11,6 +11,7 @@ from localexpert.law.level_map import (
     LevelMap,
     clip,
     cut,
+    fold,
     log_rate,
     map_levels,
     recentre,
@@ -24,6 +25,7 @@ from tests.localexpert.law.kinds import (
     SMOOTH,
     every,
     places_of,
+    smooth,
 )
 
 X = np.array([-1.0, 0.0, 1.0])
@@ -223,6 +225,39 @@ def test_bounds_that_hold_all_change_nothing(name: str) -> None:
     assert clip(law, *law.support, 1.0) is clip(law, -np.inf, np.inf, 1.0) is law
     if name != "discrete":
         assert cut(law, -np.inf, np.inf) is law
+
+
+@sides
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@smooth
+def test_what_lies_beyond_is_laid_inside(
+    name: str, power: float, open_side: int | None
+) -> None:
+    law, (low, high) = KINDS[name], ends_of(name, open_side)
+    found = fold(law, low, high, power)
+    p = np.linspace(0.001, 0.999, 99)
+    want, outside = law.ppf(np.tile(p, (3, 1))), np.zeros((2, 3, 1))
+    for side, (end, above) in enumerate([(low, 0), (high, 1)]):
+        outside[side] = law.levels(np.full((3, 1), end))[above]
+    for side, (end, level) in enumerate([(low, p), (high, 1.0 - p)]):
+        most = 0.5 * (1.0 + outside[side] - outside[1 - side])
+        upto = np.minimum(2.0 * outside[side], most)
+        if np.isfinite(end) and (upto > 0.0).any():
+            far = law.ppf(1.0 - upto if side else upto)
+            share = (level / np.maximum(upto, 1e-300)) ** power
+            want = np.where(level < upto, end + (far - end) * share, want)
+    # There are kinks, which curves of 91 scores round off.
+    assert_allclose(found.cdf(want), np.tile(p, (3, 1)), rtol=0.0, atol=0.012)
+    assert found.support[0] >= low
+    assert found.support[1] <= high
+    assert fold(law, -np.inf, np.inf, power) is law
+
+
+def test_a_row_beyond_a_bound_is_laid_at_it() -> None:
+    law = normal(np.array([-50.0, 1.0]), np.array([1.0, 1.0])).law
+    y = fold(law, 0.0, np.inf, 1.0).ppf(np.tile([0.01, 0.5, 0.99], (2, 1)))
+    assert_allclose(y[0], 0.005, atol=0.005)
+    assert_allclose(y[1, 1:], law.ppf(np.tile([0.5, 0.99], (2, 1)))[1], rtol=1e-3)
 
 
 def test_bounds_without_any_probability_are_refused() -> None:
