@@ -105,7 +105,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         Least and greatest possible y. "auto" looks at 0, and for shares also at 1. If
         no y lies beyond this value, it is a bound in two cases: many y are equal to it,
         or forecasts without the bound expected at least 5 y beyond it. Otherwise
-        nothing is cut off. None cuts nothing off.
+        there is no bound, as with None. What forecasts hold beyond a bound is cut off
+        or laid inside it, whichever is better out of fold.
     monotone : dict or list of int, optional
         Columns with which y may only rise (+1) or only fall (-1). If two rows differ in
         such a column alone, their CDFs do not cross. Give names of a data frame,
