@@ -26,7 +26,6 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from calibration._validation import is_gap
 from calibration.storage import replacing_file, writable_file
 from localexpert.reading import texts
 from localexpert.reading.columns import as_texts
@@ -275,7 +274,7 @@ def _write_parquet(path: Path) -> Iterator[Write]:
                 opened.append(stack.enter_context(writer))
             schema = opened[0].schema
             held = {name: fit_to(schema, name, held[name]) for name in held}
-            opened[0].write_table(arrow.table(held, schema))
+            opened[0].write_table(arrow.table(held, schema=schema))
 
         yield write
 
@@ -289,7 +288,7 @@ def _write_excel(path: Path) -> Iterator[Write]:
 
     def convert(value: Any) -> Any:
         """Return what a cell holds: no text is a formula, no key loses digits."""
-        if is_gap(value) or value == "":
+        if value is None or (isinstance(value, str) and not value):
             return None
         is_number = isinstance(value, float | int) and np.isfinite(value)
         if is_number and (isinstance(value, float) or abs(value) < _MOST_EXACT):
@@ -303,7 +302,8 @@ def _write_excel(path: Path) -> Iterator[Write]:
 
     def write(frame: Any) -> None:
         nonlocal n_rows
-        held = frame.itertuples(index=False, name=None)
+        known = frame.astype(object).where(frame.notna(), None)
+        held = known.itertuples(index=False, name=None)
         rows = [*([] if n_rows else [list(frame)]), *held]
         n_rows += len(rows)
         if n_rows > _MOST_ROWS:
