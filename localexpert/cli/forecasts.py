@@ -38,7 +38,14 @@ from localexpert.distribution.answers import (
 )
 from localexpert.distribution.frame import Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
-from localexpert.reading.files import STDIN, Frame, find_tables, name_input, name_tables
+from localexpert.reading.files import (
+    STDIN,
+    Frame,
+    check_marks,
+    find_tables,
+    name_input,
+    name_tables,
+)
 from localexpert.reading.reader import find_gaps, read_words
 from localexpert.reading.texts import count, load_pandas, refuse, refusing
 from localexpert.regressor.recalibrated import seen_rows
@@ -74,9 +81,11 @@ def predict(options: Any) -> None:
     if options.total is not None and options.keep:
         refuse("--keep copies columns of rows, and --total has sums of them: say one")
     model = load_table_model(options.model)
-    clash = sorted(set(options.keep) & set(_ask(options, None)))
-    if clash:
-        refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
+    options.keep = list(dict.fromkeys(options.keep))
+    taken = [*_ask(options, None), *([] if options.total is None else ["rows"])]
+    for option, names in (("keep", options.keep), ("total", [options.total])):
+        if clash := [name for name in names if name in taken]:
+            refuse(f"--{option} {clash[0]!r} has the name of a column of forecasts")
     named = dict.fromkeys(options.keep, "column to keep")
     if options.total is not None:
         named[options.total] = "column to sum by"
@@ -90,7 +99,11 @@ def predict(options: Any) -> None:
 
 def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[Frame]:
     """Yield the forecasts of each part, beside the columns that are kept."""
+    marks: dict[str, str | None] = {}
     for frame, dist in parts:
+        if options.keep:
+            marks[frame.attrs["path"]] = frame.attrs.get("decimal")
+            check_marks(marks)
         yield beside(frame[list(options.keep)], _ask(options, dist))
 
 

@@ -19,6 +19,7 @@ from contextlib import (
     ExitStack,
     closing,
     contextmanager,
+    suppress,
 )
 from pathlib import Path, PurePath
 from typing import IO, Any, TypeAlias
@@ -180,7 +181,7 @@ def write_table(options: Any, noun: str, parts: Iterable[Any]) -> None:
             for frame in parts:
                 if write is None:
                     write = table.enter_context(_open(whole, options, frame.attrs))
-                write(_rounded(frame, getattr(options, "digits", None)))
+                write(_rounded(frame, options))
                 n_rows += len(frame)
         if path == STDOUT:
             with whole.open("rb") as file:
@@ -189,11 +190,13 @@ def write_table(options: Any, noun: str, parts: Iterable[Any]) -> None:
         note(f"wrote {count(n_rows, noun)} to {path}")
 
 
-def _rounded(frame: Any, digits: int | None) -> Any:
-    """Return a frame whose floats have so many digits."""
+def _rounded(frame: Any, options: Any) -> Any:
+    """Return a frame whose floats have so many digits, but for those that are kept."""
+    digits = getattr(options, "digits", None)
     if digits is None:
         return frame
-    floats = frame.select_dtypes(np.float64)
+    kept = getattr(options, "keep", ())
+    floats = frame.drop(columns=list(kept)).select_dtypes(np.float64)
     texts = floats.apply(lambda column: column.map(f"{{:.{digits}g}}".format))
     return frame.assign(**texts.astype(np.float64))
 
@@ -248,18 +251,30 @@ def _write_parquet(path: Path) -> Iterator[Write]:
 
     def convert(column: Any) -> Any:
         if not texts.holds_texts(column.dtype):
-            return arrow.array(column, from_pandas=True)
+            held = arrow.array(column, from_pandas=True)
+            return held.cast("string") if held.type == arrow.null() else held
         return arrow.array([text or None for text in as_texts(column)], "string")
+
+    def fit_to(schema: Any, name: str, held: Any) -> Any:
+        """Return a column of a later part in the type of the first, unchanged."""
+        kind = schema.field(name).type
+        with suppress(arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
+            made = held.cast(kind)
+            if made.cast(held.type).equals(held):
+                return made
+        return refuse(f"column {name!r} holds {held.type} after {kind}: save it alike")
 
     with ExitStack() as stack:
         opened: list[Any] = []
 
         def write(frame: Any) -> None:
-            table = arrow.table({name: convert(frame[name]) for name in frame})
+            held = {name: convert(frame[name]) for name in frame}
             if not opened:
-                writer = parquet.ParquetWriter(path, table.schema)
+                writer = parquet.ParquetWriter(path, arrow.table(held).schema)
                 opened.append(stack.enter_context(writer))
-            opened[0].write_table(table)
+            schema = opened[0].schema
+            held = {name: fit_to(schema, name, held[name]) for name in held}
+            opened[0].write_table(arrow.table(held, schema=schema))
 
         yield write
 
@@ -273,7 +288,7 @@ def _write_excel(path: Path) -> Iterator[Write]:
 
     def convert(value: Any) -> Any:
         """Return what a cell holds: no text is a formula, no key loses digits."""
-        if value is None or value != value or value == "":  # noqa: PLR0124 - NaN
+        if value is None or (isinstance(value, str) and not value):
             return None
         is_number = isinstance(value, float | int) and np.isfinite(value)
         if is_number and (isinstance(value, float) or abs(value) < _MOST_EXACT):
@@ -287,7 +302,8 @@ def _write_excel(path: Path) -> Iterator[Write]:
 
     def write(frame: Any) -> None:
         nonlocal n_rows
-        held = frame.itertuples(index=False, name=None)
+        known = frame.astype(object).where(frame.notna(), None)
+        held = known.itertuples(index=False, name=None)
         rows = [*([] if n_rows else [list(frame)]), *held]
         n_rows += len(rows)
         if n_rows > _MOST_ROWS:

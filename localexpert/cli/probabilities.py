@@ -131,8 +131,9 @@ def _make_calibrator(options: Any, classes: list[str]) -> Any:
     settings: dict[str, Any] = {"scale": options.scale}
     if classes:
         settings["classes"] = classes
+    # Columns of two classes are calibrated as those of more.
     made: Any = calibration.make_calibrator(
-        options.method, n_classes=max(len(classes), 2), random_state=options.seed
+        options.method, n_classes=3 if classes else 2, random_state=options.seed
     )
     return made.set_params(**settings)
 

@@ -157,7 +157,10 @@ def _unwrap(model: Any, closed: tuple[type, ...] = ()) -> tuple[Any, list[str]]:
     Wrappers of the types in `closed` stay closed.
     """
     places: list[str] = []
-    while not _forecasts(model) and not isinstance(model, closed):
+    # A frozen model passes on every method, and has none of its own.
+    while isinstance(model, FrozenEstimator) or not (
+        _forecasts(model) or isinstance(model, closed)
+    ):
         opened = _open(model)
         if opened is None:
             break

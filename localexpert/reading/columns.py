@@ -199,6 +199,12 @@ class ColumnRule:
         words, counts = cells.words, cells.counts
         if self.kind == "category":
             known = {_as_text(c, "."): code for code, c in enumerate(self.categories)}
+            # Programs write whole numbers as 3.0 where a column has gaps.
+            for text, code in [*known.items()]:
+                whole = re.sub("[.,]0$", "", text)
+                if whole.removeprefix("-").isdecimal():
+                    for twin in (whole, f"{whole}.0", f"{whole},0"):
+                        known.setdefault(twin, code)
             codes = np.array([known.get(word, -1) for word in words], dtype=np.intp)
             made = load_pandas().Categorical.from_codes(
                 cells.spread(codes, -1), list(self.categories)

@@ -17,7 +17,7 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -182,9 +182,8 @@ def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Fram
                 refuse(
                     f"{without} has no column {list_names(lacking)}, which {has} has"
                 )
-    marks = {frame.attrs.get("decimal") for frame in frames} - {None}
-    if len(marks) > 1:
-        refuse(f"{list_names(paths)} differ in decimal marks: save them alike")
+    marks = {frame.attrs["path"]: frame.attrs.get("decimal") for frame in frames}
+    check_marks(marks)
     names, pandas = [name for name in first if name not in left_out], load_pandas()
     # Types that differ, as of texts and numbers, become objects.
     kinds = {n: {frame[n].dtype for frame in frames} for n in names}
@@ -194,8 +193,15 @@ def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Fram
     unit = first.index.name or "row"
     whole.index = pandas.MultiIndex.from_arrays([files, whole.index], names=["", unit])
     several = paths[0] if len(set(paths)) == 1 else list_names(dict.fromkeys(paths))
-    whole.attrs = first.attrs | {"decimal": min(marks, default=None), "path": several}
+    mark = next(filter(None, marks.values()), None)
+    whole.attrs = first.attrs | {"decimal": mark, "path": several}
     return whole
+
+
+def check_marks(marks: Mapping[str, str | None]) -> None:
+    """Refuse files, by their paths, whose decimal marks are known to differ."""
+    if len({*marks.values()} - {None}) > 1:
+        refuse(f"{list_names(marks)} differ in decimal marks: save them alike")
 
 
 def count_rows(paths: Sequence[str], how: FileFormat) -> int:

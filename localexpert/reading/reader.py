@@ -27,6 +27,8 @@ from localexpert.reading.columns import (
 )
 from localexpert.reading.texts import (
     GAPS,
+    OTHER,
+    choose_decimal,
     count,
     cut,
     decimal_of,
@@ -79,8 +81,8 @@ class ColumnReader(BaseEstimator):
     rules_ : tuple of ColumnRule
         Of every column that may be a feature, in the order of the training table.
     target_rule_ : ColumnRule or None
-    decimal_ : {".", ","}
-        Decimal mark of the training table.
+    decimal_ : {".", ","} or None
+        Decimal mark of the training table. None if that was no file.
     odd_cells_ : tuple of OddCell
         Every different cell of the training table that was read as a gap.
 
@@ -96,6 +98,8 @@ class ColumnReader(BaseEstimator):
     0   1.50 2024-02-01
     1  20.25 2024-03-07
     """
+
+    decimal_: str | None
 
     def __init__(
         self,
@@ -142,7 +146,7 @@ class ColumnReader(BaseEstimator):
                 rules.append(ColumnRule(name, "number", written=None))
         reader = cls()
         reader.rules_, reader.target_rule_ = tuple(rules), None
-        reader.decimal_, reader.odd_cells_ = ".", ()
+        reader.decimal_, reader.odd_cells_ = None, ()
         return reader
 
     def fit(self, frame: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's
@@ -157,8 +161,7 @@ class ColumnReader(BaseEstimator):
         """
         frame = _as_pandas(frame)
         told = decimal_of(frame, self.decimal)
-        # Whoever parts fields by semicolons needs the commas for numbers.
-        self.decimal_ = told or ("," if frame.attrs.get("delimiter") == ";" else ".")
+        self.decimal_ = choose_decimal(frame, told)
         dialect = self._dialect(frame)
         learner = Learner(frame, dialect)
         self.target_rule_ = None
@@ -179,7 +182,11 @@ class ColumnReader(BaseEstimator):
         if not self.used_:
             goal = f" {self.target!r}" if self.target else ""
             refuse(f"{_path(frame)} has no column to learn{goal} from")
-        self._tell(learner.said, is_told=told is not None)
+        if not (told or self.thousands):
+            held = [self.target_rule_] if self.target_rule_ else []
+            held += [ColumnRule(name, "number") for name in self.ends or ()]
+            learner.said += find_doubts(frame, [*self.used_, *held], dialect)
+        self._tell(learner.said)
         return self
 
     def transform(self, frame: Any, odd: list[OddCell] | None = None) -> Any:
@@ -206,6 +213,9 @@ class ColumnReader(BaseEstimator):
                 f"was trained on: {list_names(lacking)}"
             )
         dialect = self._dialect(frame)
+        if self.decimal_ is None and decimal_of(frame) is None:
+            for message in find_doubts(frame, self.used_, dialect):
+                warn(message, CalibrationWarning, stacklevel=2)
         found = [] if odd is None else odd
         features = {r.name: self._read(r, frame, dialect, found) for r in self.used_}
         if odd is None:
@@ -335,7 +345,7 @@ class ColumnReader(BaseEstimator):
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
-        mark = decimal_of(frame, self.decimal) or self.decimal_
+        mark = choose_decimal(frame, self.decimal, self.decimal_)
         return Dialect(mark, self.thousands, _all_gaps(self.missing), self.date_order)
 
     def _check_roles(self, frame: Any) -> None:
@@ -354,21 +364,13 @@ class ColumnReader(BaseEstimator):
                     "which is target, weight, group or dropped"
                 )
 
-    def _tell(self, said: list[str], *, is_told: bool) -> None:
+    def _tell(self, said: list[str]) -> None:
         """Warn of what was found, and list what is odd."""
         by_reason: dict[str, list[str]] = {}
         for rule in self.rules_:
             if rule.kind == "dropped":
                 by_reason.setdefault(rule.reason, []).append(rule.name)
         said = said + [f"dropped ({r}): {list_names(n)}" for r, n in by_reason.items()]
-        rules = [*self.used_, *([self.target_rule_] if self.target_rule_ else [])]
-        marks = {rule.name: rule.written.thousands for rule in rules if rule.written}
-        doubtful = [name for name, mark in marks.items() if mark in (",", ".")]
-        if doubtful and not (is_told or self.thousands):
-            said.append(
-                f"marks of thousands are read in {list_names(doubtful)}; if they are "
-                f"decimal marks, say --decimal {marks[doubtful[0]]}"
-            )
         for message in said:
             warn(message, CalibrationWarning, stacklevel=3)
         tell_odd_cells(self.odd_cells_)
@@ -396,12 +398,42 @@ def read_numbers(
 ) -> Float64Array:
     """Return a column that must hold finite numbers, or gaps, as NaN, shape (n,)."""
     check_column(frame, name, role)
-    mark = decimal or decimal_of(frame) or "."
+    mark = choose_decimal(frame, decimal)
     dialect = Dialect(mark, thousands, _all_gaps(missing))
     rule, _ = Learner(frame, dialect).find(name, role)
+    if not (thousands or decimal_of(frame, decimal)):
+        for message in find_doubts(frame, [rule], dialect):
+            warn(message, CalibrationWarning, stacklevel=2)
     values, odd = rule.read(frame[name], dialect)
     refuse_if(odd, frame, name, f"{role} {name!r} must hold finite numbers")
     return np.asarray(values, dtype=np.float64)
+
+
+def find_doubts(frame: Any, rules: Iterable[ColumnRule], dialect: Dialect) -> list[str]:
+    """Return warnings of numbers whose marks may be decimal or part thousands.
+
+    Nothing in the table tells which: the mark of the dialect is a guess.
+    """
+    guessed, other = frame.attrs.get("delimiter") == ";", OTHER[dialect.decimal]
+    kinds, found = ("marks of thousands", "decimal marks"), dict[str, list[str]]()
+    for rule in rules:
+        parted = rule.written is not None and rule.written.thousands in OTHER
+        if rule.kind != "number" or not (guessed or parted):
+            continue
+        cells = Cells.of(frame[rule.name], dialect)
+        one, two = (
+            np.abs(
+                find_number_format(cells.words, cells.counts, mark)[0].read(cells.words)
+            )
+            for mark in (dialect.decimal, other)
+        )
+        if (one != two)[~np.isnan(one + two)].any():
+            found.setdefault(kinds[int((one < two).any())], []).append(rule.name)
+    return [
+        f"{kind} are read in {list_names(names)}; if they are "
+        f"{kinds[1 - kinds.index(kind)]}, say --decimal {other}"
+        for kind, names in found.items()
+    ]
 
 
 def read_words(

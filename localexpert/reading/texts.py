@@ -281,6 +281,17 @@ def decimal_of(frame: Any, told: str | None = None) -> str | None:
     return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
 
+def choose_decimal(
+    frame: Any, told: str | None = None, usual: str | None = None
+) -> str:
+    """Return the decimal mark of a table: the one it tells, or the usual, or a guess.
+
+    Whoever parts fields by semicolons needs the commas for numbers.
+    """
+    guess = "," if frame.attrs.get("delimiter") == ";" else "."
+    return decimal_of(frame, told) or usual or guess
+
+
 def find_decimal(columns: Iterable[Any]) -> str | None:
     """Return the decimal mark that columns of texts show, None if they do not.
 

@@ -145,6 +145,21 @@ class FitCheck:
         return "\n".join(f"{name:12s} {text}" for name, text in lines.items())
 
 
+def one_draw_each(rows: Rows, weight: Float64Array, seed: int) -> Float64Array:
+    """Return weights (m,) of draws that leave each row one, drawn by their weights.
+
+    Draws of one row are no independent targets. The one that is left has the weight of
+    all of them.
+    """
+    drawn = np.random.default_rng(seed).exponential(size=len(rows))
+    with np.errstate(divide="ignore"):
+        order = np.lexsort((drawn / weight, rows))
+    _, first, place = np.unique(rows[order], return_index=True, return_inverse=True)
+    alone = np.zeros(len(rows))
+    alone[order[first]] = np.bincount(place, weight[order])
+    return alone
+
+
 def _draw(weight: Float64Array, rng: np.random.Generator) -> np.ndarray:
     """Draw rows in proportion to their weights."""
     held = np.flatnonzero(weight)

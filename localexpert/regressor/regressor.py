@@ -48,7 +48,12 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.recalibration.pit import Recalibration
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.drawn_fits import DrawnFits
-from localexpert.regressor.fit_check import FitCheck, FitReport, describe_below_zero
+from localexpert.regressor.fit_check import (
+    FitCheck,
+    FitReport,
+    describe_below_zero,
+    one_draw_each,
+)
 from localexpert.stacking import (
     MetaFeatures,
     MetaFeatureTransformer,
@@ -201,6 +206,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """
 
     report_: FitReport
+    check_: FitCheck
     forecaster_: Learner | ConstantLaws
     stacker_: Stacker | None
 
@@ -318,10 +324,14 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         for name, value in vars(model).items():
             if name.endswith("_"):
                 setattr(self, name, value)
-        self.fitted_rows_ = draws.rows[self.fitted_rows_]
+        self.fitted_rows_ = rows = draws.rows[self.fitted_rows_]
         self.untested_rows_ = np.unique(draws.rows[self.untested_rows_])
         if hasattr(self, "report_"):
             self.report_ = self.report_.add("outcomes", told)
+        if hasattr(self, "check_"):
+            alone = one_draw_each(rows, self.oof_weights_, settings.seed)
+            known = self.oof_targets_, alone, settings.seed
+            self.check_ = FitCheck.of(self._oof_dist, *known)
 
     def _fit(
         self,

@@ -176,6 +176,15 @@ def test_several_classes_out_of_fold(run, write, animals, data):
         np.testing.assert_allclose(answers[test], known.predict(whole(p)[test]))
 
 
+@pytest.mark.parametrize("method", ["platt", "temperature"])
+def test_two_classes_in_two_columns(run, write, rows, method):
+    table = [["s_0", "s_1", "y"], *([1.0 - float(s), s, y] for _, s, y in rows[1:])]
+    words = ["--score", "s_0,s_1", "--label", "y", "--method", method]
+    code, out, _ = run("calibrate", write(table), *words)
+    assert code == 0
+    np.testing.assert_allclose(read_answers(out, 2)[1].sum(axis=1), 1.0)
+
+
 def test_columns_of_classes_go_by_their_names(run, refused, write, animals, tmp_path):
     kept = tmp_path / "c.zip"
     table = write(animals)

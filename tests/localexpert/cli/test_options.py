@@ -134,6 +134,8 @@ predict half.zip new.csv | half.zip is no sound model of `localexpert fit`
 predict platt.zip new.csv | holds a PlattCalibrator, not a model of `localexpert fit`
 predict model.zip new.csv --keep name | new.csv has no column to keep 'name'
 predict model.zip new.csv --keep mean | --keep 'mean' has the name of a column of foreca
+predict model.zip new.csv --total mean | --total 'mean' has the name of a column of fore
+predict model.zip new.csv --total rows | --total 'rows' has the name of a column of fore
 predict model.zip new.csv --total garden | column to sum by 'garden' has a gap in line
 predict model.zip new.csv --total kind --keep id | --keep copies columns of rows
 predict model.zip new.csv --out t.xls | --out must end in .csv, .tsv, .csv.gz, .tsv.gz,

@@ -75,13 +75,46 @@ def test_parquet_has_texts_and_numbers(frame, tmp_path, parts):
 
 def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     excel = pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
+    frame["nothing"] = [pd.NA, None, ""]
     write(path := tmp_path / "t.xlsx", frame, digits=2, parts=2)
     sheet = excel.load_workbook(path).active
     header, *rows = ([cell.value for cell in row] for row in sheet.rows)
     assert header == list(frame)
     assert rows[0][:2] == ["00123", str(BIG)]
     assert [row[-1] for row in rows] == [1.0, None, "inf"]
+    assert [row[-2] for row in rows] == [None] * 3
     assert sheet.cell(4, 1 + list(frame).index("word")).data_type == "s"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "want"),
+    [
+        (["a"], [7], ["a", "7"]),
+        ([7], ["8"], [7, 8]),
+        ([1.5], [2], [1.5, 2.0]),
+        (pd.array([None], "null[pyarrow]"), [7], [None, "7"]),
+        ([7], ["008"], "column 'key' holds string after int64: save it alike"),
+        ([7], ["b"], "column 'key' holds string after int64: save it alike"),
+        ([7], [1.5], "column 'key' holds double after int64: save it alike"),
+    ],
+)
+def test_parts_of_parquet_have_the_type_of_the_first(tmp_path, first, second, want):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    path = str(tmp_path / "t.parquet")
+    parts = [pd.DataFrame({"key": cells}) for cells in (first, second)]
+    if isinstance(want, str):
+        with pytest.raises(TableError, match=want):
+            output.write_table(SimpleNamespace(out=path), "row", parts)
+        assert not os.path.exists(path)
+    else:
+        output.write_table(SimpleNamespace(out=path), "row", parts)
+        assert parquet.read_table(path)["key"].to_pylist() == want
+
+
+def test_kept_columns_keep_their_digits(tmp_path):
+    frame = pd.DataFrame({"kept": [1.23456], "mean": [1.23456]})
+    write(path := tmp_path / "t.csv", frame, digits=2, keep=["kept"])
+    assert path.read_text() == "kept,mean\n1.23456,1.2\n"
 
 
 @pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet", "f.xlsx"])

@@ -65,6 +65,7 @@ def test_ends_are_what_an_event_says(trial, run):
         path, new = trial / f"{way}.zip", trial / f"{way}_new.csv"
         saved = load(path)
         assert saved.reader.feature_names_ == ["age"]
+        assert saved.model.check_.n == 60
         known = (draw_trial(60, 60)["died"] == "yes").mean()
         assert saved.model.report_.choices["outcomes"]["known"] == known
         predicted, scored = run("predict", path, new), run("evaluate", path, new)

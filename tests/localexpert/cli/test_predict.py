@@ -47,7 +47,7 @@ def told(houses):
 def test_is_what_the_model_says_of_the_raw_frame(forecasts, told):
     columns, _ = forecasts(
         *("--quantiles", ".95,.05,.5", "--interval", ".8"),
-        *("--exceed", "700,-5", "--keep", "id"),
+        *("--exceed", "700,-5", "--keep", "id,id"),
     )
     assert list(columns) == [
         *("id", "mean", "std", "q0.05", "q0.5", "q0.95", "low_0.8", "high_0.8"),
@@ -92,7 +92,9 @@ def test_totals_are_those_of_the_distribution(forecasts, told):
     assert lines[-1].startswith("localexpert: wrote 3 forecasts to ")
 
 
-def test_the_conventions_of_the_input_are_those_of_the_output(run, houses, tmp_path):
+def test_the_conventions_of_the_input_are_those_of_the_output(
+    run, refused, houses, tmp_path
+):
     frame = pd.read_csv(houses / "test.csv")
     german, out = tmp_path / "neu.csv", tmp_path / "f.csv"
     frame.to_csv(german, sep=";", decimal=",", index=False, encoding="cp1252")
@@ -110,6 +112,9 @@ def test_the_conventions_of_the_input_are_those_of_the_output(run, houses, tmp_p
     assert float(first.replace(",", ".")) == float(
         f"{float(plain[1].split(',')[0]):.3g}"
     )
+    words.insert(2, houses / "test.csv")
+    assert "neu.csv' differ in decimal marks: save them alike" in refused(*words)
+    assert run(*words[:4])[0] == 0
 
 
 def test_other_process_and_standard_output_agree(forecasts, houses):

@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor
 from localexpert.reading import ColumnReader, OddCell, TableError
 from localexpert.reading.files import FileFormat, read_table
-from localexpert.reading.reader import read_flags, tell_odd_cells
+from localexpert.reading.reader import read_flags, read_numbers, tell_odd_cells
 from localexpert.reading.texts import GAPS, read_yes_no
 
 
@@ -447,6 +448,47 @@ def test_a_file_with_the_other_decimal_mark(tmp_path):
     # Where a table does not tell, training does.
     (tmp_path / "t.csv").write_text("a;b\n2.500;1.234\n")
     assert german.transform(read_table(path)).to_numpy().tolist() == [[2500, 1234]]
+
+
+THOUSANDS, DECIMAL = "marks of thousands", "decimal marks"
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "kind", "other"),
+    [
+        ("1.234;5.678", [1234, 5678], THOUSANDS, DECIMAL),
+        ("1,250;-2,500", [1.25, -2.5], DECIMAL, THOUSANDS),
+    ],
+)
+def test_a_mark_that_only_semicolons_tell(tmp_path, cells, values, kind, other):
+    path = str(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("c;n\n" + cells.replace(";", ";7\n") + ";9\n")
+    frame = read_table(path)
+    columns = SimpleNamespace(names=["c"])
+    held = SimpleNamespace(columns=columns, category_codes={}, dates=None)
+    python = ColumnReader.of_model(SimpleNamespace(reader_=held))
+    ways = (
+        lambda: ColumnReader().fit(frame).transform(frame)["c"],
+        lambda: ColumnReader("c").fit(frame).read_target(frame),
+        lambda: python.transform(frame)["c"],
+        lambda: read_numbers(frame, "c"),
+    )
+    with pytest.warns(CalibrationWarning) as caught:
+        got = [list(read()) for read in ways]
+    assert got == [values] * 4
+    said = f"{kind} are read in 'c'; if they are {other}, say --decimal ."
+    assert [str(one.message) for one in caught] == [said] * 4
+    assert read_numbers(read_table(path, FileFormat(decimal=".")), "c")[0] != values[0]
+
+
+@pytest.mark.parametrize(
+    ("met", "new"), [("3", "3.0"), ("3.0", "3"), ("3", "3,0"), ("-3.0", "-3")]
+)
+def test_whole_numbers_are_the_same_categories_beside_gaps(met, new):
+    frame = pd.DataFrame({"c": [met, "4.5", "a"]})
+    reader = ColumnReader(categories=["c"]).fit(frame)
+    got = reader.transform(pd.DataFrame({"c": [new, ""]}))["c"]
+    assert got.iloc[0] == met
 
 
 # Models of the shell in Python, and the reverse

@@ -8,7 +8,7 @@ from scipy.stats import gamma
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor, load
-from localexpert.regressor.fit_check import FitCheck
+from localexpert.regressor.fit_check import FitCheck, one_draw_each
 from tests.forecasts import normal, of_values
 
 
@@ -72,6 +72,16 @@ def test_rows_count_by_their_weights(rng):
     assert (found.n, found.problems) == (500, [])
     heavy = checked(normal(np.zeros(1000)), y, np.where(y == 50.0, 1e-9, 1.0))
     assert heavy.n == pytest.approx(500, abs=1)
+
+
+def test_draws_of_a_row_count_as_one(rng):
+    rows, weight = np.repeat(np.arange(4000), 2), np.tile([1.0, 3.0], 4000)
+    order = rng.permutation(8000)
+    alone = one_draw_each(rows[order], weight[order], 0)
+    np.testing.assert_array_equal(np.bincount(rows[order], alone), 4.0)
+    chosen = weight[order][alone > 0.0]
+    assert len(chosen) == 4000
+    assert (chosen == 3.0).mean() == pytest.approx(0.75, abs=0.03)
 
 
 def test_fit_warns_once_and_keeps_the_figures(rng, tmp_path):

@@ -204,10 +204,12 @@ def test_wrappers_are_opened(model, rows):
     X, y = rows
     numbers = X[["a", "b"]].to_numpy()
     piped = make_pipeline(StandardScaler(), quick()).fit(numbers[:200], y[:200])
+    once = recalibrate(model, X[200:300], y[200:300])
     both = DistributionEnsemble([("one", quick()), ("two", quick(bounds=None))])
     for one, table in (
         (FrozenEstimator(model), X),
-        (recalibrate(model, X[200:300], y[200:300]), X),
+        (once, X),
+        (recalibrate(once, X[300:400], y[300:400]), X),
         (piped, numbers),
         (both.fit(X[:200], y[:200]), X),
     ):
