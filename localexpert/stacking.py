@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -230,6 +230,7 @@ _ERRORS = 1.0
 _LEAST_WEIGHT = 0.01
 
 
+@dataclass(eq=False, repr=False)
 class Stacker(BaseEstimator):
     """Meta-regression: a point forecast learned from out-of-fold distributions.
 
@@ -275,14 +276,13 @@ class Stacker(BaseEstimator):
     ['rmse', 'rmse_of_mean']
     """
 
-    oof_: Float64Array
-    estimator_: Any
-    dense_inputs_: DenseInputs | None
-    report_: dict[str, Any]
-
-    def __init__(self, estimator: Any = "auto", *, passthrough: bool = False):
-        self.estimator = estimator
-        self.passthrough = passthrough
+    estimator: Any = "auto"
+    _: KW_ONLY
+    passthrough: bool = False
+    oof_: Float64Array = field(init=False)
+    estimator_: Any = field(init=False)
+    dense_inputs_: DenseInputs | None = field(init=False)
+    report_: dict[str, Any] = field(init=False)
 
     def fit(
         self,

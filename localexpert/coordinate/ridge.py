@@ -128,6 +128,7 @@ _LEAST_SHARE = 1e-12
 _ROWS_AT_ONCE = 4096
 
 
+@dataclass(eq=False, repr=False)
 class KernelMachine(RegressorMixin, BaseEstimator):
     """Ridge regression with a Laplace kernel in coordinates that it learns.
 
@@ -160,9 +161,8 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     0
     """
 
-    def __init__(self, n_steps: int = 1, penalty: float = 0.1):
-        self.n_steps = n_steps
-        self.penalty = penalty
+    n_steps: int = 1
+    penalty: float = 0.1
 
     def fit(
         self,

@@ -113,6 +113,7 @@ _WARM_UP = 0.2
 _PASSES_OF_RAMPS = 0.6
 
 
+@dataclass(eq=False, repr=False)
 class SmallNets(RegressorMixin, BaseEstimator):
     """The mean of small nets. Each is trained for a fixed number of steps.
 
@@ -135,17 +136,10 @@ class SmallNets(RegressorMixin, BaseEstimator):
     Smith & Topin (2019), Super-convergence (one cycle of step lengths).
     """
 
-    def __init__(
-        self,
-        decay: float = 0.03,
-        n_nets: int = 2,
-        random_state: int = 0,
-        n_ramps: int = 0,
-    ):
-        self.decay = decay
-        self.n_nets = n_nets
-        self.random_state = random_state
-        self.n_ramps = n_ramps
+    decay: float = 0.03
+    n_nets: int = 2
+    random_state: int = 0
+    n_ramps: int = 0
 
     def fit(
         self,

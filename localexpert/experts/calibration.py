@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ _INCREASING: tuple[type[ScoreCalibrator], ...] = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class ExpertCalibration(BaseEstimator):
     """Calibrate the probabilities of all thresholds out of fold.
 
@@ -98,21 +99,14 @@ class ExpertCalibration(BaseEstimator):
     'quadratic'
     """
 
-    calibrated_: Float64Array
-    calibrators_: list[ScoreCalibrator]
-    chosen_: str
-    losses_: dict[str, Float64Array]
-
-    def __init__(
-        self,
-        calibrator: Any = "auto",
-        *,
-        increasing: bool = False,
-        random_state: int = 0,
-    ):
-        self.calibrator = calibrator
-        self.increasing = increasing
-        self.random_state = random_state
+    calibrator: Any = "auto"
+    _: KW_ONLY
+    increasing: bool = False
+    random_state: int = 0
+    calibrated_: Float64Array = field(init=False)
+    calibrators_: list[ScoreCalibrator] = field(init=False)
+    chosen_: str = field(init=False)
+    losses_: dict[str, Float64Array] = field(init=False)
 
     def fit(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -201,6 +201,7 @@ _MOST_INDICATORS, _COMPONENTS = 32, 4
 _CHUNK = 4_096
 
 
+@dataclass(eq=False, repr=False)
 class JointForest(Experts):
     """One random forest on the indicators of all thresholds.
 
@@ -272,26 +273,15 @@ class JointForest(Experts):
            [0., 0., 1.]])
     """
 
-    laws_: LeafLaws
-
-    def __init__(
-        self,
-        n_estimators: int | str = "auto",
-        *,
-        min_samples_leaf: int = 1,
-        max_features: float = 0.8,
-        max_samples: int | str = "auto",
-        out_of_bag: bool = True,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ):
-        self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_samples = max_samples
-        self.out_of_bag = out_of_bag
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int | str = "auto"
+    _: KW_ONLY
+    min_samples_leaf: int = 1
+    max_features: float = 0.8
+    max_samples: int | str = "auto"
+    out_of_bag: bool = True
+    n_jobs: int | None = None
+    random_state: int | None = None
+    laws_: LeafLaws = field(init=False)
 
     def _check_saved(self) -> None:
         """Refuse trees in a file that belong to another table."""

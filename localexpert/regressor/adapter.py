@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -58,6 +59,7 @@ from localexpert.regressor.base import (
 _N_FOLDS = 5
 
 
+@dataclass(eq=False, repr=False)
 class DistributionAdapter(DistributionRegressor):
     """Turn any estimator that can forecast a distribution into one of our regressors.
 
@@ -126,26 +128,15 @@ class DistributionAdapter(DistributionRegressor):
     0.55
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        forecast: Callable[[Any, Any], Any] | None = None,
-        *,
-        levels: ArrayLike | None = None,
-        level_name: str | None = None,
-        bounds: tuple[float | None, float | None] | None = None,
-        cv: Any = "auto",
-        recalibrate: Any = None,
-        random_state: int | None = None,
-    ):
-        self.estimator = estimator
-        self.forecast = forecast
-        self.levels = levels
-        self.level_name = level_name
-        self.bounds = bounds
-        self.cv = cv
-        self.recalibrate = recalibrate
-        self.random_state = random_state
+    estimator: Any
+    forecast: Callable[[Any, Any], Any] | None = None
+    _: KW_ONLY
+    levels: ArrayLike | None = None
+    level_name: str | None = None
+    bounds: tuple[float | None, float | None] | None = None
+    cv: Any = "auto"
+    recalibrate: Any = None
+    random_state: int | None = None
 
     def fit(
         self,

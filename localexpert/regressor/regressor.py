@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -57,6 +57,7 @@ from localexpert.stacking import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """Distributional regression by calibrated threshold classifiers.
 
@@ -199,52 +200,28 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     True
     """
 
-    report_: FitReport
-    forecaster_: Learner | ConstantLaws
-    stacker_: Stacker | None
-
-    def __init__(
-        self,
-        expert: Any = None,
-        *,
-        n_thresholds: int = 25,
-        thresholds: Any = "quantile",
-        frame: Literal["auto", "standardize", "center"] | None = "auto",
-        center: Any = "stack",
-        strategy: Any = "auto",
-        calibrator: Any = "auto",
-        cv: Any = "auto",
-        smoothing: float
-        | RawSpline
-        | Literal["auto", "pchip", "smoothing_spline"] = "auto",
-        recalibrate: Any = None,
-        roads: Any = "auto",
-        bounds: tuple[float, float] | Literal["auto"] | None = "auto",
-        monotone: Directions | None = None,
-        effort: float | Literal["quick", "default", "best"] = "default",
-        stacker: Any = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        verbose: bool | int = 0,
-    ):
-        self.expert = expert
-        self.n_thresholds = n_thresholds
-        self.thresholds = thresholds
-        self.frame = frame
-        self.center = center
-        self.strategy = strategy
-        self.calibrator = calibrator
-        self.cv = cv
-        self.smoothing = smoothing
-        self.recalibrate = recalibrate
-        self.roads = roads
-        self.bounds = bounds
-        self.monotone = monotone
-        self.effort = effort
-        self.stacker = stacker
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    expert: Any = None
+    _: KW_ONLY
+    n_thresholds: int = 25
+    thresholds: Any = "quantile"
+    frame: Literal["auto", "standardize", "center"] | None = "auto"
+    center: Any = "stack"
+    strategy: Any = "auto"
+    calibrator: Any = "auto"
+    cv: Any = "auto"
+    smoothing: float | RawSpline | Literal["auto", "pchip", "smoothing_spline"] = "auto"
+    recalibrate: Any = None
+    roads: Any = "auto"
+    bounds: tuple[float, float] | Literal["auto"] | None = "auto"
+    monotone: Directions | None = None
+    effort: float | Literal["quick", "default", "best"] = "default"
+    stacker: Any = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    verbose: bool | int = 0
+    report_: FitReport = field(init=False)
+    forecaster_: Learner | ConstantLaws = field(init=False)
+    stacker_: Stacker | None = field(init=False)
 
     def fit(
         self,
