@@ -29,7 +29,6 @@ from calibration._validation import is_auto, refuse
 from calibration.typing import Float64Array
 from localexpert.data.blend import blend_weights
 from localexpert.data.folds import (
-    Rows,
     Sample,
     join_parts,
     known_folds,
@@ -424,10 +423,6 @@ class CalibratedExperts:
         """Return calibrated probabilities of new rows, shape (n, N)."""
         answers = {name: one.predict(table) for name, one in self.fitted_.items()}
         return self.calibration.predict(self._join(answers))
-
-    def keep_rows(self, places: Rows) -> None:
-        """Keep only the answers for some of the judged rows."""
-        self.tasks_ = self.tasks_.take(places)
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""

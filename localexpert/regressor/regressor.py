@@ -453,11 +453,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _oof_dist(self, places: Rows) -> PredictiveDistribution:
         """Return the out-of-fold distributions of the rows at these places."""
-        forecaster = self.forecaster_
-        corrected = self.recalibration_ is not None or self._mover is not None
-        if corrected or isinstance(forecaster, ConstantLaws):
+        if self.recalibration_ is not None or self._mover is not None:
             return self.oof_distribution_[places]
-        return PredictiveDistribution(forecaster.law(places))
+        return PredictiveDistribution(self.forecaster_.law(places))
 
     @property
     def _mover(self) -> Stacker | None:
