@@ -40,11 +40,7 @@ from localexpert.data.learners import name_of_argument
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import (
-    check_predicts,
-    innermost,
-    predict_dist,
-)
+from localexpert.distribution.predictors import check_predicts, innermost, predict_dist
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.progress import run_jobs

@@ -15,17 +15,9 @@ from calibration._validation import check_verbose, refuse, told_of_light
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.curves.spline import RawSpline
-from localexpert.data.directions import (
-    Directions,
-    describe_directions,
-    read_directions,
-)
+from localexpert.data.directions import Directions, describe_directions, read_directions
 from localexpert.data.folds import Rows, Sample
-from localexpert.data.honest_rows import (
-    describe_leak,
-    find_copies,
-    many_are_equal,
-)
+from localexpert.data.honest_rows import describe_leak, find_copies, many_are_equal
 from localexpert.data.table import Table, take_rows
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TableSummary, TrainingSketch
