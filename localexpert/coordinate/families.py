@@ -253,7 +253,7 @@ class Forest:
         )
         self.model_.fit(X[rows], y[rows], sample_weight=w[rows])
         for tree in self.model_.estimators_:
-            _slim(tree.tree_)
+            slim_tree(tree.tree_)
         self.oof_ = np.empty(len(y))
         absent = np.flatnonzero(w <= 0.0)
         if len(absent):
@@ -289,7 +289,7 @@ class Forest:
 Family: TypeAlias = BoostedTrees | Fitted | Forest
 
 
-def _slim(tree: Any) -> None:
+def slim_tree(tree: Any) -> None:
     """Set the training figures of a scikit-learn tree to zero, and round its numbers.
 
     This makes a saved forest half as large. Rows are compared in single precision, so a

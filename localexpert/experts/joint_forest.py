@@ -22,6 +22,7 @@ from calibration._validation import (
 )
 from calibration.storage import StorageError
 from calibration.typing import Float64Array, Int64Array
+from localexpert.coordinate.families import slim_tree
 from localexpert.data.folds import Rows
 from localexpert.data.learners import ask_each
 from localexpert.data.table import Table
@@ -75,13 +76,8 @@ class LeafLaws:
         LeafLaws
         """
         # Only the cuts of a grown tree are used. Zeros make a saved tree pack well.
+        slim_tree(tree)
         tree.value[:] = 0.0
-        for numbers in (
-            tree.impurity,
-            tree.n_node_samples,
-            tree.weighted_n_node_samples,
-        ):
-            numbers[:] = 0
         drawn = np.flatnonzero(weights)
         leaf, step, weights = tree.apply(X[drawn]), below[drawn], weights[drawn]
         total = np.bincount(leaf, weights, minlength=tree.node_count)

@@ -419,8 +419,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, stacker: Stacker, settings: Settings, sample: Sample
     ) -> None:
         """Fit the stacker. Its forecasts replace those of the road."""
-        dist = PredictiveDistribution(self.forecaster_.oof_law_)
-        features = self.meta_features_.of(dist)
+        features = self._describe_oof()
         with current_progress().stage("stacker"):
             stacker.fit(
                 features,
