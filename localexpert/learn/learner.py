@@ -14,7 +14,7 @@ from sklearn.base import clone
 from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.coordinate.centre import marginal_crps
-from localexpert.curves.spline import ProbitSpline
+from localexpert.curves.spline import CurveBuilder, ProbitSpline
 from localexpert.data.folds import Rows, Sample, check_learns
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values
@@ -279,8 +279,9 @@ class FittedRoad(Learner):
         self._asks_of_values = own.asks_of_values
         self.laws: Masses | Curves = Masses(limits.bounds)
         if not own.asks_of_values:
-            given = settings.builder
-            builders = [given] if given else [*map(ProbitSpline, own.smoothings)]
+            builders: list[CurveBuilder] = [*map(ProbitSpline, own.smoothings)]
+            if settings.builder is not None:
+                builders = [settings.builder]
             self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
 
     def _start(self, sample: Sample, outer: Sample) -> float:
