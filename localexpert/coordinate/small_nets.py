@@ -142,15 +142,11 @@ class SmallNets(RegressorMixin, BaseEstimator):
     n_ramps: int = 0
 
     def fit(
-        self,
-        X: Float64Array,
-        y: Float64Array,
-        sample_weight: Float64Array | None = None,
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Fit every net from its own seed."""
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
         # With weights of mean 1, the step length means the same as without weights.
-        w = w / w.mean()
+        w = sample_weight / sample_weight.mean()
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
         target = (y - self.mean_) / self.spread_
@@ -206,18 +202,14 @@ class NetsOfLogarithm(SmallNets):
     """
 
     def fit(
-        self,
-        X: Float64Array,
-        y: Float64Array,
-        sample_weight: Float64Array | None = None,
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Fit every net to the logarithm, and the factor."""
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
         self.range_ = float(np.log(y.min())), float(np.log(y.max()))
         self.factor_ = 1.0
         super().fit(X, np.log(y), sample_weight)
         answers = self.predict(X)
-        self.factor_ = unbias(answers, y, w)
+        self.factor_ = unbias(answers, y, sample_weight)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
