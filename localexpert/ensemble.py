@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from typing import Any, Literal, Self
 
@@ -207,6 +208,7 @@ def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
     return laws
 
 
+@dataclass(eq=False, repr=False)
 class DistributionEnsemble(DistributionRegressor):
     """Pool the distributions of several regressors.
 
@@ -287,20 +289,12 @@ class DistributionEnsemble(DistributionRegressor):
     ['center', 'linear', 'probit', 'standardize']
     """
 
-    def __init__(
-        self,
-        members: Sequence[tuple[str, Any]],
-        *,
-        pool: Literal["auto", "linear", "probit"] = "auto",
-        recalibrate: Any = "pit",
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ):
-        self.members = members
-        self.pool = pool
-        self.recalibrate = recalibrate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    members: Sequence[tuple[str, Any]]
+    _: KW_ONLY
+    pool: Literal["auto", "linear", "probit"] = "auto"
+    recalibrate: Any = "pit"
+    n_jobs: int | None = None
+    random_state: int | None = None
 
     def fit(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -125,9 +125,7 @@ class MetaFeatureTransformer(TransformerMixin):
             It describes the rows `fitted_rows_`, which are its index.
         """
         check_is_fitted(self)
-        dist = PredictiveDistribution(self.forecaster_.oof_law_)
-        features = self.meta_features_.of(dist)
-        return self._named(features, self.fitted_rows_)
+        return self._named(self._describe_oof(), self.fitted_rows_)
 
     def transform(self, X: Any) -> pd.DataFrame:
         """Return the meta-features of new rows.
@@ -167,14 +165,12 @@ class MetaFeatureTransformer(TransformerMixin):
         if len(self.untested_rows_):
             rule = "test every row where `fit_transform` is to describe all out of fold"
             refuse("cv", rule, f"{len(self.untested_rows_)} rows in no test part")
-        index = getattr(X, "index", None)
-        dist = PredictiveDistribution(self.forecaster_.oof_law_)
-        features = self.meta_features_.of(dist)
+        features = self._describe_oof()
         if len(features) != len(X):
             every = self._describe(X)
             every[self.fitted_rows_] = features
             features = every
-        return self._named(features, index)
+        return self._named(features, getattr(X, "index", None))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the meta-features.
@@ -201,6 +197,11 @@ class MetaFeatureTransformer(TransformerMixin):
         """Return the meta-features of new rows, as a stacker sees them."""
         law = self.forecaster_.law(self._read(X))
         return self.meta_features_.of(PredictiveDistribution(law))
+
+    def _describe_oof(self) -> Float64Array:
+        """Return the meta-features of the training rows, as a stacker sees them."""
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        return self.meta_features_.of(dist)
 
     def _named(self, features: Float64Array, index: Any) -> pd.DataFrame:
         try:
@@ -230,6 +231,7 @@ _ERRORS = 1.0
 _LEAST_WEIGHT = 0.01
 
 
+@dataclass(eq=False, repr=False)
 class Stacker(BaseEstimator):
     """Meta-regression: a point forecast learned from out-of-fold distributions.
 
@@ -275,14 +277,13 @@ class Stacker(BaseEstimator):
     ['rmse', 'rmse_of_mean']
     """
 
-    oof_: Float64Array
-    estimator_: Any
-    dense_inputs_: DenseInputs | None
-    report_: dict[str, Any]
-
-    def __init__(self, estimator: Any = "auto", *, passthrough: bool = False):
-        self.estimator = estimator
-        self.passthrough = passthrough
+    estimator: Any = "auto"
+    _: KW_ONLY
+    passthrough: bool = False
+    oof_: Float64Array = field(init=False)
+    estimator_: Any = field(init=False)
+    dense_inputs_: DenseInputs | None = field(init=False)
+    report_: dict[str, Any] = field(init=False)
 
     def fit(
         self,
@@ -367,6 +368,7 @@ class Stacker(BaseEstimator):
         return np.column_stack([features, table.dense(self.dense_inputs_)])
 
 
+@dataclass(kw_only=True, eq=False)
 class Corrections:
     """Correct the mean by a weighted sum of ridge regression and boosted trees.
 
@@ -387,9 +389,8 @@ class Corrections:
     weights_ : dict of str to float
     """
 
-    def __init__(self, *, n_jobs: int | None, random_state: int):
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_jobs: int | None
+    random_state: int
 
     def fit(
         self,

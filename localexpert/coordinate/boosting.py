@@ -48,10 +48,7 @@ class Boosted(Protocol):
 
 
 def find_rounds(
-    models: Sequence[Boosted],
-    weights: Sequence[float],
-    max_rounds: int,
-    pool: Parallel,
+    models: Sequence[Boosted], weights: Sequence[float], max_rounds: int, pool: Parallel
 ) -> int:
     """Boost all models together. Return the rounds after which they gain little.
 

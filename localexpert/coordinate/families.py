@@ -169,9 +169,6 @@ class Fitted:
 
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Fit one fold's clone."""
-        return self._fit_fold(X, sample, fold)
-
-    def _fit_fold(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         train, test = fold
         model, y, w = clone(self.regressor), sample.y[train], sample.weight[train]
         try:
@@ -195,7 +192,8 @@ class Fitted:
             warn_user(msg)
         done = [] if first is None else [first]
         rest = folds[len(done) :]
-        jobs = [delayed(self._fit_fold)(X, sample, fold) for fold in rest]
+        # A subclass may attempt a fold in its own way, but fits the others in this one.
+        jobs = [delayed(Fitted.attempt)(self, X, sample, fold) for fold in rest]
         trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         self.models_ = [trial.model for trial in trials]
         self.oof_ = np.full(len(sample), np.nan)
@@ -255,7 +253,7 @@ class Forest:
         )
         self.model_.fit(X[rows], y[rows], sample_weight=w[rows])
         for tree in self.model_.estimators_:
-            _slim(tree.tree_)
+            slim_tree(tree.tree_)
         self.oof_ = np.empty(len(y))
         absent = np.flatnonzero(w <= 0.0)
         if len(absent):
@@ -291,7 +289,7 @@ class Forest:
 Family: TypeAlias = BoostedTrees | Fitted | Forest
 
 
-def _slim(tree: Any) -> None:
+def slim_tree(tree: Any) -> None:
     """Set the training figures of a scikit-learn tree to zero, and round its numbers.
 
     This makes a saved forest half as large. Rows are compared in single precision, so a

@@ -252,23 +252,18 @@ class Frame:
             return np.zeros((1, len(table)))
         return self.centre_.predict_each(table)
 
-    def add_oof_features(self, table: Table) -> Table:
-        """Return training rows with their out-of-fold centre and log scale."""
-        return self._append(table, self.oof_center_, np.log(self.oof_scale_))
-
     def add_features(
         self, table: Table, center: Float64Array, scale: Float64Array
     ) -> Table:
-        """Return located rows with centre and log scale as two more columns."""
-        return self._append(table, center, np.log(scale / self.shrinkage_))
+        """Return rows with centre and log scale as two more columns.
 
-    def _append(
-        self, table: Table, center: Float64Array, log_scale: Float64Array
-    ) -> Table:
+        The scale is that of judged rows, which for new ones is greater than located.
+        """
         if self.kind_ is None:
             return table
         center = (center - self.origin_) / self.unit_
-        return table.with_columns(**{"center(x)": center, "log scale(x)": log_scale})
+        columns = {"center(x)": center, "log scale(x)": np.log(scale)}
+        return table.with_columns(**columns)
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""

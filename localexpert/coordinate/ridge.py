@@ -39,15 +39,11 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
     """
 
     def fit(
-        self,
-        X: Float64Array,
-        y: Float64Array,
-        sample_weight: Float64Array | None = None,
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Choose the penalty and solve."""
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
         rows = slice(None, None, -(-len(y) // _MOST_ROWS))
-        X, y, w = X[rows], y[rows], w[rows]
+        X, y, w = X[rows], y[rows], sample_weight[rows]
         self.ramps_ = Ramps.learn(X, _N_RAMPS)
         total = w.sum()
         mean_y = float(w @ y / total)
@@ -128,6 +124,7 @@ _LEAST_SHARE = 1e-12
 _ROWS_AT_ONCE = 4096
 
 
+@dataclass(eq=False, repr=False)
 class KernelMachine(RegressorMixin, BaseEstimator):
     """Ridge regression with a Laplace kernel in coordinates that it learns.
 
@@ -155,20 +152,16 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     >>> import numpy as np
     >>> from localexpert.coordinate.ridge import KernelMachine
     >>> X = np.random.default_rng(0).normal(size=(300, 5))
-    >>> model = KernelMachine(penalty=0.01).fit(X, np.sin(2.0 * X[:, 0]))
+    >>> model = KernelMachine(penalty=0.01).fit(X, np.sin(2.0 * X[:, 0]), np.ones(300))
     >>> int(np.argmax(np.diag(model.directions_ @ model.directions_.T)))
     0
     """
 
-    def __init__(self, n_steps: int = 1, penalty: float = 0.1):
-        self.n_steps = n_steps
-        self.penalty = penalty
+    n_steps: int = 1
+    penalty: float = 0.1
 
     def fit(
-        self,
-        X: Float64Array,
-        y: Float64Array,
-        sample_weight: Float64Array | None = None,
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Take the steps, and solve."""
         self.begin(X, y, sample_weight)
@@ -179,12 +172,12 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         return self.end()
 
     def begin(
-        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array | None
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> None:
         """Keep the rows of positive weight. Compute their kernel in the columns."""
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
-        rows = np.flatnonzero(w > 0.0)
-        y, w = y[rows], w[rows] / w[rows].mean()
+        rows = np.flatnonzero(sample_weight > 0.0)
+        y, w = y[rows], sample_weight[rows]
+        w = w / w.mean()
         self.mean_ = float(np.average(y, weights=w))
         self.spread_ = float(np.sqrt(np.average((y - self.mean_) ** 2, weights=w)))
         self.spread_ = self.spread_ or 1.0
@@ -269,7 +262,7 @@ class KernelMachines(Fitted):
             if n_steps < _STEPS[-1]:
                 model.coefficients_ = found
                 model.step()
-        return replace(self, regressor=chosen)._fit_fold(X, sample, fold)
+        return Fitted.attempt(replace(self, regressor=chosen), X, sample, fold)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Fit with the choice of the first fold, which may be from another process."""

@@ -113,6 +113,7 @@ _WARM_UP = 0.2
 _PASSES_OF_RAMPS = 0.6
 
 
+@dataclass(eq=False, repr=False)
 class SmallNets(RegressorMixin, BaseEstimator):
     """The mean of small nets. Each is trained for a fixed number of steps.
 
@@ -135,28 +136,17 @@ class SmallNets(RegressorMixin, BaseEstimator):
     Smith & Topin (2019), Super-convergence (one cycle of step lengths).
     """
 
-    def __init__(
-        self,
-        decay: float = 0.03,
-        n_nets: int = 2,
-        random_state: int = 0,
-        n_ramps: int = 0,
-    ):
-        self.decay = decay
-        self.n_nets = n_nets
-        self.random_state = random_state
-        self.n_ramps = n_ramps
+    decay: float = 0.03
+    n_nets: int = 2
+    random_state: int = 0
+    n_ramps: int = 0
 
     def fit(
-        self,
-        X: Float64Array,
-        y: Float64Array,
-        sample_weight: Float64Array | None = None,
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Fit every net from its own seed."""
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
         # With weights of mean 1, the step length means the same as without weights.
-        w = w / w.mean()
+        w = sample_weight / sample_weight.mean()
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
         target = (y - self.mean_) / self.spread_
@@ -212,18 +202,14 @@ class NetsOfLogarithm(SmallNets):
     """
 
     def fit(
-        self,
-        X: Float64Array,
-        y: Float64Array,
-        sample_weight: Float64Array | None = None,
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Fit every net to the logarithm, and the factor."""
-        w = np.ones(len(y)) if sample_weight is None else sample_weight
         self.range_ = float(np.log(y.min())), float(np.log(y.max()))
         self.factor_ = 1.0
         super().fit(X, np.log(y), sample_weight)
         answers = self.predict(X)
-        self.factor_ = unbias(answers, y, w)
+        self.factor_ = unbias(answers, y, sample_weight)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:

@@ -245,10 +245,7 @@ def list_categories(column: Any) -> list[Any] | None:
 
 
 def read_categories(
-    column: Any,
-    codes: dict[Any, float],
-    name: Any,
-    unseen: list[Unseen] | None = None,
+    column: Any, codes: dict[Any, float], name: Any, unseen: list[Unseen] | None = None
 ) -> Float64Array:
     """Return a column of categories as codes. A value without a code becomes NaN.
 

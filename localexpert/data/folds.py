@@ -169,10 +169,7 @@ def _shuffle(
 
 
 def _deal_groups(
-    weight: Float64Array,
-    groups: NDArray[Any],
-    n_folds: int,
-    rng: np.random.Generator,
+    weight: Float64Array, groups: NDArray[Any], n_folds: int, rng: np.random.Generator
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the groups and their folds, as `GroupKFold` would deal copies of rows.
 

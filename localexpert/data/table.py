@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -216,11 +216,9 @@ class TableReader:
                 f"or dates ({listed}), got {type(given).__name__}."
             )
             raise TypeError(msg)
+        n_rows = given.shape[0]
         return Table(
-            self,
-            given.shape[0],
-            lambda: given,
-            (lambda: self.encode(given, warns=True)) if warns else None,
+            self, n_rows, lambda: given, lambda: self.encode(given, warns=warns)
         )
 
     def encode(self, X: Any, *, warns: bool = False) -> Float64Array:
@@ -253,6 +251,7 @@ class TableReader:
         return encoded
 
 
+@dataclass(eq=False, repr=False)
 class Table:
     """Rows of features with three views. Each view is made when it is first needed.
 
@@ -267,10 +266,10 @@ class Table:
     ----------
     reader : TableReader
     n_rows : int
-    given : function without arguments
+    make_given : function without arguments
         Returns the rows in the user's container.
-    codes : function without arguments, optional
-        Returns the codes of the rows. By default the reader encodes the given rows.
+    make_codes : function without arguments
+        Returns the codes of the rows.
 
     Examples
     --------
@@ -283,18 +282,11 @@ class Table:
            [1. , 2. , 0.1]])
     """
 
-    def __init__(
-        self,
-        reader: TableReader,
-        n_rows: int,
-        given: Callable[[], Any],
-        codes: Callable[[], Float64Array] | None = None,
-    ):
-        self.reader = reader
-        self.n_rows = n_rows
-        self._make_given = given
-        self._make_codes = codes or (lambda: reader.encode(self.given))
-        self._dense: tuple[DenseInputs, Float64Array] | None = None
+    reader: TableReader
+    n_rows: int
+    make_given: Callable[[], Any]
+    make_codes: Callable[[], Float64Array]
+    _dense: tuple[DenseInputs, Float64Array] | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, X: Any) -> Table:
@@ -319,12 +311,12 @@ class Table:
     @cached_property
     def given(self) -> Any:
         """The rows in the container that the user gave."""
-        return self._make_given()
+        return self.make_given()
 
     @cached_property
     def codes(self) -> Float64Array:
         """Numbers and codes of categories, NaN where missing, shape (n, p)."""
-        return self._make_codes()
+        return self.make_codes()
 
     @cached_property
     def dense_inputs(self) -> DenseInputs:

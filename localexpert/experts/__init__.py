@@ -5,9 +5,4 @@ from localexpert.experts.independent import IndependentExperts
 from localexpert.experts.joint_forest import JointForest
 from localexpert.experts.shared_boosting import SharedBoosting
 
-__all__ = [
-    "Experts",
-    "IndependentExperts",
-    "JointForest",
-    "SharedBoosting",
-]
+__all__ = ["Experts", "IndependentExperts", "JointForest", "SharedBoosting"]

@@ -226,7 +226,6 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         make_rng(getattr(self, "random_state", None))
         self._check_parameters()
 
-    @abstractmethod
     def _check_parameters(self) -> None:
         """Refuse invalid constructor arguments."""
 

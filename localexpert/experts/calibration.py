@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from calibration._validation import is_auto, refuse
 from calibration.typing import Float64Array
 from localexpert.data.blend import blend_weights
 from localexpert.data.folds import (
-    Rows,
     Sample,
     join_parts,
     known_folds,
@@ -59,6 +58,7 @@ _INCREASING: tuple[type[ScoreCalibrator], ...] = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class ExpertCalibration(BaseEstimator):
     """Calibrate the probabilities of all thresholds out of fold.
 
@@ -98,21 +98,14 @@ class ExpertCalibration(BaseEstimator):
     'quadratic'
     """
 
-    calibrated_: Float64Array
-    calibrators_: list[ScoreCalibrator]
-    chosen_: str
-    losses_: dict[str, Float64Array]
-
-    def __init__(
-        self,
-        calibrator: Any = "auto",
-        *,
-        increasing: bool = False,
-        random_state: int = 0,
-    ):
-        self.calibrator = calibrator
-        self.increasing = increasing
-        self.random_state = random_state
+    calibrator: Any = "auto"
+    _: KW_ONLY
+    increasing: bool = False
+    random_state: int = 0
+    calibrated_: Float64Array = field(init=False)
+    calibrators_: list[ScoreCalibrator] = field(init=False)
+    chosen_: str = field(init=False)
+    losses_: dict[str, Float64Array] = field(init=False)
 
     def fit(
         self,
@@ -430,10 +423,6 @@ class CalibratedExperts:
         """Return calibrated probabilities of new rows, shape (n, N)."""
         answers = {name: one.predict(table) for name, one in self.fitted_.items()}
         return self.calibration.predict(self._join(answers))
-
-    def keep_rows(self, places: Rows) -> None:
-        """Keep only the answers for some of the judged rows."""
-        self.tasks_ = self.tasks_.take(places)
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import lightgbm as lgb
@@ -135,6 +135,7 @@ def check_classifier(classifier: Any, name: str = "classifier") -> None:
         refuse(name, rule, repr(classifier), TypeError)
 
 
+@dataclass(eq=False, repr=False)
 class IndependentExperts(Experts):
     """One classifier per threshold, all of the same kind. These are the local experts.
 
@@ -195,21 +196,13 @@ class IndependentExperts(Experts):
            [0., 0., 1.]])
     """
 
-    models_: list[list[Model]]
-    n_rounds_: int
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        monotone: Directions | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ):
-        self.classifier = classifier
-        self.monotone = monotone
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    classifier: Any = None
+    _: KW_ONLY
+    monotone: Directions | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    models_: list[list[Model]] = field(init=False)
+    n_rounds_: int = field(init=False)
 
     def _check_parameters(self) -> None:
         if self.classifier is not None:

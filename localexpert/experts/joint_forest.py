@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from calibration._validation import (
 )
 from calibration.storage import StorageError
 from calibration.typing import Float64Array, Int64Array
+from localexpert.coordinate.families import slim_tree
 from localexpert.data.folds import Rows
 from localexpert.data.learners import ask_each
 from localexpert.data.table import Table
@@ -75,13 +76,8 @@ class LeafLaws:
         LeafLaws
         """
         # Only the cuts of a grown tree are used. Zeros make a saved tree pack well.
+        slim_tree(tree)
         tree.value[:] = 0.0
-        for numbers in (
-            tree.impurity,
-            tree.n_node_samples,
-            tree.weighted_n_node_samples,
-        ):
-            numbers[:] = 0
         drawn = np.flatnonzero(weights)
         leaf, step, weights = tree.apply(X[drawn]), below[drawn], weights[drawn]
         total = np.bincount(leaf, weights, minlength=tree.node_count)
@@ -201,6 +197,7 @@ _MOST_INDICATORS, _COMPONENTS = 32, 4
 _CHUNK = 4_096
 
 
+@dataclass(eq=False, repr=False)
 class JointForest(Experts):
     """One random forest on the indicators of all thresholds.
 
@@ -272,26 +269,15 @@ class JointForest(Experts):
            [0., 0., 1.]])
     """
 
-    laws_: LeafLaws
-
-    def __init__(
-        self,
-        n_estimators: int | str = "auto",
-        *,
-        min_samples_leaf: int = 1,
-        max_features: float = 0.8,
-        max_samples: int | str = "auto",
-        out_of_bag: bool = True,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ):
-        self.n_estimators = n_estimators
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.max_samples = max_samples
-        self.out_of_bag = out_of_bag
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int | str = "auto"
+    _: KW_ONLY
+    min_samples_leaf: int = 1
+    max_features: float = 0.8
+    max_samples: int | str = "auto"
+    out_of_bag: bool = True
+    n_jobs: int | None = None
+    random_state: int | None = None
+    laws_: LeafLaws = field(init=False)
 
     def _check_saved(self) -> None:
         """Refuse trees in a file that belong to another table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import lightgbm as lgb
@@ -213,6 +213,7 @@ _FIXED: dict[str, Any] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class SharedBoosting(Experts):
     """One LightGBM model for all thresholds, with the threshold as a feature.
 
@@ -290,31 +291,19 @@ class SharedBoosting(Experts):
            [0., 0., 1.]])
     """
 
-    n_rounds_: int
-    n_draws_: int
-    trees_: list[ThresholdTrees]
-    starts_: list[Float64Array]
-
-    def __init__(
-        self,
-        *,
-        draws: int | Literal["auto"] = "auto",
-        learning_rate: float = 0.15,
-        num_leaves: int = 16,
-        min_rows_in_leaf: int = 20,
-        max_rounds: int = 500,
-        monotone: Directions | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ):
-        self.draws = draws
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_rows_in_leaf = min_rows_in_leaf
-        self.max_rounds = max_rounds
-        self.monotone = monotone
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _: KW_ONLY
+    draws: int | Literal["auto"] = "auto"
+    learning_rate: float = 0.15
+    num_leaves: int = 16
+    min_rows_in_leaf: int = 20
+    max_rounds: int = 500
+    monotone: Directions | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    n_rounds_: int = field(init=False)
+    n_draws_: int = field(init=False)
+    trees_: list[ThresholdTrees] = field(init=False)
+    starts_: list[Float64Array] = field(init=False)
 
     def _check_parameters(self) -> None:
         if not is_auto(self.draws):

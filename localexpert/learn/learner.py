@@ -14,7 +14,7 @@ from sklearn.base import clone
 from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.coordinate.centre import marginal_crps
-from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.curves.spline import CurveBuilder, ProbitSpline
 from localexpert.data.folds import Rows, Sample, check_learns
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values
@@ -279,7 +279,9 @@ class FittedRoad(Learner):
         self._asks_of_values = own.asks_of_values
         self.laws: Masses | Curves = Masses(limits.bounds)
         if not own.asks_of_values:
-            builders = _make_builders(settings.smoothing, own.smoothings)
+            builders: list[CurveBuilder] = [*map(ProbitSpline, own.smoothings)]
+            if settings.builder is not None:
+                builders = [settings.builder]
             self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
 
     def _start(self, sample: Sample, outer: Sample) -> float:
@@ -337,8 +339,9 @@ class FittedRoad(Learner):
             self.thresholds_ = place_thresholds(
                 part.y, self.n_thresholds, self.thresholds, part.weight
             )
-        located = replace(part, table=self.frame.add_oof_features(part.table))
-        experts.ask(located, self.thresholds_, self.frame.oof_scale_)
+        center, scale = self.frame.oof_center_, self.frame.oof_scale_
+        table = self.frame.add_features(part.table, center, scale)
+        experts.ask(replace(part, table=table), self.thresholds_, scale)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -350,7 +353,7 @@ class FittedRoad(Learner):
         frame = self.frame
         if isinstance(asked, Table):
             center, scale = frame.locate(asked)
-            located = frame.add_features(asked, center, scale)
+            located = frame.add_features(asked, center, scale / frame.shrinkage_)
             return center, scale, self.experts.predict(located)
         p = self.tasks_.calibrated[asked]
         return frame.oof_center_[asked], frame.oof_scale_[asked], p
@@ -376,7 +379,7 @@ class FittedRoad(Learner):
     def _keep_rows(self, places: Rows) -> None:
         """Pass the rows on to the frame and the experts."""
         self.frame.keep_rows(places)
-        self.experts.keep_rows(places)
+        self.experts.tasks_ = self.tasks_.take(places)
 
     def _choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
@@ -402,9 +405,6 @@ class BaseRates(Experts):
     """
 
     rates_: Float64Array
-
-    def _check_parameters(self) -> None:
-        """There are none."""
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         oof = np.empty((len(tasks), tasks.n_thresholds))
@@ -469,19 +469,6 @@ def _out_of_fold(experts: Experts) -> Experts:
         if name.split("__")[-1] in ("out_of_bag", "oob_score") and value
     }
     return clone(experts).set_params(**bags) if bags else experts
-
-
-def _make_builders(
-    smoothing: float | str | RawSpline, steps: tuple[float, ...]
-) -> list[CurveBuilder]:
-    """Return the splines from which a road chooses."""
-    if smoothing == "auto":
-        return [ProbitSpline(step) for step in steps]
-    if isinstance(smoothing, RawSpline):
-        return [smoothing]
-    if isinstance(smoothing, str):
-        return [RawSpline(smoothing)]  # type: ignore[arg-type]
-    return [ProbitSpline(float(smoothing))]
 
 
 class BesideAtoms(Learner):

@@ -187,10 +187,7 @@ class Pool(Learner):
         return False
 
     def _choose_weights(
-        self,
-        names: list[str],
-        scores: PoolScores,
-        kinds: Sequence[PoolKind],
+        self, names: list[str], scores: PoolScores, kinds: Sequence[PoolKind]
     ) -> tuple[Float64Array, Float64Array]:
         """Return weights (M,), and for each fold those learned outside it (F, M)."""
         best = int(np.argmin([self.losses_[name] for name in names]))

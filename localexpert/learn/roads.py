@@ -179,9 +179,6 @@ class Road:
         """
         frame = _check_frame(self.frame, self.thresholds)
         strategy = _check_strategy(self.strategy, expert)
-        thresholds = self.thresholds
-        if not self.asks_of_values:
-            thresholds = check_thresholds(thresholds)
         if monotone is None and isinstance(calibrator, str) and calibrator == "auto":
             calibrator = self.calibrator
         if monotone is not None:
@@ -191,13 +188,7 @@ class Road:
                 rule = 'None or "auto", for around centres rows may cross'
                 refuse_order("frame", frame, rule)
             frame, strategy = None, _order_strategy(strategy, monotone)
-        return replace(
-            self,
-            frame=frame,
-            thresholds=thresholds,
-            strategy=strategy,
-            calibrator=calibrator,
-        )
+        return replace(self, frame=frame, strategy=strategy, calibrator=calibrator)
 
     def check_target(self, y: Float64Array) -> None:
         """Refuse targets that the road cannot take.

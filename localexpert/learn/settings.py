@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from calibration._validation import check_choice, check_n_jobs, refuse, show
+from calibration._validation import check_choice, check_n_jobs, is_auto, refuse, show
 from calibration.typing import Float64Array
 from localexpert._validation import check_bounds
 from localexpert.coordinate.families import predicts_numbers
-from localexpert.curves.spline import RawSpline
+from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
 from localexpert.data.directions import Directions, check_directions
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.learn.roads import FrameRoad, Road, check_thresholds, refuse_order
@@ -85,8 +85,10 @@ class Settings:
         Whether the user asked for that road.
     roads : tuple of Road
         The roads that the user named. Empty if the fit chooses them.
-    expert, center, calibrator, smoothing, n_jobs, cv
+    expert, center, calibrator, n_jobs, cv
         As the user gave them.
+    builder : ProbitSpline or RawSpline, optional
+        The spline that the user asked for. By default a road compares several.
     limits : Limits
     out_of_bag : bool
         Whether a stage may predict a row by trees that did not draw it. This is False
@@ -104,7 +106,7 @@ class Settings:
     expert: Any
     center: Any
     calibrator: Any
-    smoothing: float | str | RawSpline
+    builder: CurveBuilder | None
     limits: Limits
     out_of_bag: bool
     n_jobs: int | None
@@ -132,12 +134,12 @@ class Settings:
         described.settle(model.expert, model.calibrator, monotone)
         single = model.expert is not None or bool(described.named_parts())
         _check_center(model.center)
-        _check_smoothing(model.smoothing)
-        same = ("expert", "center", "calibrator", "smoothing", "n_jobs", "cv")
+        same = ("expert", "center", "calibrator", "n_jobs", "cv")
         settings = cls(
             described=described,
             single=single,
             roads=_read_roads(model.roads, single),
+            builder=_read_smoothing(model.smoothing),
             limits=_read_limits(model.bounds, y),
             out_of_bag=out_of_bag,
             seed=seed,
@@ -258,15 +260,19 @@ def _read_limits(bounds: Any, y: Float64Array) -> Limits:
     return Limits((low, high))
 
 
-def _check_smoothing(smoothing: Any) -> None:
-    if isinstance(smoothing, str | RawSpline):
-        known = isinstance(smoothing, RawSpline) or smoothing in ("auto", *_ROW_BY_ROW)
-    else:
-        known = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
-        known = known and float(smoothing) >= 0.0
-    if not known:
-        msg = (
-            '`smoothing` must be "auto", "pchip", "smoothing_spline", a RawSpline or a '
-            f"number of at least 0, got {smoothing!r}."
-        )
-        raise ValueError(msg)
+def _read_smoothing(smoothing: Any) -> CurveBuilder | None:
+    """Return the spline that the user asked for, or None if a road may choose."""
+    if is_auto(smoothing):
+        return None
+    if isinstance(smoothing, RawSpline):
+        return smoothing
+    if isinstance(smoothing, str) and smoothing in _ROW_BY_ROW:
+        return RawSpline(smoothing)  # type: ignore[arg-type]
+    number = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
+    if number and float(smoothing) >= 0.0:
+        return ProbitSpline(float(smoothing))
+    msg = (
+        '`smoothing` must be "auto", "pchip", "smoothing_spline", a RawSpline or a '
+        f"number of at least 0, got {smoothing!r}."
+    )
+    raise ValueError(msg)

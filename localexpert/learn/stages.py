@@ -20,8 +20,8 @@ from localexpert.law.level_map import LevelMap, clip, cut, fold
 from localexpert.learn.steps import Carry, Limits, atom_widths
 from localexpert.progress import current_progress
 
-# The identity of a table, and the bytes of target and weights.
-_Key: TypeAlias = tuple[int, bytes, bytes]
+# A table, which equals no other, and the bytes of target and weights.
+_Key: TypeAlias = tuple[Table, bytes, bytes]
 
 
 class Stages:
@@ -34,7 +34,6 @@ class Stages:
 
     def __init__(self) -> None:
         self._frames: dict[tuple[_Key, str | None], Frame] = {}
-        self._tables: list[Table] = []
 
     def fit_frame(
         self, frame: Frame, sample: Sample, carry: Carry | None, outer: Sample
@@ -61,8 +60,6 @@ class Stages:
             if isinstance(frame.center, str):
                 frame.center = self._known_centre(sample, carry, outer) or frame.center
             self._frames[key] = frame.fit(sample)
-            # Keep the table alive. Otherwise another table could get its identity.
-            self._tables.append(sample.table)
         return copy(self._frames[key])
 
     def _known_centre(
@@ -83,7 +80,7 @@ class Stages:
 
 
 def _key(sample: Sample) -> _Key:
-    return id(sample.table), sample.y.tobytes(), sample.weight.tobytes()
+    return sample.table, sample.y.tobytes(), sample.weight.tobytes()
 
 
 class CarriedCentre(CentreStack):

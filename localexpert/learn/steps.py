@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -260,7 +260,6 @@ class Carry(Step):
 
     func: Callable[..., Any]
     inverse: Callable[..., Any]
-    domain_: tuple[float, float] = field(init=False, repr=False)
     keeps_order: ClassVar[bool] = True
     asks_smooth: ClassVar[bool] = True
 
@@ -374,8 +373,6 @@ class NearAtoms(Step):
     """
 
     atoms: Float64Array
-    borders_: Float64Array = field(init=False)
-    shares_: Float64Array = field(init=False)
     asks_smooth: ClassVar[bool] = True
 
     def fit(self, sample: Sample) -> None:

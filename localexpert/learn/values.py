@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -175,11 +176,8 @@ def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
             np.linspace(low, high, count + 1)[1:-1]
             for low, high, count in zip(met[:-1], met[1:], counts, strict=True)
         ]
-    low, high = bounds
-    low, high = (
-        max(low, 0.0 if met[0] == 0.0 else low),
-        min(high, 0.0 if met[-1] == 0.0 else high),
-    )
+    low = max(bounds[0], 0.0) if met[0] == 0.0 else bounds[0]
+    high = min(bounds[1], 0.0) if met[-1] == 0.0 else bounds[1]
     reach = min(round(float(np.ptp(met)) / step), MOST_BEYOND)
     away = step * np.arange(1.0, reach + 1.0)
     below, above = met[0] - away[::-1], met[-1] + away
@@ -446,20 +444,20 @@ class ConstantLaws:
 
     def __init__(self, value: float, n: int):
         self.value = value
-        self.oof_law_ = self._law(n)
+        self.oof_law_ = self.law(np.arange(n))
 
-    def law(self, table: Table) -> Law:
-        """Return the law of new rows.
+    def law(self, asked: Sized) -> Law:
+        """Return the law of rows, new or judged.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
+        asked : Table, or ndarray of int
 
         Returns
         -------
         Law
         """
-        return self._law(len(table))
+        return Law.discrete(np.array([self.value]), np.ones((len(asked), 1)))
 
     def members(self, table: Table) -> list[tuple[float, list[Law]]]:
         """Return the law of new rows, which is the only one."""
@@ -477,6 +475,3 @@ class ConstantLaws:
         thresholds, probabilities : ndarrays of shape (n, 1)
         """
         return np.full((len(table), 1), self.value), np.ones((len(table), 1))
-
-    def _law(self, n: int) -> Law:
-        return Law.discrete(np.array([self.value]), np.ones((n, 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -39,11 +40,7 @@ from localexpert.data.learners import name_of_argument
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import (
-    check_predicts,
-    innermost,
-    predict_dist,
-)
+from localexpert.distribution.predictors import check_predicts, innermost, predict_dist
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.progress import run_jobs
@@ -58,6 +55,7 @@ from localexpert.regressor.base import (
 _N_FOLDS = 5
 
 
+@dataclass(eq=False, repr=False)
 class DistributionAdapter(DistributionRegressor):
     """Turn any estimator that can forecast a distribution into one of our regressors.
 
@@ -126,26 +124,15 @@ class DistributionAdapter(DistributionRegressor):
     0.55
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        forecast: Callable[[Any, Any], Any] | None = None,
-        *,
-        levels: ArrayLike | None = None,
-        level_name: str | None = None,
-        bounds: tuple[float | None, float | None] | None = None,
-        cv: Any = "auto",
-        recalibrate: Any = None,
-        random_state: int | None = None,
-    ):
-        self.estimator = estimator
-        self.forecast = forecast
-        self.levels = levels
-        self.level_name = level_name
-        self.bounds = bounds
-        self.cv = cv
-        self.recalibrate = recalibrate
-        self.random_state = random_state
+    estimator: Any
+    forecast: Callable[[Any, Any], Any] | None = None
+    _: KW_ONLY
+    levels: ArrayLike | None = None
+    level_name: str | None = None
+    bounds: tuple[float | None, float | None] | None = None
+    cv: Any = "auto"
+    recalibrate: Any = None
+    random_state: int | None = None
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -112,6 +113,7 @@ _MOST_ASKED, _ROUNDING = 1000, 1e-5
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
 
 
+@dataclass(eq=False, repr=False)
 class RecalibratedRegressor(DistributionRegressor):
     """A fitted model and its correction, as `recalibrate` and `adapt` make it.
 
@@ -159,22 +161,13 @@ class RecalibratedRegressor(DistributionRegressor):
     0.11
     """
 
-    weights_: Any
-
-    def __init__(
-        self,
-        model: Any,
-        method: Literal["conformal", "pit"] | Recalibration = "conformal",
-        *,
-        by: Any = None,
-        weights: Weights | None = None,
-        random_state: int | None = None,
-    ):
-        self.model = model
-        self.method = method
-        self.by = by
-        self.weights = weights
-        self.random_state = random_state
+    model: Any
+    method: Literal["conformal", "pit"] | Recalibration = "conformal"
+    _: KW_ONLY
+    by: Any = None
+    weights: Weights | None = None
+    random_state: int | None = None
+    weights_: Any = field(init=False)
 
     def fit(self, X: Any, y: ArrayLike, X_new: Any = None) -> Self:
         """Learn the correction. The model stays as it is.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -15,17 +15,9 @@ from calibration._validation import check_verbose, refuse, told_of_light
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.curves.spline import RawSpline
-from localexpert.data.directions import (
-    Directions,
-    describe_directions,
-    read_directions,
-)
+from localexpert.data.directions import Directions, describe_directions, read_directions
 from localexpert.data.folds import Rows, Sample
-from localexpert.data.honest_rows import (
-    describe_leak,
-    find_copies,
-    many_are_equal,
-)
+from localexpert.data.honest_rows import describe_leak, find_copies, many_are_equal
 from localexpert.data.table import Table, take_rows
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TableSummary, TrainingSketch
@@ -62,6 +54,7 @@ from localexpert.stacking import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """Distributional regression by calibrated threshold classifiers.
 
@@ -205,53 +198,29 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     True
     """
 
-    report_: FitReport
-    check_: FitCheck
-    forecaster_: Learner | ConstantLaws
-    stacker_: Stacker | None
-
-    def __init__(
-        self,
-        expert: Any = None,
-        *,
-        n_thresholds: int = 25,
-        thresholds: Any = "quantile",
-        frame: Literal["auto", "standardize", "center"] | None = "auto",
-        center: Any = "stack",
-        strategy: Any = "auto",
-        calibrator: Any = "auto",
-        cv: Any = "auto",
-        smoothing: float
-        | RawSpline
-        | Literal["auto", "pchip", "smoothing_spline"] = "auto",
-        recalibrate: Any = None,
-        roads: Any = "auto",
-        bounds: tuple[float, float] | Literal["auto"] | None = "auto",
-        monotone: Directions | None = None,
-        effort: float | Literal["quick", "default", "best"] = "default",
-        stacker: Any = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        verbose: bool | int = 0,
-    ):
-        self.expert = expert
-        self.n_thresholds = n_thresholds
-        self.thresholds = thresholds
-        self.frame = frame
-        self.center = center
-        self.strategy = strategy
-        self.calibrator = calibrator
-        self.cv = cv
-        self.smoothing = smoothing
-        self.recalibrate = recalibrate
-        self.roads = roads
-        self.bounds = bounds
-        self.monotone = monotone
-        self.effort = effort
-        self.stacker = stacker
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    expert: Any = None
+    _: KW_ONLY
+    n_thresholds: int = 25
+    thresholds: Any = "quantile"
+    frame: Literal["auto", "standardize", "center"] | None = "auto"
+    center: Any = "stack"
+    strategy: Any = "auto"
+    calibrator: Any = "auto"
+    cv: Any = "auto"
+    smoothing: float | RawSpline | Literal["auto", "pchip", "smoothing_spline"] = "auto"
+    recalibrate: Any = None
+    roads: Any = "auto"
+    bounds: tuple[float, float] | Literal["auto"] | None = "auto"
+    monotone: Directions | None = None
+    effort: float | Literal["quick", "default", "best"] = "default"
+    stacker: Any = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    verbose: bool | int = 0
+    report_: FitReport = field(init=False)
+    check_: FitCheck = field(init=False)
+    forecaster_: Learner | ConstantLaws = field(init=False)
+    stacker_: Stacker | None = field(init=False)
 
     def fit(
         self,
@@ -461,8 +430,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, stacker: Stacker, settings: Settings, sample: Sample
     ) -> None:
         """Fit the stacker. Its forecasts replace those of the road."""
-        dist = PredictiveDistribution(self.forecaster_.oof_law_)
-        features = self.meta_features_.of(dist)
+        features = self._describe_oof()
         with current_progress().stage("stacker"):
             stacker.fit(
                 features,
@@ -487,11 +455,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _oof_dist(self, places: Rows) -> PredictiveDistribution:
         """Return the out-of-fold distributions of the rows at these places."""
-        forecaster = self.forecaster_
-        corrected = self.recalibration_ is not None or self._mover is not None
-        if corrected or isinstance(forecaster, ConstantLaws):
+        if self.recalibration_ is not None or self._mover is not None:
             return self.oof_distribution_[places]
-        return PredictiveDistribution(forecaster.law(places))
+        return PredictiveDistribution(self.forecaster_.law(places))
 
     @property
     def _mover(self) -> Stacker | None:

@@ -184,17 +184,17 @@ class TestSmallNets:
     def test_smooth_functions_are_learnt(self, rng):
         X = rng.uniform(-1.0, 1.0, size=(1500, 2))
         y = np.sin(4.0 * X[:, 0]) * X[:, 1]
-        net = SmallNets(n_nets=1).fit(X[:1000], y[:1000])
+        net = SmallNets(n_nets=1).fit(X[:1000], y[:1000], np.ones(1000))
         error = net.predict(X[1000:]) - y[1000:]
         assert np.sqrt(np.mean(error**2)) < 0.05 * y.std()
 
     def test_ramps_show_bends_that_columns_hide(self, rng):
         X = rng.uniform(-1.0, 1.0, size=(1500, 3))
         y = np.sin(25.0 * X[:, 0]) + X[:, 1]
-        plain, bent = (
-            SmallNets(n_ramps=n).fit(X[:1000], y[:1000]).predict(X[1000:]) - y[1000:]
-            for n in (0, 10)
+        nets = (
+            SmallNets(n_ramps=n).fit(X[:1000], y[:1000], np.ones(1000)) for n in (0, 10)
         )
+        plain, bent = (net.predict(X[1000:]) - y[1000:] for net in nets)
         assert np.mean(bent**2) < 0.7 * np.mean(plain**2)
 
     def test_nets_of_a_logarithm_are_right_in_the_mean(self, rng):
@@ -304,12 +304,15 @@ class TestAdditiveRidge:
     def test_finds_curves_and_ignores_noise(self, rng):
         X = rng.uniform(-1.0, 1.0, size=(2000, 3))
         truth = np.abs(X[:, 0]) + X[:, 1] ** 2
-        model = AdditiveRidge().fit(X, truth + 0.3 * rng.normal(size=2000))
+        model = AdditiveRidge().fit(
+            X, truth + 0.3 * rng.normal(size=2000), np.ones(2000)
+        )
         assert np.std(model.predict(X) - truth) < 0.05
 
     @pytest.mark.parametrize("n", [1, 2, 5])
     def test_fewer_rows_than_columns(self, rng, n):
-        model = AdditiveRidge().fit(rng.normal(size=(n, 4)), rng.normal(size=n))
+        X, y = rng.normal(size=(n, 4)), rng.normal(size=n)
+        model = AdditiveRidge().fit(X, y, np.ones(n))
         assert np.isfinite(model.predict(rng.normal(size=(3, 4)))).all()
 
 

@@ -97,7 +97,7 @@ class TestAuto:
         center, scale = frame.locate(table)
         assert not center.any()
         assert (scale == 1.0).all()
-        assert frame.add_oof_features(table) is table
+        assert frame.add_features(table, center, scale) is table
 
     def test_losses_are_the_crps_of_the_marginal(self, rng):
         r, scale = np.round(rng.normal(size=40), 1), rng.uniform(0.5, 2.0, 40)
