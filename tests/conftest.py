@@ -7,7 +7,8 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ["MPLBACKEND"] = "Agg"
 
-from collections.abc import Callable, Generator  # noqa: E402
+from collections.abc import Callable, Generator, Iterator  # noqa: E402
+from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -69,6 +70,36 @@ def model(rows: "pd.DataFrame") -> Any:
     quick: dict[str, Any] = {"strategy": "joint", "frame": None, "n_thresholds": 5}
     made = LocalExpertRegressor(**quick, cv=2, random_state=0, n_jobs=1)
     return made.fit(rows, y + np.random.default_rng(2).normal(size=90))
+
+
+@pytest.fixture
+def closed() -> Iterator[None]:
+    """Close the figures of a test, and those that an example has left."""
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax() -> Any:
+    """Return Axes to draw on."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots()[1]
+
+
+@pytest.fixture
+def reload(tmp_path: Path) -> Callable[..., Any]:
+    """Return a function that saves a model and loads it."""
+    from calibration import load
+
+    def save_and_load(model: Any, **options: Any) -> Any:
+        model.save(tmp_path / "model.zip")
+        return load(tmp_path / "model.zip", **options)
+
+    return save_and_load
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -14,7 +14,7 @@ def run_python(*words: str, folder: Path | None = None, **variables: str) -> str
         env=os.environ | variables,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

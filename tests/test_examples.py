@@ -134,8 +134,7 @@ def test_own_experts_refuse_what_is_no_number_of_rows() -> None:
         model.fit(np.arange(200.0)[:, None], np.arange(200.0))
 
 
-def test_an_own_road_is_a_record_with_a_step() -> None:
-    rng = np.random.default_rng(0)
+def test_an_own_road_is_a_record_with_a_step(rng: np.random.Generator) -> None:
     X = rng.uniform(size=(200, 2))
     y = 3.0 * X[:, 0] + 0.3 * rng.normal(size=200)
     plain, wide = (

@@ -10,24 +10,21 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from localexpert import (
-    FrameRoad,
-    LocalExpertRegressor,
-    PredictiveDistribution,
-    Transformed,
-)
+import localexpert
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, Floats], Floats]
 SQRT, LOG = (np.sqrt, np.square), (np.log1p, np.expm1)
 
 
-def forecast(draw: Draw, **given: Any) -> tuple[PredictiveDistribution, Floats]:
+def forecast(
+    draw: Draw, **given: Any
+) -> tuple[localexpert.PredictiveDistribution, Floats]:
     """Return forecasts of 100 rows of a fit to 300, and the targets of the fit."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = draw(rng, X[:, 0])
-    model = LocalExpertRegressor(random_state=0, n_jobs=1, **given)
+    model = localexpert.LocalExpertRegressor(random_state=0, n_jobs=1, **given)
     return model.fit(X, y).predict_dist(rng.normal(size=(100, 2))), y
 
 
@@ -61,9 +58,9 @@ def test_outcomes_never_met_have_a_log_score(draw: Draw, outcomes: list[float]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("pairs", [[SQRT], [SQRT, LOG]])
 def test_roads_of_functions_of_functions_have_moments(pairs: list[Any]) -> None:
-    road: Any = FrameRoad()
+    road: Any = localexpert.FrameRoad()
     for pair in pairs:
-        road = Transformed(road, *pair)
+        road = localexpert.Transformed(road, *pair)
     dist, y = forecast(
         lambda rng, x: rng.gamma(0.6, np.exp(0.5 * x)), roads=road, bounds=None
     )

@@ -15,6 +15,8 @@ from localexpert._validation import format_number
 from localexpert.experts.report import TaskRecord
 from tests.forecasts import sixty
 
+pytestmark = pytest.mark.usefixtures("closed")
+
 # Real column names: prices, texts that look like formulas, whole sentences.
 NAMES = ["cost $", "$\\frac", "a_b^c", "$x$ $", "_x", "x" * 80, "größe", "a\nb"]
 N = 60
@@ -140,14 +142,6 @@ ALL += [(name, kind) for name in FORECASTS for kind in ("smooth", "discrete", "m
 EVERY = pytest.mark.parametrize(("name", "kind"), ALL)
 # Our own texts, which may be formulas.
 FORMULAS = (r"$P(Y \leq y)$", r"$\mathdefault{")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Close the figures of a test, and those that an example left open."""
-    plt.close("all")
-    yield
-    plt.close("all")
 
 
 def test_every_public_picture_is_here():

@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import ensemble, linear_model, model_selection, pipeline
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+import localexpert
 from calibration import (
     CalibrationWarning,
     IsotonicCalibrator,
@@ -19,12 +17,6 @@ from calibration import (
     compare_calibrators,
     log_loss,
     plot_reliability,
-)
-from localexpert import (
-    LocalExpertRegressor,
-    cross_val_predict_dist,
-    crps_score,
-    predict_dist,
 )
 from localexpert.cli.main import main
 
@@ -87,8 +79,7 @@ def test_an_analyst_forecasts_claims_in_the_shell(run, tmp_path):
     assert "loss" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_a_competitor_stacks_forecasts_of_a_log_target():
-    rng = np.random.default_rng(0)
+def test_a_competitor_stacks_forecasts_of_a_log_target(rng):
     kind, area = rng.choice(["1Fam", "Twnhs"], 210), rng.uniform(40, 300, 210).round()
     table = pd.DataFrame({
         "Area": np.where(rng.uniform(size=210) < 0.1, np.nan, area),
@@ -99,43 +90,44 @@ def test_a_competitor_stacks_forecasts_of_a_log_target():
     y = 1000.0 * area * np.exp(0.2 * rng.normal(size=210) + 0.4 * (kind == "1Fam"))
     table.loc[150, "Kind"] = "Manor"
     X, new, (y, truth) = table[:150], table[150:], np.split(y, [150])
-    quick = LocalExpertRegressor(
+    quick = localexpert.LocalExpertRegressor(
         strategy="joint", frame=None, n_thresholds=7, cv=2, random_state=0
     )
     model = TransformedTargetRegressor(quick, func=np.log, inverse_func=np.exp)
     with pytest.warns(CalibrationWarning, match="'Manor'"):
-        dist = predict_dist(model.fit(X, y), new)
+        dist = localexpert.predict_dist(model.fit(X, y), new)
     assert (dist.cdf(0.0) == 0.0).all()
-    inner = predict_dist(model.regressor_, X)
-    assert crps_score(truth, dist) < 0.8 * np.abs(truth[:, None] - y).mean()
-    assert_allclose(predict_dist(model, X).median(), np.exp(inner.median()))
-    ridge = make_pipeline(
+    inner = localexpert.predict_dist(model.regressor_, X)
+    assert localexpert.crps_score(truth, dist) < 0.8 * np.abs(truth[:, None] - y).mean()
+    assert_allclose(localexpert.predict_dist(model, X).median(), np.exp(inner.median()))
+    ridge = pipeline.make_pipeline(
         make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["Zone"])),
-        Ridge(),
+        linear_model.Ridge(),
     )
-    folds = KFold(3, shuffle=True, random_state=0)
+    folds = model_selection.KFold(3, shuffle=True, random_state=0)
     mine = quick.fit(X, np.log(y))
-    inputs = mine.oof_features().assign(
-        ridge=cross_val_predict(ridge, X, np.log(y), cv=folds)
-    )
-    meta = Ridge().fit(inputs, np.log(y))
+    said = model_selection.cross_val_predict(ridge, X, np.log(y), cv=folds)
+    inputs = mine.oof_features().assign(ridge=said)
+    meta = linear_model.Ridge().fit(inputs, np.log(y))
     with pytest.warns(CalibrationWarning, match="'Manor'"):
         more = mine.transform(new).assign(ridge=ridge.fit(X, np.log(y)).predict(new))
     assert list(more.columns) == list(inputs.columns)
     assert np.isfinite(meta.predict(more)).all()
-    honest = cross_val_predict_dist(model, X, y, cv=folds)
+    honest = localexpert.cross_val_predict_dist(model, X, y, cv=folds)
     by_hand = [
-        crps_score(y[b], predict_dist(model.fit(X.iloc[a], y[a]), X.iloc[b]))
+        localexpert.crps_score(
+            y[b], localexpert.predict_dist(model.fit(X.iloc[a], y[a]), X.iloc[b])
+        )
         for a, b in folds.split(X)
     ]
-    assert crps_score(y, honest) == pytest.approx(np.mean(by_hand))
+    assert localexpert.crps_score(y, honest) == pytest.approx(np.mean(by_hand))
 
 
 def test_an_engineer_calibrates_a_classifier(run, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 4))
     y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=600) > 1.0).astype(int)
-    forest = RandomForestClassifier(30, random_state=0).fit(X[:200], y[:200])
+    forest = ensemble.RandomForestClassifier(30, random_state=0).fit(X[:200], y[:200])
     scores, y = forest.predict_proba(X[200:])[:, 1], y[200:]
     kinds = [PlattCalibrator(), IsotonicCalibrator(), VennAbersCalibrator()]
     found = compare_calibrators(scores, y, kinds)

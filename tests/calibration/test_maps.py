@@ -18,12 +18,8 @@ def random_map(rng, kind, size=6):
 
 @pytest.fixture
 def step():
-    return CalibrationMap.step(
-        np.array([0.0, 0.5]),
-        np.array([0.25, 0.8]),
-        np.array([3.0, 2.0]),
-        np.array([1.0, 8.0]),
-    )
+    columns = [0.0, 0.5], [0.25, 0.8], [3.0, 2.0], [1.0, 8.0]
+    return CalibrationMap.step(*map(np.array, columns))
 
 
 @pytest.mark.parametrize("kinds", [["step"] * 3, ["linear"] * 3, ["step", "linear"]])

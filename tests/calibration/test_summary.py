@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import calibration.summary as summary_module
 from calibration import ScoreSummary
@@ -15,9 +16,9 @@ MASKED = np.ma.masked_array([0.1, 0.2], mask=[False, True])
 
 
 def assert_same(a, b, rtol=0.0):
-    np.testing.assert_array_equal(a.scores, b.scores)
-    np.testing.assert_allclose(a.weight0, b.weight0, rtol=rtol, atol=rtol)
-    np.testing.assert_allclose(a.weight1, b.weight1, rtol=rtol, atol=rtol)
+    assert_array_equal(a.scores, b.scores)
+    assert_allclose(a.weight0, b.weight0, rtol=rtol, atol=rtol)
+    assert_allclose(a.weight1, b.weight1, rtol=rtol, atol=rtol)
     assert (a.level, a.lowest, a.highest) == (b.level, b.lowest, b.highest)
 
 
@@ -33,18 +34,15 @@ class TestFromScores:
         scores, y, _ = rows
         summary = ScoreSummary.from_scores(scores, y)
         distinct = np.unique(scores)
-        np.testing.assert_array_equal(summary.scores, distinct)
-        np.testing.assert_array_equal(
-            summary.weight1, [y[scores == s].sum() for s in distinct]
-        )
+        assert_array_equal(summary.scores, distinct)
+        assert_array_equal(summary.weight1, [y[scores == s].sum() for s in distinct])
         assert summary.n == 300
         assert summary.base_rate == pytest.approx(y.mean())
 
     def test_integer_weights_are_repetitions_bit_for_bit(self, rows):
         scores, y, weight = rows
-        repeated = ScoreSummary.from_scores(
-            np.repeat(scores, weight), np.repeat(y, weight)
-        )
+        copies = np.repeat(scores, weight), np.repeat(y, weight)
+        repeated = ScoreSummary.from_scores(*copies)
         assert_same(ScoreSummary.from_scores(scores, y, weight), repeated)
 
     def test_row_order_does_not_matter(self, rng, rows):
@@ -91,11 +89,7 @@ class TestFromScores:
             ((np.array([b"0", 1], object), [0, 1]), TypeError, "got b'0' at position"),
             (([10**400, 1], [0, 1]), ValueError, "`scores` must be numeric: int too"),
             (([[1], [2, 3]], [0, 1]), ValueError, "`scores` must be numeric: setting"),
-            (
-                ({"a": 1}, [0, 1]),
-                TypeError,
-                "`scores` must be an array or a list of .*'a'",
-            ),
+            (({"a": 1}, [0, 1]), TypeError, "`scores` must be an array or a list of"),
             (([0.1, 0.2], np.array(["0", "1"], object)), TypeError, "`y` must be num"),
             (([0.1, 0.2], [0, 1], [1, -1]), ValueError, "`sample_weight` must not be"),
             (([0.1, 0.2], [0, 1], [0, 0]), ValueError, "must not be zero everywhere"),
@@ -118,12 +112,8 @@ class TestMerge:
         scores, y, weight = rows
         scores = scores + rng.uniform(size=300) * (max_cells is not None)
         whole = ScoreSummary.from_scores(scores, y, weight, max_cells=max_cells)
-        shards = [
-            ScoreSummary.from_scores(s, t, w, max_cells=max_cells)
-            for s, t, w in zip(
-                np.split(scores, 5), np.split(y, 5), np.split(weight, 5), strict=True
-            )
-        ]
+        parts = zip(*(np.split(one, 5) for one in (scores, y, weight)), strict=True)
+        shards = [ScoreSummary.from_scores(*p, max_cells=max_cells) for p in parts]
         for order in itertools.permutations(range(5)):
             chosen = [shards[i] for i in order]
             assert_same(functools.reduce(ScoreSummary.merge, chosen), whole)
@@ -186,7 +176,7 @@ class TestMerge:
     def test_a_light_cell_is_left_beside_heavy_ones(self):
         whole = ScoreSummary.from_scores([0.1, 0.2], [0, 1], [1e15, 1.0])
         part = ScoreSummary.from_scores([0.1], [0], [1e15])
-        np.testing.assert_array_equal((whole - part).weight1, [1.0])
+        assert_array_equal((whole - part).weight1, [1.0])
 
     def test_fields_of_different_shapes_are_refused(self):
         with pytest.raises(ValueError, match=r"must have one shape, got \(1,\)"):
@@ -262,10 +252,8 @@ class TestBounded:
         for most in (3, 10, 100):
             quick = ScoreSummary.from_scores(scores, y, max_cells=most)
             # Weights take the other road.
-            assert_same(
-                quick,
-                ScoreSummary.from_scores(scores, y, np.ones(3000), max_cells=most),
-            )
+            rows = scores, y, np.ones(3000)
+            assert_same(quick, ScoreSummary.from_scores(*rows, max_cells=most))
         assert counted
 
     def test_few_scores_stay_exact(self):

@@ -10,12 +10,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
-from calibration import (
-    BBQCalibrator,
-    CalibratedClassifier,
-    PlattCalibrator,
-    StorageError,
-)
+import calibration
 from localexpert import JointForest, LocalExpertRegressor, SharedBoosting, load
 from tests.calibration.storage.archives import put_together, take_apart
 
@@ -42,8 +37,10 @@ def make_models():
         LocalExpertRegressor(strategy=forest, center=line, **quick).fit(X, y),
         LocalExpertRegressor(strategy=forest, **quick, frame=None).fit(X, y > 0.0),
     ]
-    classifier = CalibratedClassifier(trees, BBQCalibrator(), cv=2).fit(X, y > 0.0)
-    platt = PlattCalibrator(scale="real").fit(X[:, 0], y > 0.0)
+    classifier = calibration.CalibratedClassifier(
+        trees, calibration.BBQCalibrator(), cv=2
+    ).fit(X, y > 0.0)
+    platt = calibration.PlattCalibrator(scale="real").fit(X[:, 0], y > 0.0)
     return [
         *(
             (one, lambda model: model.predict_quantiles(X, [0.1, 0.9]))
@@ -95,7 +92,7 @@ def load_or_refuse(path):
     start = time.process_time()
     try:
         model = load(path)
-    except StorageError as error:
+    except calibration.StorageError as error:
         model, complaint = None, str(error)
     finally:
         _, peak = tracemalloc.get_traced_memory()

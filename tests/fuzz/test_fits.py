@@ -9,12 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.dummy import DummyRegressor
+from sklearn import dummy, naive_bayes, pipeline, tree
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from calibration import PlattCalibrator
 from localexpert import (
@@ -234,7 +231,7 @@ pytestmark = pytest.mark.slow
 # What a refusal may be about: nothing that was not given.
 GIVEN = ("X", "y", "sample_weight", "bounds")
 # Scaled, for of columns of size 1e8 or 1e60 least squares make rounding.
-SCALED_RIDGE = make_pipeline(StandardScaler(), Ridge(solver="svd"))
+SCALED_RIDGE = pipeline.make_pipeline(StandardScaler(), Ridge(solver="svd"))
 LEVELS = [0.01, 0.1, 0.5, 0.9, 0.99]
 
 
@@ -247,8 +244,8 @@ def draw_model(rng, X, bounds):
     if plain and rng.uniform() < 0.3:
         experts = (
             LogisticRegression(),
-            BernoulliNB(),
-            DecisionTreeClassifier(max_depth=2),
+            naive_bayes.BernoulliNB(),
+            tree.DecisionTreeClassifier(max_depth=2),
         )
         expert, strategy = pick(rng, *experts), "independent"
     return LocalExpertRegressor(
@@ -257,7 +254,7 @@ def draw_model(rng, X, bounds):
         n_thresholds=int(rng.integers(1, 6)),
         thresholds=pick(rng, "quantile", "uniform"),
         frame=pick(rng, None, "center", "standardize"),
-        center=SCALED_RIDGE if plain else DummyRegressor(),
+        center=SCALED_RIDGE if plain else dummy.DummyRegressor(),
         calibrator=pick(rng, "auto", "isotonic", None, PlattCalibrator()),
         cv=int(rng.integers(2, 4)),
         smoothing=pick(rng, 0.1, 10.0, "pchip", "smoothing_spline", "auto"),

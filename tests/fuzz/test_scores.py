@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from calibration import (
-    BaggedIsotonicCalibrator,
-    CenteredIsotonicCalibrator,
-    IsotonicCalibrator,
-    ScoreSummary,
-    VennAbersCalibrator,
-    auc_score,
-    cumulative_calibration_test,
-)
+import calibration
 from tests.calibration.base.test_calibrators import CALIBRATORS, make, scales_of
 from tests.calibration.measures.test_contract import MEASURES, SCALARS
 from tests.fuzz.cases import answer_or_refusal, examples
@@ -60,10 +52,10 @@ SHARE = 0.26
 pytestmark = pytest.mark.slow
 
 MONOTONE = (
-    BaggedIsotonicCalibrator,
-    CenteredIsotonicCalibrator,
-    IsotonicCalibrator,
-    VennAbersCalibrator,
+    calibration.BaggedIsotonicCalibrator,
+    calibration.CenteredIsotonicCalibrator,
+    calibration.IsotonicCalibrator,
+    calibration.VennAbersCalibrator,
 )
 # Seconds of processor that a few dozen rows may take, far more than they need on any
 # machine: this finds what never ends.
@@ -106,7 +98,7 @@ def test_repetitions(cls, data):
     order = np.array(data.draw(st.permutations(range(len(scores)))))
     repeated = np.repeat(scores, count), np.repeat(labels, count)
     parts = [
-        ScoreSummary.from_scores(scores[one], labels[one], weight[one])
+        calibration.ScoreSummary.from_scores(scores[one], labels[one], weight[one])
         for one in (order[::2], order[1::2])
         if weight[one].sum() > 0.0
     ]
@@ -136,9 +128,9 @@ def test_hostile_weights(cls, data):
 
 # What is no loss, or refuses some rows that losses take.
 FURTHER = {
-    "auc": auc_score,
+    "auc": calibration.auc_score,
     "cumulative": lambda *args, **kwargs: (
-        cumulative_calibration_test(*args, **kwargs).p_value
+        calibration.cumulative_calibration_test(*args, **kwargs).p_value
     ),
 }
 HELD = {**MEASURES, **FURTHER}

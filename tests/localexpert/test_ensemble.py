@@ -22,13 +22,9 @@ from tests.forecasts import of_values
 
 def quick(**parameters):
     """A regressor that fits in a tenth of a second."""
-    options = {
-        "center": LinearRegression(),
-        "strategy": JointForest(20, random_state=0),
-        "n_thresholds": 7,
-        "cv": 3,
-    }
-    return LocalExpertRegressor(**{**options, **parameters})
+    options = {"strategy": JointForest(20, random_state=0), "n_thresholds": 7, "cv": 3}
+    options |= {"center": LinearRegression(), **parameters}
+    return LocalExpertRegressor(**options)
 
 
 def members():

@@ -6,14 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn import config_context
+from sklearn import compose, config_context, pipeline, preprocessing
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.compose import make_column_transformer
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from localexpert import (
     DistributionScorer,
@@ -149,10 +146,9 @@ def numbered(rng):
 
 def test_scorers_look_inside_pipelines(numbered):
     X, y = numbered
-    encoder = make_column_transformer(
-        ("passthrough", ["x"]), (OneHotEncoder(), ["town"])
-    )
-    model = make_pipeline(encoder, Ten())
+    columns = ("passthrough", ["x"]), (preprocessing.OneHotEncoder(), ["town"])
+    encoder = compose.make_column_transformer(*columns)
+    model = pipeline.make_pipeline(encoder, Ten())
     folds = list(KFold(4).split(X))
     for scorer, loss in ((crps_scorer, crps_score), (log_scorer, log_score)):
         got = cross_val_score(model, X, y, scoring=scorer, cv=folds)
@@ -166,7 +162,7 @@ def test_scorers_look_inside_pipelines(numbered):
 
 def test_searches_judge_distributions(numbered):
     X, y = numbered
-    model = make_pipeline(FunctionTransformer(), Ten())
+    model = pipeline.make_pipeline(preprocessing.FunctionTransformer(), Ten())
     grid = {"ten__width": [0.1, 1.0]}
     search = GridSearchCV(model, grid, scoring=crps_scorer, cv=2)
     assert search.fit(X[["x"]], y).best_params_ == {"ten__width": 1.0}
@@ -180,16 +176,9 @@ def test_weights_are_routed_to_scorers(numbered):
     with config_context(enable_metadata_routing=True):
         model = Ten().set_fit_request(sample_weight=False)
         scorer = DistributionScorer(crps_score)
+        given = {"params": {"sample_weight": weight}, "error_score": "raise"}
         with pytest.raises(UnsetMetadataPassedError, match="set_score_request"):
-            cross_validate(
-                model,
-                X,
-                y,
-                scoring=scorer,
-                cv=folds,
-                params={"sample_weight": weight},
-                error_score="raise",
-            )
+            cross_validate(model, X, y, scoring=scorer, cv=folds, **given)
         scorer.set_score_request(sample_weight="w")
         for scoring, name in ((scorer, "score"), ({"one": scorer}, "one")):
             got = cross_validate(

@@ -160,10 +160,7 @@ class TestForecast:
         forecast = forecasts["discrete"]
         for call, words in (
             (lambda: SkproForecast(3.0), r"`forecast` must be a Pred.*got float"),
-            (
-                lambda: SkproForecast(forecast, [1, 2]),
-                "`index` must be as long as fore",
-            ),
+            (lambda: SkproForecast(forecast, [1, 2]), "`index` must be as long as"),
             (
                 lambda: SkproForecast(forecast, columns=["y", "z"]),
                 "`columns` must have one label, got 2",

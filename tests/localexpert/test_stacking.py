@@ -100,9 +100,8 @@ class TestForecasts:
         plain = model.predict_dist(new, recentre=False)
         np.testing.assert_array_equal(plain.mean(), features[:, 0])
         assert rmse(forecast, y_new) < rmse(plain.mean(), y_new) * 1.02
-        np.testing.assert_allclose(
-            model.oof_distribution_.mean(), model.oof_prediction_, atol=1e-9
-        )
+        oof = model.oof_distribution_.mean()
+        np.testing.assert_allclose(oof, model.oof_prediction_, atol=1e-9)
 
     def test_out_of_fold_forecasts_come_from_the_other_folds(self, stacked):
         model, X, y = stacked
@@ -113,8 +112,7 @@ class TestForecasts:
             want = Ridge().fit(inputs[train], y[train]).predict(inputs[test])
             np.testing.assert_allclose(model.oof_prediction_[test], want)
 
-    def test_auto_keeps_the_mean_where_nothing_is_left(self):
-        rng = np.random.default_rng(0)
+    def test_auto_keeps_the_mean_where_nothing_is_left(self, rng):
         X = rng.normal(size=(300, 2))
         y = X[:, 0] + rng.normal(size=300)
         model, plain = fast(stacker="auto").fit(X, y), fast().fit(X, y)

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from calibration._kernels.cells import (
     collapse_ties,
@@ -60,7 +61,7 @@ def test_merge_cells_adds_signed_weights(rng, sign):
     )
     table = tally(*got)
     assert table.keys() == expected.keys()
-    np.testing.assert_allclose([*table.values()], [*expected.values()], atol=1e-14)
+    assert_allclose([*table.values()], [*expected.values()], atol=1e-14)
     assert (np.diff(got[0]) > 0).all()
 
 
@@ -91,10 +92,8 @@ def test_rounded_rows_are_those_counted_one_by_one(rng, level):
         cell[int(one)] += 1.0
     scores, *weights = count_rounded(values, ones, level, 10_000)
     middles = [(cell + 0.5) / 2.0**level for cell in sorted(table)]
-    np.testing.assert_array_equal(scores, np.clip(middles, values.min(), values.max()))
-    np.testing.assert_array_equal(
-        weights, np.transpose([table[c] for c in sorted(table)])
-    )
+    assert_array_equal(scores, np.clip(middles, values.min(), values.max()))
+    assert_array_equal(weights, np.transpose([table[c] for c in sorted(table)]))
 
 
 def test_rows_that_lie_too_wide_apart_are_not_counted():
@@ -119,7 +118,7 @@ def test_every_unit_is_dealt_once(rng, weights):
         "many": rng.integers(1001, 10**6, m) + 0.0,
     }[weights]
     shares = deal(rng.uniform(size=m), weight, k, 3)
-    np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-14)
+    assert_allclose(shares.sum(axis=0), weight, rtol=1e-14)
     assert (shares >= 0).all()
     # folds are about equal: five standard errors of a binomial count
     assert np.ptp(shares.sum(axis=1)) < 10 * np.sqrt(weight.sum() / k)
@@ -138,7 +137,7 @@ def test_counts_of_a_tie_are_multinomial(rng, weight):
 def test_the_share_of_a_cell_ignores_the_other_cells(rng):
     scores = rng.uniform(size=50)
     alone = [deal(s, np.array([1.0]), 4, 1) for s in scores[:, None]]
-    np.testing.assert_array_equal(np.hstack(alone), deal(scores, np.ones(50), 4, 1))
+    assert_array_equal(np.hstack(alone), deal(scores, np.ones(50), 4, 1))
 
 
 def test_groups_have_equal_weight_and_never_split_a_cell():
@@ -160,7 +159,7 @@ def test_gaps_are_kept_and_weight_moves_little(rng, law, least_gap):
     # Groups are runs of cells: their totals say which, and how far each was moved.
     ends = np.searchsorted(np.cumsum(weight0), np.cumsum(sum0))
     group = np.searchsorted(ends, np.arange(len(scores)))
-    np.testing.assert_array_equal(sum1, np.bincount(group, weight1))
+    assert_array_equal(sum1, np.bincount(group, weight1))
     assert np.abs(cells[group] - scores).max() < least_gap
 
 
@@ -169,4 +168,4 @@ def test_weight_cannot_drag_a_group_along():
     scores = np.arange(12) * 0.9
     weight = 1000.0 ** np.arange(12)
     cells, _, _ = join_close_cells(scores, weight, 0.0 * weight, 1.0)
-    np.testing.assert_allclose(cells, 0.45 + 1.8 * np.arange(6))
+    assert_allclose(cells, 0.45 + 1.8 * np.arange(6))

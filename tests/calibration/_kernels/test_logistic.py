@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calibration._kernels.logistic import (
-    LogisticProblem,
-    fit_logistic,
-)
+from calibration._kernels.logistic import LogisticProblem, fit_logistic
 
 
 def objective(theta, design, weight0, weight1, penalty, prior):

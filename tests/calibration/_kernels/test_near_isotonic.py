@@ -16,23 +16,9 @@ from calibration._kernels.near_isotonic import (
     log_likelihoods,
     trace_path,
 )
+from tests.calibration._kernels.test_pav import random_cells
 
 KINDS = ["pure", "runs", "mixed", "counts", "real"]
-
-
-def random_cells(rng, m, kind):
-    """Nasty cells: pure labels, in runs, ties with both classes, weights."""
-    ones = rng.uniform(size=m) < rng.uniform(0.1, 0.9)
-    if kind == "runs":
-        ones = np.repeat(ones, 3)[:m]
-    if kind == "mixed":
-        return rng.integers(0, 3, m) + 0.0 + ~ones, rng.integers(0, 3, m) + 0.0 + ones
-    weight = np.ones(m)
-    if kind == "counts":
-        weight = rng.integers(1, 5, m).astype(float)
-    if kind == "real":
-        weight = rng.uniform(0.1, 2.0, m)
-    return np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
 
 
 def solve(weight0, weight1, penalty):
@@ -75,9 +61,7 @@ def exact_path(weight0, weight1):
         ]
         waits = [
             (a - b) / (slope_b - slope_a)
-            for (a, b), (slope_a, slope_b) in zip(
-                pairwise(values), pairwise(slopes), strict=True
-            )
+            for (a, slope_a), (b, slope_b) in pairwise(zip(values, slopes, strict=True))
             if slope_a != slope_b
         ]
         wait = min((w for w in waits if w > 0), default=None)

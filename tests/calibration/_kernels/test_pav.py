@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
+from calibration._kernels import pav
 from calibration._kernels.cells import mix64
-from calibration._kernels.pav import (
-    _draw_counts,
-    _draw_poisson,
-    _draw_rows,
-    always_pooled,
-    pool_adjacent_violators,
-    pools_with_one_more,
-    sum_of_bags,
-)
 
 
 def max_min_formula(weight0, weight1):
@@ -47,6 +39,8 @@ def random_cells(rng, m, kind):
     if kind == "mixed":
         return rng.integers(0, 3, m) + 0.0 + ~ones, rng.integers(0, 3, m) + 0.0 + ones
     weight = rng.uniform(0.1, 2.0, m) if kind == "real" else np.ones(m)
+    if kind == "counts":
+        weight = rng.integers(1, 5, m).astype(float)
     return np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
 
 
@@ -55,7 +49,7 @@ def random_cells(rng, m, kind):
 def test_equals_the_max_min_formula(rng, kind, m):
     for _ in range(20):
         weight0, weight1 = random_cells(rng, m, kind)
-        blocks = pool_adjacent_violators(weight0, weight1)
+        blocks = pav.pool_adjacent_violators(weight0, weight1)
         expected = max_min_formula(weight0, weight1)
         np.testing.assert_allclose(expand(*blocks, m), expected, atol=1e-14)
 
@@ -64,7 +58,7 @@ def test_equals_scipy_on_many_cells(rng):
     weight0, weight1 = random_cells(rng, 2000, "mixed")
     weight = weight0 + weight1
     expected = isotonic_regression(weight1 / weight, weights=weight).x
-    blocks = pool_adjacent_violators(weight0, weight1)
+    blocks = pav.pool_adjacent_violators(weight0, weight1)
     np.testing.assert_allclose(expand(*blocks, 2000), expected, atol=1e-12)
 
 
@@ -72,8 +66,8 @@ def test_equals_scipy_on_many_cells(rng):
 def test_knows_no_unit_of_weights(rng, unit):
     """Products of tiny weights underflow, and all would be one block."""
     weight0, weight1 = random_cells(rng, 50, "real")
-    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
-    scaled = pool_adjacent_violators(unit * weight0, unit * weight1)
+    starts, block0, block1 = pav.pool_adjacent_violators(weight0, weight1)
+    scaled = pav.pool_adjacent_violators(unit * weight0, unit * weight1)
     np.testing.assert_array_equal(scaled[0], starts)
     np.testing.assert_allclose(scaled[1:], unit * np.stack([block0, block1]), 1e-14)
 
@@ -81,7 +75,7 @@ def test_knows_no_unit_of_weights(rng, unit):
 def test_the_least_weights_are_told_apart():
     least = 5e-324
     weight0, weight1 = np.array([least, 0.0, 1.0]), np.array([0.0, least, 1.0])
-    starts, _, _ = pool_adjacent_violators(weight0, weight1)
+    starts, _, _ = pav.pool_adjacent_violators(weight0, weight1)
     np.testing.assert_array_equal(starts, [0, 1])
 
 
@@ -89,13 +83,13 @@ def test_the_least_weights_are_told_apart():
 def test_always_pooled_cells_share_a_block_under_any_reweighting(rng, kind):
     weight0, weight1 = random_cells(rng, 40, kind)
     groups = np.zeros(40, dtype=int)
-    groups[always_pooled(weight0, weight1)] = 1
+    groups[pav.always_pooled(weight0, weight1)] = 1
     groups = np.cumsum(groups)
     for _ in range(200):
         new0 = rng.poisson(weight0).astype(float)
         new1 = rng.poisson(weight1).astype(float)
         kept = new0 + new1 > 0
-        blocks = pool_adjacent_violators(new0[kept], new1[kept])
+        blocks = pav.pool_adjacent_violators(new0[kept], new1[kept])
         fitted = expand(*blocks, int(kept.sum()))
         for group in np.unique(groups[kept]):
             assert np.ptp(fitted[groups[kept] == group]) < 1e-12
@@ -108,7 +102,7 @@ def refit_for_every_cell(weight0, weight1):
     for i in range(m):
         more = weight1.copy()
         more[i] += 1.0
-        starts, block0, block1 = pool_adjacent_violators(weight0, more)
+        starts, block0, block1 = pav.pool_adjacent_violators(weight0, more)
         block = np.searchsorted(starts, i, side="right") - 1
         pool0[i], pool1[i] = block0[block], block1[block]
     return pool0, pool1
@@ -119,7 +113,7 @@ def refit_for_every_cell(weight0, weight1):
 def test_rates_are_those_of_a_refit(rng, kind, m):
     for _ in range(20):
         weight0, weight1 = random_cells(rng, m, kind)
-        pool0, pool1 = pools_with_one_more(weight0, weight1)
+        pool0, pool1 = pav.pools_with_one_more(weight0, weight1)
         expected0, expected1 = refit_for_every_cell(weight0, weight1)
         np.testing.assert_allclose(
             pool1 / (pool0 + pool1), expected1 / (expected0 + expected1), rtol=1e-14
@@ -128,7 +122,7 @@ def test_rates_are_those_of_a_refit(rng, kind, m):
 
 def test_sums_are_whole_numbers_where_weights_are(rng):
     weight0, weight1 = random_cells(rng, 300, "mixed")
-    pool0, pool1 = pools_with_one_more(weight0, weight1)
+    pool0, pool1 = pav.pools_with_one_more(weight0, weight1)
     np.testing.assert_array_equal(pool0, np.round(pool0))
     np.testing.assert_array_equal(pool1, np.round(pool1))
     assert (pool1 >= 1.0).all()
@@ -139,8 +133,8 @@ def test_real_weights_lose_no_digits_after_many_cells(rng):
     weight0, weight1 = random_cells(rng, 30, "real")
     weight1 += 0.5
     heavy = np.full(300, 1e9)
-    alone = pools_with_one_more(weight0, weight1)
-    behind = pools_with_one_more(
+    alone = pav.pools_with_one_more(weight0, weight1)
+    behind = pav.pools_with_one_more(
         np.concatenate([heavy, weight0]), np.concatenate([0.0 * heavy, weight1])
     )
     np.testing.assert_array_equal(alone[0], behind[0][300:])
@@ -150,7 +144,7 @@ def test_real_weights_lose_no_digits_after_many_cells(rng):
 def fit_one_bag(counts0, counts1, low, high):
     """Isotonic regression of a bag; a missed group takes the nearest one's value."""
     held = np.flatnonzero(counts0 + counts1 > 0)
-    starts, b0, b1 = pool_adjacent_violators(counts0[held], counts1[held])
+    starts, b0, b1 = pav.pool_adjacent_violators(counts0[held], counts1[held])
     fitted = np.repeat(b1 / (b0 + b1), np.diff(starts, append=len(held)))
     block = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(held)))
     out = np.empty(len(low))
@@ -172,7 +166,7 @@ def fit_one_bag(counts0, counts1, low, high):
 def draw_rows(cumulative, n_draws, seed):
     """Count the rows of one bag, searched from the first slot on."""
     counts, guide = np.zeros((1, len(cumulative))), np.zeros(len(cumulative), dtype=int)
-    _draw_rows(cumulative, guide, n_draws, np.array([seed], dtype=np.uint64), counts)
+    pav._draw_rows(cumulative, guide, n_draws, np.array([seed], np.uint64), counts)
     return counts[0]
 
 
@@ -187,7 +181,7 @@ def test_sum_of_bags_is_the_sum_of_single_fits(rng, weights):
     if weights == "real":
         weight0, weight1 = rng.uniform(0.1, 2.0, (2, m))
     seeds = np.arange(7, dtype=np.uint64)
-    got = sum_of_bags(weight0, weight1, low, low, 40, seeds)
+    got = pav.sum_of_bags(weight0, weight1, low, low, 40, seeds)
     slots = np.column_stack([weight0, weight1]).ravel()
     cumulative = np.cumsum(slots)
     expected = np.zeros(m)
@@ -211,7 +205,7 @@ def test_rows_are_drawn_in_proportion_to_weight(rng):
 @pytest.mark.parametrize("mean", [0.0, 0.3, 4.0, 29.0, 31.0, 900.0])
 def test_poisson_draws_have_their_mean_and_variance(mean):
     keys = [np.uint64(mix64(np.uint64(i))) for i in range(4000)]
-    draws = np.array([_draw_poisson(mean, key) for key in keys])
+    draws = np.array([pav._draw_poisson(mean, key) for key in keys])
     assert (draws == np.floor(draws)).all()
     assert abs(draws.mean() - mean) <= 5 * np.sqrt(mean / 4000) + 1e-12
     assert abs(draws.var() - mean) <= 0.12 * mean
@@ -220,10 +214,10 @@ def test_poisson_draws_have_their_mean_and_variance(mean):
 def test_many_rows_per_cell_use_counts():
     weights = np.array([500.0, 300.0, 100.0, 900.0])
     counts = np.zeros((1, 4))
-    _draw_counts(weights, 1.0, np.array([99], dtype=np.uint64), counts)
+    pav._draw_counts(weights, 1.0, np.array([99], dtype=np.uint64), counts)
     assert (np.abs(counts[0] - weights) < 6 * np.sqrt(weights)).all()
     low = np.array([0.1, 0.9])
-    total = sum_of_bags(
+    total = pav.sum_of_bags(
         weights[0::2], weights[1::2], low, low, 1800, np.arange(5, dtype=np.uint64)
     )
     np.testing.assert_allclose(total / 5, [3 / 8, 0.9], atol=0.05)
@@ -234,6 +228,6 @@ def test_the_same_seeds_give_the_same_bags_in_any_split(rng):
     weight0 = (rng.uniform(size=50) > low).astype(float)
     seeds = np.arange(6, dtype=np.uint64)
     groups = (weight0, 1.0 - weight0, low, low, 50)
-    whole = sum_of_bags(*groups, seeds)
-    parts = sum_of_bags(*groups, seeds[:2]) + sum_of_bags(*groups, seeds[2:])
+    whole = pav.sum_of_bags(*groups, seeds)
+    parts = pav.sum_of_bags(*groups, seeds[:2]) + pav.sum_of_bags(*groups, seeds[2:])
     np.testing.assert_allclose(whole, parts, atol=1e-12)

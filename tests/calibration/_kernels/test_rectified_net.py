@@ -19,9 +19,8 @@ def test_a_step_follows_the_slopes_of_the_weighted_cross_entropy(rng):
     start = rng.normal(size=(h, d + 1)), rng.normal(size=(k, h + 1))
     layers = start[0].copy(), start[1].copy()
     batches = [np.array([4, 0, 6]), np.array([1, 1, 5]), np.array([2])]
-    descend_by_batches(
-        layers, rows, labels, weight, np.concatenate(batches), 3, 0.2, 0.1
-    )
+    order = np.concatenate(batches)
+    descend_by_batches(layers, rows, labels, weight, order, 3, 0.2, 0.1)
     squares = [np.full(layer.shape, 0.1) for layer in start]
     for some in batches:
         share = weight[some] / weight[some].sum()

@@ -174,9 +174,8 @@ def test_without_bending_cost_an_increasing_filter_is_isotonic(rng):
     starts, sum0, sum1 = pool_adjacent_violators(weight0, weight1)
     expected = np.repeat(sum1 / (sum0 + sum1), np.diff(starts, append=80))
     bends = np.logspace(-1, -12, 12)
-    values, _, freedom, _ = trend_filter_path(
-        x, np.full(80, 4.0), weight1 / 4.0, bends, np.inf
-    )
+    target, four = weight1 / 4.0, np.full(80, 4.0)
+    values, _, freedom, _ = trend_filter_path(x, four, target, bends, np.inf)
     np.testing.assert_allclose(values[-1], expected, atol=1e-6)
     assert (np.diff(values, axis=1) >= 0.0).all()
     assert freedom[-1] == len(starts)
@@ -223,9 +222,8 @@ def test_largest_bend_keeps_digits_where_cells_nearly_coincide():
 
 def price(x, residual, marks, gaps, bend, fall):
     marks, gaps = marks.copy(), gaps.copy()
-    n_new, worst, slack = price_cells(
-        x, residual, np.ones(len(x)), marks, gaps, bend, fall, 1e-9
-    )
+    given = x, residual, np.ones(len(x)), marks, gaps, bend, fall, 1e-9
+    n_new, worst, slack = price_cells(*given)
     return n_new, worst, slack, marks, gaps
 
 
@@ -238,14 +236,12 @@ def test_flat_is_optimal_exactly_where_a_linear_program_finds_a_dual_point(rng):
         target = np.round(rng.uniform(size=m), 1)
         residual = target - target.mean()
         bend, fall = rng.uniform(0.0, 0.2), rng.uniform(0.0, 0.8)
-        n_new, *_ = price(
-            x, residual, np.zeros(m), np.zeros(m - 1, dtype=np.int64), bend, fall
-        )
+        gaps = np.zeros(m - 1, dtype=np.int64)
+        n_new, *_ = price(x, residual, np.zeros(m), gaps, bend, fall)
         transposed = np.hstack([second_differences(x).T, -np.diff(np.eye(m), axis=0).T])
         bounds = [(-bend, bend)] * (m - 2) + [(0.0, fall)] * (m - 1)
-        program = linprog(
-            np.zeros(2 * m - 3), A_eq=transposed, b_eq=residual, bounds=bounds
-        )
+        cost = np.zeros(2 * m - 3)
+        program = linprog(cost, A_eq=transposed, b_eq=residual, bounds=bounds)
         assert (n_new == 0) == (program.status == 0)
         verdicts.append(n_new == 0)
     assert 20 < sum(verdicts) < 180

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -49,6 +50,16 @@ def data(rng):
     return scores, (rng.uniform(size=400) < scores**2).astype(int)
 
 
+@pytest.fixture
+def scores(data):
+    return data[0]
+
+
+@pytest.fixture
+def y(data):
+    return data[1]
+
+
 def scales_of(cls):
     return [s for s in ("probability", "logit", "real") if s in cls._scales]
 
@@ -57,8 +68,7 @@ everyone = pytest.mark.parametrize("cls", CALIBRATORS)
 
 
 @everyone
-def test_predicts_probabilities_on_every_scale_it_knows(cls, data):
-    scores, y = data
+def test_predicts_probabilities_on_every_scale_it_knows(cls, scores, y):
     for scale in scales_of(cls):
         x = scores if scale == "probability" else 8 * scores - 4
         fitted = make(cls, scale=scale)
@@ -70,17 +80,15 @@ def test_predicts_probabilities_on_every_scale_it_knows(cls, data):
 
 
 @everyone
-def test_weights_are_repetitions(cls, data, rng):
-    scores, y = data
+def test_weights_are_repetitions(cls, scores, y, rng):
     weight = rng.integers(0, 4, 400)
     weighted = make(cls).fit(scores, y, weight).predict(scores)
     repeated = make(cls).fit(np.repeat(scores, weight), np.repeat(y, weight))
-    np.testing.assert_array_equal(weighted, repeated.predict(scores))
+    assert_array_equal(weighted, repeated.predict(scores))
 
 
 @everyone
-def test_weights_that_sum_to_one_are_warned_of_once_with_the_cure(cls, data):
-    scores, y = data
+def test_weights_that_sum_to_one_are_warned_of_once_with_the_cure(cls, scores, y):
     if cls is IdentityCalibrator:
         cls().fit(scores, y, np.full(400, 1 / 400))
         return
@@ -91,8 +99,7 @@ def test_weights_that_sum_to_one_are_warned_of_once_with_the_cure(cls, data):
     assert caught[0].filename == __file__
 
 
-def test_shares_of_rows_and_rows_that_do_not_count_are_no_cause_to_warn(data, rng):
-    scores, y = data
+def test_shares_of_rows_and_rows_that_do_not_count_are_no_cause_to_warn(scores, y, rng):
     one, two = np.eye(2, 400)
     held = rng.permutation(400) < 20
     for weight in (rng.uniform(size=400), held / 1.0, 0.2 * held, one + two):
@@ -106,22 +113,18 @@ def test_shares_of_rows_and_rows_that_do_not_count_are_no_cause_to_warn(data, rn
 
 
 @everyone
-def test_row_order_does_not_matter(cls, data, rng):
-    scores, y = data
+def test_row_order_does_not_matter(cls, scores, y, rng):
     order = rng.permutation(400)
-    np.testing.assert_array_equal(
-        make(cls).fit(scores, y).predict(scores),
-        make(cls).fit(scores[order], y[order]).predict(scores),
-    )
+    want = make(cls).fit(scores[order], y[order]).predict(scores)
+    assert_array_equal(make(cls).fit(scores, y).predict(scores), want)
 
 
 @everyone
-def test_fit_is_fit_summary_and_refit_is_fit(cls, data):
-    scores, y = data
+def test_fit_is_fit_summary_and_refit_is_fit(cls, scores, y):
     summary = ScoreSummary.from_scores(scores, y)
     once = make(cls).fit(scores, y)
     again = make(cls).fit(1 - scores, y).fit_summary(summary)
-    np.testing.assert_array_equal(once.predict(scores), again.predict(scores))
+    assert_array_equal(once.predict(scores), again.predict(scores))
 
 
 @everyone
@@ -132,18 +135,16 @@ def test_who_has_intervals_tells_them(cls, data):
 
 
 @everyone
-def test_inputs_are_not_modified(cls, data, frozen):
-    scores, y = data
+def test_inputs_are_not_modified(cls, scores, y, frozen):
     fitted = make(cls).fit(frozen(scores), frozen(y), frozen(np.ones(400)))
     fitted.predict(frozen(scores))
 
 
 @everyone
-def test_clone_and_pickle(cls, data):
-    scores, y = data
+def test_clone_and_pickle(cls, scores, y):
     fitted = make(cls).fit(scores, y)
     copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(fitted.predict(scores), copy.predict(scores))
+    assert_array_equal(fitted.predict(scores), copy.predict(scores))
     fresh = clone(fitted)
     assert fresh.get_params() == fitted.get_params()
     with pytest.raises(NotFittedError, match="not fitted"):
@@ -162,13 +163,13 @@ def test_clone_and_pickle(cls, data):
 )
 def test_degenerate_data_give_a_smoothed_constant(cls, scores, y, reason):
     if cls is IdentityCalibrator:
-        np.testing.assert_array_equal(cls().fit(scores, y).predict(scores), scores)
+        assert_array_equal(cls().fit(scores, y).predict(scores), scores)
         return
     with pytest.warns(CalibrationWarning, match=reason) as caught:
         fitted = make(cls).fit(scores, y)
     assert caught[0].filename == __file__
     expected = (sum(y) + 1) / (len(y) + 2)
-    np.testing.assert_allclose(fitted.predict([0.0, 0.4, 1.0]), expected)
+    assert_allclose(fitted.predict([0.0, 0.4, 1.0]), expected)
     assert len(caught) == 1
 
 
@@ -183,9 +184,8 @@ def test_tiny_separable_and_hard_scores_stay_finite(cls, scores, labels):
 
 
 @everyone
-def test_evidence_and_the_base_rate_make_the_forecast(cls, data):
+def test_evidence_and_the_base_rate_make_the_forecast(cls, scores, y):
     """Seeds 002, section 5: log-odds are the log-likelihood ratio plus the prior's."""
-    scores, y = data
     for scale in scales_of(cls):
         x = scores if scale == "probability" else 8 * scores - 4
         fitted = make(cls, scale=scale).fit(x, y, 1.0 + y)
@@ -194,7 +194,7 @@ def test_evidence_and_the_base_rate_make_the_forecast(cls, data):
         with np.errstate(divide="ignore"):
             odds = fitted.base_rate_ / (1.0 - fitted.base_rate_)
             p = expit(fitted.llr(x) + np.log(odds))
-        np.testing.assert_allclose(p, fitted.predict(x), rtol=1e-9, atol=1e-15)
+        assert_allclose(p, fitted.predict(x), rtol=1e-9, atol=1e-15)
 
 
 @everyone
@@ -206,7 +206,7 @@ def test_what_tells_nothing_apart_is_no_evidence(cls, scores, y):
     fitted = make(cls).fit(scores, y)
     assert 0.0 < fitted.base_rate_ < 1.0
     if cls is not IdentityCalibrator:
-        np.testing.assert_allclose(fitted.llr([0.1, 0.3, 1.0]), 0.0, atol=1e-12)
+        assert_allclose(fitted.llr([0.1, 0.3, 1.0]), 0.0, atol=1e-12)
 
 
 def test_evidence_needs_a_base_rate():
@@ -244,18 +244,18 @@ def test_bad_arguments_are_named(cls):
         fitted.predict({0.1})
 
 
-@pytest.mark.parametrize(
-    "cls", [IdentityCalibrator, TemperatureCalibrator, BetaCalibrator]
-)
+OF_ODDS = [IdentityCalibrator, TemperatureCalibrator, BetaCalibrator]
+
+
+@pytest.mark.parametrize("cls", OF_ODDS)
 def test_methods_that_need_log_odds_refuse_real_scores(cls):
     with pytest.raises(ValueError, match="needs probabilities or log-odds"):
         cls(scale="real").fit([0.1, 0.5], [0, 1])
 
 
 @everyone
-def test_probabilities_and_their_log_odds_give_one_answer(cls, data):
+def test_probabilities_and_their_log_odds_give_one_answer(cls, scores, y):
     """D8: parametric maps work in log-odds whichever way a score is written."""
-    scores, y = data
     inside = np.clip(scores, 0.001, 0.999)
     logits = np.log(inside) - np.log1p(-inside)
     p = make(cls, scale="probability").fit(inside, y).predict(inside)
@@ -263,7 +263,7 @@ def test_probabilities_and_their_log_odds_give_one_answer(cls, data):
     by_place = ("ABB", "BBQ", "Bagged", "Centered", "ELiTE", "Histogram", "Nad", "SBB")
     if cls.__name__.startswith(by_place):
         pytest.skip("edges and centres lie in the coordinate of the scores")
-    np.testing.assert_allclose(p, q, atol=1e-6)
+    assert_allclose(p, q, atol=1e-6)
 
 
 @everyone
@@ -391,9 +391,7 @@ def test_very_many_rows_have_the_fit_of_fewer(rng):
         LogisticCalibrator(scale="real").fit(scores, y, np.full(N, weight))
         for weight in (1e6, 1e12)
     )
-    np.testing.assert_allclose(
-        many.predict(scores), few.predict(scores), rtol=0, atol=1e-7
-    )
+    assert_allclose(many.predict(scores), few.predict(scores), rtol=0, atol=1e-7)
 
 
 def make_cells(rng, n=200):
@@ -406,8 +404,8 @@ def test_a_fold_and_its_rest_are_the_whole(rng):
     assert len(pairs) == 5
     for rest, fold in pairs:
         whole = rest + fold
-        np.testing.assert_array_equal(whole.scores, cells.scores)
-        np.testing.assert_array_equal(whole.weight1, cells.weight1)
+        assert_array_equal(whole.scores, cells.scores)
+        assert_array_equal(whole.weight1, cells.weight1)
     assert sum(fold.n for _, fold in pairs) == cells.n
 
 
@@ -417,8 +415,8 @@ def test_the_unit_of_the_scores_plays_no_part(rng):
     for (_, one), (_, other) in zip(
         deal_by_rank(cells, 4, 3), deal_by_rank(scaled, 4, 3), strict=True
     ):
-        np.testing.assert_array_equal(0.1 * one.scores + 7.0, other.scores)
-        np.testing.assert_array_equal(one.weight0, other.weight0)
+        assert_array_equal(0.1 * one.scores + 7.0, other.scores)
+        assert_array_equal(one.weight0, other.weight0)
 
 
 def test_a_rest_of_one_class_is_left_out():

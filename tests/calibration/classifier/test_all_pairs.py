@@ -67,28 +67,6 @@ def test_labels_of_any_kind(names, data):
     np.testing.assert_array_equal(model.predict(X), sorted_names[plain.predict(X)])
 
 
-def test_weights_are_repetitions_with_folds_that_keep_them(data, rng):
-    X, y = data
-    w = rng.integers(0, 3, size=len(y))
-    groups = np.arange(len(y)) % 3
-    folds = [
-        (np.flatnonzero(groups != g), np.flatnonzero(groups == g)) for g in range(3)
-    ]
-    weighted = AllPairsClassifier(GaussianNB(), PlattCalibrator(), cv=folds).fit(
-        X, y, w
-    )
-    rows = np.repeat(np.arange(len(y)), w)
-    folds = [
-        (np.flatnonzero(groups[rows] != g), np.flatnonzero(groups[rows] == g))
-        for g in range(3)
-    ]
-    repeated = AllPairsClassifier(GaussianNB(), PlattCalibrator(), cv=folds)
-    repeated.fit(X[rows], y[rows])
-    np.testing.assert_allclose(
-        weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7
-    )
-
-
 @pytest.mark.parametrize(
     "cv", [None, 4, StratifiedKFold(3), "pairs", "masks", "generator"]
 )
@@ -140,9 +118,8 @@ def test_sparse_tables_and_routing(data):
     sparse = AllPairsClassifier(LogisticRegression()).fit(csr_array(X), y, w)
     np.testing.assert_allclose(sparse.predict_proba(csr_array(X)), plain, rtol=1e-6)
     with sklearn.config_context(enable_metadata_routing=True):
-        routed = AllPairsClassifier(
-            LogisticRegression().set_fit_request(sample_weight=True)
-        )
+        base = LogisticRegression().set_fit_request(sample_weight=True)
+        routed = AllPairsClassifier(base)
         routed.fit(X, y, sample_weight=w)
         AllPairsClassifier().fit(X, y, sample_weight=w)
         assert "estimator" in routed.get_metadata_routing()._route_mappings

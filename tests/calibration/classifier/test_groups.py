@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_predict
@@ -28,20 +29,25 @@ def groups():
     return np.random.default_rng(1).integers(0, 20, 200)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
-    ("cv", "meant"),
+    ("cv", "meant", "routing"),
     [
-        (None, StratifiedGroupKFold(5)),
-        (3, StratifiedGroupKFold(3)),
-        (GroupKFold(4), GroupKFold(4)),
+        (None, StratifiedGroupKFold(5), False),
+        (3, StratifiedGroupKFold(3), False),
+        (GroupKFold(4), GroupKFold(4), False),
+        (GroupKFold(4), GroupKFold(4), True),
     ],
 )
-def test_groups_reach_the_splitter_without_routing(data, groups, cv, meant):
-    X, y = data
-    model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y, groups=list(groups))
+def test_groups_reach_the_splitter(data, groups, cv, meant, routing, n_classes):
+    X, y = data[0], data[1] if n_classes == 2 else np.arange(200) % 3
+    with sklearn.config_context(enable_metadata_routing=routing):
+        model = CalibratedClassifier(GaussianNB(), cv=cv)
+        model.fit(X, y, groups=list(groups))
     folds = list(meant.split(X, y, groups))
     expected = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
-    np.testing.assert_array_equal(model.oof_scores_, expected[:, 1])
+    expected = expected[:, 1] if n_classes == 2 else expected
+    np.testing.assert_allclose(model.oof_scores_, expected, rtol=1e-12)
 
 
 def test_groups_of_a_rare_class_are_counted(data):
@@ -50,9 +56,7 @@ def test_groups_of_a_rare_class_are_counted(data):
         CalibratedClassifier(GaussianNB()).fit(X, y, groups=np.arange(200) // 10)
     with pytest.raises(ValueError, match="number of groups of the rarer class, got 4 "):
         CalibratedClassifier(cv=4).fit(X, y, groups=np.arange(200) // 10)
-    with pytest.raises(
-        ValueError, match=r"two groups of each class .* one group of cl"
-    ):
+    with pytest.raises(ValueError, match=r"two groups of each class .* one group of"):
         CalibratedClassifier().fit(X, y, groups=np.arange(200) // 50)
 
 

@@ -45,15 +45,10 @@ def test_prediction_is_bayes_rule_on_student_mixtures(data):
     x, y = data
     fitted = DPMCalibrator(scale="real").fit(x, y)
     grid = np.linspace(x.min(), x.max(), 50)
+    parts = fitted.degrees_of_freedom_, fitted.means_, fitted.scales_, fitted.weights_
     densities = [
         student.pdf(grid[:, None], freedoms, means, scales) @ weights
-        for freedoms, means, scales, weights in zip(
-            fitted.degrees_of_freedom_,
-            fitted.means_,
-            fitted.scales_,
-            fitted.weights_,
-            strict=True,
-        )
+        for freedoms, means, scales, weights in zip(*parts, strict=True)
     ]
     log_odds = fitted.prior_log_odds_ + np.log(densities[1] / densities[0])
     np.testing.assert_allclose(fitted.predict_log_odds(grid), log_odds, atol=1e-9)

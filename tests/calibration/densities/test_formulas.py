@@ -67,9 +67,8 @@ def test_log_odds_are_finite_everywhere(make, rng):
     y = np.repeat([0, 1], 20)
     for x in (y + 0.1 * rng.normal(size=40), y, 1.0 - y, 1e-9 * y, 1e9 + y):
         fitted = make(scale="real").fit(x, y)
-        assert np.isfinite(
-            fitted.predict_log_odds([-1e200, -50, 0, 1, 50, 1e200])
-        ).all()
+        found = fitted.predict_log_odds([-1e200, -50, 0, 1, 50, 1e200])
+        assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize(
@@ -137,9 +136,8 @@ def test_posterior_is_bayes_rule_with_add_one_priors(rng):
     fitted = make_real().fit(x, y)
     grid = np.linspace(-5, 9, 301)
     joint = []
-    for k, (mode, (beta, gamma)) in enumerate(
-        zip(fitted.modes_, fitted.rates_, strict=True)
-    ):
+    laws = zip(fitted.modes_, fitted.rates_, strict=True)
+    for k, (mode, (beta, gamma)) in enumerate(laws):
         kappa = np.sqrt(gamma / beta)
         scale = 1 / np.sqrt(beta * gamma)
         # scipy: exp(-kappa z) above the mode and exp(z / kappa) below, z = x / scale

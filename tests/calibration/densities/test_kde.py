@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import norm
@@ -61,7 +62,7 @@ def test_table_is_the_formula_over_its_peak(kernel):
     expected = FORMULAS[kernel](u) / FORMULAS[kernel](0.0)
     if kernel == "boxcar":
         expected[-1] = 0.5
-    np.testing.assert_allclose(table, expected, atol=1e-15)
+    assert_allclose(table, expected, atol=1e-15)
 
 
 @every_kernel
@@ -92,9 +93,7 @@ def test_own_is_what_a_row_adds_to_its_own_sum(rows):
 def test_many_points_are_answered_in_their_order(rows, rng):
     density = KernelDensity.from_rows(*rows, "gaussian", 0.1)
     points = rng.uniform(size=5000)
-    np.testing.assert_array_equal(
-        density.sums(points)[:100], density.sums(points[:100])
-    )
+    assert_array_equal(density.sums(points)[:100], density.sums(points[:100]))
 
 
 def test_silverman_is_the_rule_of_thumb(rng):
@@ -117,9 +116,8 @@ def brute_force(x, y, bandwidths, prior_weight, kernel="gaussian"):
         for k in (0, 1):
             rows = others[y[others] == k]
             place = np.sort(x[rows])
-            density = KernelDensity.from_rows(
-                place, np.ones(len(rows)), kernel, bandwidths[k]
-            )
+            given = place, np.ones(len(rows)), kernel, bandwidths[k]
+            density = KernelDensity.from_rows(*given)
             rate = (len(rows) + 1) / (len(others) + 2)
             height = density.sums(x[i : i + 1])[0] / bandwidths[k]
             extra = prior_weight * rate / np.sqrt(bandwidths[0] * bandwidths[1])
@@ -154,14 +152,6 @@ def test_a_weight_below_one_is_one_row():
     assert judge.loss(*heights) == pytest.approx(expected, rel=1e-12)
 
 
-SHAPES = {
-    "gaussian": lambda u: np.exp(-0.5 * u**2),
-    "boxcar": lambda u: (abs(u) <= 1).astype(float),
-    "epanechnikov": lambda u: np.maximum(1 - u**2, 0),
-    "tricube": lambda u: np.maximum(1 - abs(u) ** 3, 0) ** 3,
-}
-
-
 @pytest.fixture
 def data(rng):
     y = (rng.uniform(size=300) < 0.3).astype(int)
@@ -174,7 +164,8 @@ def direct_log_odds(points, x, y, weight, bandwidths, kernel, prior_weight=0.5):
     totals = [weight[y == k].sum() for k in (0, 1)]
     for k, h in enumerate(bandwidths):
         rows, mass = x[y == k], weight[y == k]
-        height = SHAPES[kernel]((points[:, None] - rows) / h) @ mass / h
+        shape, peak = FORMULAS[kernel], FORMULAS[kernel](0.0)
+        height = shape((points[:, None] - rows) / h) @ mass / (peak * h)
         rate = (totals[k] + 1) / (sum(totals) + 2)
         extra = prior_weight * rate / np.sqrt(bandwidths[0] * bandwidths[1])
         log_heights.append(np.log(height + extra))
@@ -185,7 +176,7 @@ def root_mean_square(values):
     return np.sqrt(np.mean(values**2))
 
 
-@pytest.mark.parametrize("kernel", SHAPES)
+@every_kernel
 @pytest.mark.parametrize("shared", [True, False])
 def test_is_the_direct_sum(kernel, shared, data, rng):
     x, y, weight = data
@@ -242,7 +233,7 @@ def test_cross_validation_takes_the_least_brute_force_loss(rng):
             p = expit(log_odds[0])
             log_losses.append(-np.log(p if y[i] else 1 - p))
         losses.append(np.mean(log_losses))
-    np.testing.assert_allclose(fitted.cv_losses_, losses, rtol=2e-3)
+    assert_allclose(fitted.cv_losses_, losses, rtol=2e-3)
     best = int(np.argmin(losses))
     assert 0 < best < len(losses) - 1
     assert fitted.bandwidths_[0] == pytest.approx(fitted.cv_bandwidths_[best, 0])
@@ -254,7 +245,7 @@ def test_separate_bandwidths_are_tried_in_all_pairs(rng):
     fitted = KDECalibrator("cv", shared_bandwidth=False, scale="real").fit(x, y)
     pairs = fitted.cv_bandwidths_
     assert len(pairs) == len(np.unique(pairs[:, 0])) * len(np.unique(pairs[:, 1]))
-    np.testing.assert_allclose(fitted.bandwidths_, pairs[fitted.cv_losses_.argmin()])
+    assert_allclose(fitted.bandwidths_, pairs[fitted.cv_losses_.argmin()])
     assert fitted.bandwidths_[0] > 3 * fitted.bandwidths_[1]
 
 
@@ -320,7 +311,7 @@ def test_predictions_hold_beyond_the_scores_seen(cls, rng):
     x = rng.normal(3.0 * y)
     fitted = cls(scale="real").fit(x, y)
     ends = fitted.predict([x.min(), x.max()])
-    np.testing.assert_array_equal(fitted.predict([-1e9, 1e300]), ends)
+    assert_array_equal(fitted.predict([-1e9, 1e300]), ends)
     assert ends[0] < 0.2
     assert ends[1] > 0.8
 
@@ -332,7 +323,7 @@ def test_unit_and_origin_of_real_scores_do_not_matter(cls, rng):
     plain = cls(scale="real").fit(x, y).predict(x)
     for scale, shift in ((1e-150, 0.0), (1e150, 0.0), (4.0, 1e6)):
         moved = cls(scale="real").fit(scale * x + shift, y)
-        np.testing.assert_allclose(moved.predict(scale * x + shift), plain, atol=1e-6)
+        assert_allclose(moved.predict(scale * x + shift), plain, atol=1e-6)
 
 
 @everyone
@@ -356,7 +347,7 @@ def test_one_far_score_does_not_spoil_the_others(cls, rng):
 )
 def test_scores_that_the_logit_cannot_tell_apart_give_the_prior(make):
     fitted = make().fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
-    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), 3 / 5)
+    assert_allclose(fitted.predict([0.0, 0.5, 1.0]), 3 / 5)
 
 
 def test_balance_finds_the_prior_or_its_limit(rng):
@@ -399,14 +390,8 @@ def test_linear_svm_on_designs_that_are_not_linear(cls, draw, bar):
         svm = SVC(kernel="linear").fit(*draw(rng, 1000))
         (features, y), (fresh, truth) = draw(rng, 1000), draw(rng, 1000)
         scores, fresh_scores = map(svm.decision_function, (features, fresh))
-        errors.append(
-            [
-                root_mean_square(
-                    kind(scale="real").fit(scores, y).predict(fresh_scores) - truth
-                )
-                for kind in (cls, IsotonicCalibrator)
-            ]
-        )
+        fits = [kind(scale="real").fit(scores, y) for kind in (cls, IsotonicCalibrator)]
+        errors.append([root_mean_square(f.predict(fresh_scores) - truth) for f in fits])
     ours, isotonic = np.mean(errors, axis=0)
     assert ours <= bar
     assert isotonic > 0.43

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from calibration import NadarayaWatsonCalibrator
 
@@ -36,9 +37,7 @@ def test_equals_the_formula(rng, n, digits):
     y[:2] = 0, 1
     weight = rng.integers(1, 4, n).astype(float)
     fitted = NadarayaWatsonCalibrator().fit(scores, y, weight)
-    np.testing.assert_allclose(
-        fitted.bandwidths_, normal_rule(scores, weight), rtol=1e-12
-    )
+    assert_allclose(fitted.bandwidths_, normal_rule(scores, weight), rtol=1e-12)
     check_formula(fitted, scores, y, weight, rng)
 
 
@@ -46,7 +45,7 @@ def check_formula(fitted, scores, y, weight, rng):
     new = np.concatenate([scores, rng.uniform(size=500)])
     truth = formula(scores, y, weight, new, fitted.bandwidths_)
     held = ~np.isnan(truth)
-    np.testing.assert_allclose(fitted.predict(new)[held], truth[held], atol=1e-12)
+    assert_allclose(fitted.predict(new)[held], truth[held], atol=1e-12)
 
 
 def test_two_bandwidths_are_bayes_rule_with_two_densities(rng):
@@ -54,7 +53,7 @@ def test_two_bandwidths_are_bayes_rule_with_two_densities(rng):
     y = (rng.uniform(size=300) < scores).astype(int)
     own = NadarayaWatsonCalibrator(shared_bandwidth=False).fit(scores, y, weight)
     expected = [normal_rule(scores[y == k], weight[y == k]) for k in (0, 1)]
-    np.testing.assert_allclose(own.bandwidths_, expected, rtol=1e-12)
+    assert_allclose(own.bandwidths_, expected, rtol=1e-12)
     check_formula(own, scores, y, weight, rng)
     given = NadarayaWatsonCalibrator((0.0041, 0.1503)).fit(scores, y, weight)
     assert given.bandwidths_.tolist() == [0.0041, 0.1503]
@@ -74,7 +73,7 @@ def test_both_ends_of_a_window_are_in_it():
     new = np.array([0.125, 0.375, 0.4375, 0.5, 0.625, 0.75])
     truth = formula(scores, y, np.ones(3), new, [0.125, 0.125])
     assert not np.isnan(truth).any()
-    np.testing.assert_array_equal(fitted.predict(new), truth)
+    assert_array_equal(fitted.predict(new), truth)
 
 
 def test_beyond_every_window_the_nearest_score_answers():
@@ -82,13 +81,13 @@ def test_beyond_every_window_the_nearest_score_answers():
     fitted = NadarayaWatsonCalibrator(0.01).fit(scores, y)
     # Where two are equally near the greater is taken.
     new = [0.0, 0.14, 0.16, 0.49, 0.51, 0.84, 0.86, 1.0]
-    np.testing.assert_array_equal(fitted.predict(new), [0, 0, 1, 1, 0, 0, 1, 1])
+    assert_array_equal(fitted.predict(new), [0, 0, 1, 1, 0, 0, 1, 1])
 
 
 def test_smoothing_adds_rows_at_the_base_rate():
     fitted = NadarayaWatsonCalibrator(0.01, smoothing=2.0)
     fitted.fit([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 0])
-    np.testing.assert_allclose(fitted.predict([0.1, 0.2]), [0.5 / 3.0, 1.5 / 3.0])
+    assert_allclose(fitted.predict([0.1, 0.2]), [0.5 / 3.0, 1.5 / 3.0])
 
 
 def test_bandwidth_follows_the_scores_at_any_size(rng):
@@ -97,8 +96,8 @@ def test_bandwidth_follows_the_scores_at_any_size(rng):
     fitted = NadarayaWatsonCalibrator(scale="real").fit(scores, y)
     for size in (1e-200, 2.0**40, 1e300):
         other = NadarayaWatsonCalibrator(scale="real").fit(size * scores, y)
-        np.testing.assert_allclose(other.bandwidths_, size * fitted.bandwidths_)
-        np.testing.assert_allclose(other.predict(size * new), fitted.predict(new))
+        assert_allclose(other.bandwidths_, size * fitted.bandwidths_)
+        assert_allclose(other.predict(size * new), fitted.predict(new))
 
 
 def test_light_rows_are_not_lost_beside_heavy_ones(rng):
@@ -108,4 +107,4 @@ def test_light_rows_are_not_lost_beside_heavy_ones(rng):
     new = rng.uniform(size=400)
     truth = formula(scores, y, weight, new, [0.05, 0.05])
     held = ~np.isnan(truth)
-    np.testing.assert_allclose(fitted.predict(new)[held], truth[held], rtol=1e-12)
+    assert_allclose(fitted.predict(new)[held], truth[held], rtol=1e-12)

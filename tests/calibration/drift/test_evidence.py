@@ -90,9 +90,8 @@ def test_the_bound_lies_above_and_close(peak, steep):
     points = np.linspace(-0.5, 0.5, 25)
     fine = np.linspace(-0.5, 0.5, 100_001)
     true = (-steep * (fine - peak) ** 2).max()
-    bound = bound_concave(
-        points, -steep * (points - peak) ** 2, -2 * steep * (points - peak)
-    )
+    values, slopes = -steep * (points - peak) ** 2, -2 * steep * (points - peak)
+    bound = bound_concave(points, values, slopes)
     assert true - 1e-9 * abs(true) <= bound <= true + steep * (1.0 / 24.0) ** 2
     both = np.stack([-steep * (points - peak) ** 2, -points])
     slopes = np.stack([-2 * steep * (points - peak), -np.ones(25)])
@@ -111,17 +110,13 @@ def test_many_histories_at_once_are_each_alone(rng):
     together = ShiftProcess(0.1, SIZES), LineBets(0.1, 100.0)
     alone = [(ShiftProcess(0.1, SIZES), LineBets(0.1, 100.0)) for _ in f]
     for t in range(5):
-        for rows, (shift, line) in [
-            (slice(None), together),
-            *((k, alone[k]) for k in range(3)),
-        ]:
+        for rows, (shift, line) in [(slice(None), together), *enumerate(alone)]:
             cells = f[rows, t], 1.0 - y[rows, t], y[rows, t]
             shift.step(*shift_likelihoods(*cells, shift.shifts), 20)
             line.step(*cells)
     for j in range(2):
-        assert together[j].log_e == pytest.approx(
-            np.array([one[j].log_e for one in alone])
-        )
+        each = np.array([one[j].log_e for one in alone])
+        assert together[j].log_e == pytest.approx(each)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.8, -2.0])

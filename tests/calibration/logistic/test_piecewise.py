@@ -41,10 +41,8 @@ def fit_as_the_paper(x, y, weight, knots, strength, prior=0.0):
         objective += strength * ((jumps @ w) ** 2).sum()
         gradient += 2 * strength * jumps.T @ (jumps @ w)
         away = slopes[0] @ w - prior * spread
-        return (
-            objective + WEAK_RIDGE / 2 * away**2,
-            gradient + WEAK_RIDGE * away * slopes[0],
-        )
+        objective += WEAK_RIDGE / 2 * away**2
+        return objective, gradient + WEAK_RIDGE * away * slopes[0]
 
     start = np.zeros(len(theta))
     best = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9})
@@ -129,9 +127,8 @@ def test_strength_is_the_best_on_held_out_folds(data):
     losses = np.zeros(7)
     for fold in ranked.split(5, 3):
         rest = ranked - fold
-        rest = ScoreSummary(
-            cells.scores[rest.scores.astype(int)], rest.weight0, rest.weight1
-        )
+        own = cells.scores[rest.scores.astype(int)]
+        rest = ScoreSummary(own, rest.weight0, rest.weight1)
         held = cells.scores[fold.scores.astype(int)]
         for i, strength in enumerate(strengths):
             f = make_real(3, strength).fit_summary(rest).predict_log_odds(held)

@@ -12,15 +12,7 @@ from sklearn.base import clone
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.linear_model import LogisticRegression
 
-from calibration import (
-    BetaCalibrator,
-    LogisticCalibrator,
-    PiecewiseLogisticCalibrator,
-    PlattCalibrator,
-    QuadraticCalibrator,
-    TemperatureCalibrator,
-    log_loss,
-)
+import calibration
 from calibration.base.log_odds import limit_pull
 
 
@@ -34,7 +26,7 @@ def data(rng):
 def test_platt_is_sklearns_sigmoid_on_real_scores(data):
     x, y, _ = data
     theirs = _SigmoidCalibration().fit(x, y)
-    ours = PlattCalibrator(scale="real").fit(x, y)
+    ours = calibration.PlattCalibrator(scale="real").fit(x, y)
     np.testing.assert_allclose(ours.predict(x), theirs.predict(x), atol=1e-5)
     assert ours.coef_[0] == pytest.approx(-theirs.a_, rel=1e-4)
 
@@ -42,16 +34,15 @@ def test_platt_is_sklearns_sigmoid_on_real_scores(data):
 def test_logistic_without_penalty_is_logistic_regression(data):
     x, y, weight = data
     theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y, weight)
-    ours = LogisticCalibrator(penalty=0.0, scale="real").fit(x, y, weight)
-    np.testing.assert_allclose(
-        [ours.coef_[0], ours.intercept_],
-        [theirs.coef_[0, 0], theirs.intercept_[0]],
-        rtol=1e-5,
-    )
+    ours = calibration.LogisticCalibrator(penalty=0.0, scale="real").fit(x, y, weight)
+    want = [theirs.coef_[0, 0], theirs.intercept_[0]]
+    np.testing.assert_allclose([ours.coef_[0], ours.intercept_], want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("scale", ["logit", "real"])
-@pytest.mark.parametrize("cls", [LogisticCalibrator, QuadraticCalibrator])
+@pytest.mark.parametrize(
+    "cls", [calibration.LogisticCalibrator, calibration.QuadraticCalibrator]
+)
 def test_penalty_is_the_documented_one(data, cls, scale):
     x, y, weight = data
     columns = np.stack([x, x**2])[: cls._degree]
@@ -80,14 +71,14 @@ def test_temperature_is_the_best_single_factor(data):
         return weight @ (np.logaddexp(0, a[0] * x) - y * a[0] * x)
 
     best = minimize(loss, np.ones(1), tol=1e-12).x[0]
-    ours = TemperatureCalibrator(scale="logit").fit(x, y, weight)
+    ours = calibration.TemperatureCalibrator(scale="logit").fit(x, y, weight)
     assert ours.inverse_temperature_ == pytest.approx(best, rel=1e-4)
     assert ours.temperature_ == pytest.approx(1 / best, rel=1e-4)
 
 
 def test_temperature_never_turns_the_order_round(data):
     x, y, _ = data
-    reversed_ = TemperatureCalibrator(scale="logit").fit(-x, y)
+    reversed_ = calibration.TemperatureCalibrator(scale="logit").fit(-x, y)
     assert reversed_.inverse_temperature_ == 0.0
     assert reversed_.temperature_ == np.inf
     assert reversed_.predict([3.0]).tolist() == [0.5]
@@ -98,16 +89,16 @@ def test_many_cells_give_the_full_maximum_likelihood(rng):
     x = rng.normal(size=30_000)
     y = rng.uniform(size=30_000) < expit(2 * x + 1)
     theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y)
-    ours = LogisticCalibrator(penalty=0.0, scale="real").fit(x, y)
+    ours = calibration.LogisticCalibrator(penalty=0.0, scale="real").fit(x, y)
     assert ours.coef_[0] == pytest.approx(theirs.coef_[0, 0], rel=1e-5)
 
 
 def test_scores_far_from_zero_lose_no_digits(rng):
     x = rng.normal(size=300)
     y = rng.uniform(size=300) < expit(x)
-    near = QuadraticCalibrator(scale="real").fit(x, y).predict(x)
-    far = LogisticCalibrator(scale="real").fit(1e6 + 1e-3 * x, y)
-    close = LogisticCalibrator(scale="real").fit(x, y).predict(x)
+    near = calibration.QuadraticCalibrator(scale="real").fit(x, y).predict(x)
+    far = calibration.LogisticCalibrator(scale="real").fit(1e6 + 1e-3 * x, y)
+    close = calibration.LogisticCalibrator(scale="real").fit(x, y).predict(x)
     np.testing.assert_allclose(far.predict(1e6 + 1e-3 * x), close, atol=1e-6)
     assert np.isfinite(near).all()
 
@@ -115,11 +106,11 @@ def test_scores_far_from_zero_lose_no_digits(rng):
 @pytest.mark.parametrize(
     "calibrator",
     [
-        LogisticCalibrator(),
-        QuadraticCalibrator(),
-        TemperatureCalibrator(),
-        BetaCalibrator(),
-        PiecewiseLogisticCalibrator(),
+        calibration.LogisticCalibrator(),
+        calibration.QuadraticCalibrator(),
+        calibration.TemperatureCalibrator(),
+        calibration.BetaCalibrator(),
+        calibration.PiecewiseLogisticCalibrator(),
     ],
 )
 def test_bold_log_odds_are_no_reason_to_do_nothing(calibrator, rng):
@@ -127,9 +118,9 @@ def test_bold_log_odds_are_no_reason_to_do_nothing(calibrator, rng):
     x = rng.normal(size=1000)
     y = rng.uniform(size=1000) < expit(x)
     one = clone(calibrator).set_params(scale="logit")
-    best = log_loss(y, one.fit(x, y).predict(x))
+    best = calibration.log_loss(y, one.fit(x, y).predict(x))
     for size in (30.0, 1e3, 1e6, 1e9):
-        loss = log_loss(y, one.fit(size * x, y).predict(size * x))
+        loss = calibration.log_loss(y, one.fit(size * x, y).predict(size * x))
         assert loss == pytest.approx(best, abs=2e-3)
 
 
@@ -157,10 +148,9 @@ def test_is_the_maximum_likelihood_over_increasing_maps(rng, shape):
         "hooked": 0.1 + 0.8 * (2 * scores - 1) ** 2 * (scores > 0.5),
     }[shape]
     y = (rng.uniform(size=1500) < truth).astype(int)
-    ours = BetaCalibrator().fit(scores, y)
-    best = minimize(
-        nll, [1, 1, 0], args=(scores, y), bounds=[(0, None), (0, None), (None, None)]
-    )
+    ours = calibration.BetaCalibrator().fit(scores, y)
+    bounds = [(0, None), (0, None), (None, None)]
+    best = minimize(nll, [1, 1, 0], args=(scores, y), bounds=bounds)
     got = nll([ours.a_, ours.b_, ours.intercept_], scores, y)
     assert got <= best.fun + 0.02
     assert min(ours.a_, ours.b_) >= 0
@@ -170,7 +160,7 @@ def test_is_the_maximum_likelihood_over_increasing_maps(rng, shape):
 def test_moments_match_each_class_and_use_bayes_rule(rng):
     scores = np.concatenate([rng.beta(2, 5, 4000), rng.beta(6, 3, 2000)])
     y = np.repeat([0, 1], [4000, 2000])
-    fitted = BetaCalibrator("moments").fit(scores, y)
+    fitted = calibration.BetaCalibrator("moments").fit(scores, y)
     for k in (0, 1):
         model = beta(*fitted.shapes_[k])
         assert model.mean() == pytest.approx(scores[y == k].mean(), rel=1e-9)
@@ -182,7 +172,8 @@ def test_moments_match_each_class_and_use_bayes_rule(rng):
 
 
 def test_moments_of_a_class_with_one_score_are_finite():
-    fitted = BetaCalibrator("moments").fit([0.2, 0.2, 0.6, 0.9], [0, 0, 1, 1])
+    fitted = calibration.BetaCalibrator("moments")
+    fitted.fit([0.2, 0.2, 0.6, 0.9], [0, 0, 1, 1])
     p = fitted.predict([0.0, 0.2, 0.5, 1.0])
     assert np.isfinite(p).all()
     assert p[1] > 0

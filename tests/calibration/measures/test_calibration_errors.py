@@ -40,14 +40,11 @@ def check(y, p, w, bin_of, **options):
 def test_width_against_a_loop(rng, n_bins):
     y, p = rng.integers(0, 2, size=300), rng.uniform(size=300)
     w = rng.uniform(size=300)
-    check(
-        y,
-        p,
-        w,
-        lambda q: min(int(q * n_bins), n_bins - 1),
-        n_bins=n_bins,
-        binning="width",
-    )
+
+    def bin_of(q):
+        return min(int(q * n_bins), n_bins - 1)
+
+    check(y, p, w, bin_of, n_bins=n_bins, binning="width")
 
 
 @pytest.mark.parametrize("n_bins", [1, 3, 10, 25])

@@ -104,9 +104,8 @@ def test_consistency_of_forecasts_that_are_next_to_certain(chance):
     curve = reliability_curve([0, 1, 0], [0.0, 1.0, chance], n_bins=1)
     np.testing.assert_allclose([curve.lower, curve.upper], [[1 / 3]] * 2, rtol=1e-12)
     many = [1e15, 1e15, 1.0]
-    curve = reliability_curve(
-        [0, 1, 0], [0.0, 1.0, chance], sample_weight=many, n_bins=1
-    )
+    p = [0.0, 1.0, chance]
+    curve = reliability_curve([0, 1, 0], p, sample_weight=many, n_bins=1)
     np.testing.assert_allclose([curve.lower, curve.upper], [[0.5]] * 2, rtol=1e-7)
     curve = reliability_curve([0, 0], [chance, chance], sample_weight=[1.0, 1.0])
     np.testing.assert_array_equal([curve.lower, curve.upper], [[0.0]] * 2)
@@ -134,31 +133,23 @@ def test_isotonic_bands_repeat_with_the_seed(rng, bands):
     other = reliability_curve(y, p, random_state=4, **options)
     np.testing.assert_array_equal(first.lower, again.lower)
     assert (first.lower != other.lower).any()
-    generator = reliability_curve(
-        y, p, random_state=np.random.default_rng(3), **options
-    )
+    seeded = np.random.default_rng(3)
+    generator = reliability_curve(y, p, random_state=seeded, **options)
     np.testing.assert_array_equal(first.upper, generator.upper)
 
 
 def test_isotonic_bands_know_fractions_of_rows():
     # A weight of 1/2 is half a row: rates are 0, 1/3, 2/3 or 1.
-    curve = reliability_curve(
-        [0, 1],
-        [0.4, 0.4],
-        sample_weight=[0.5, 1.0],
-        binning="isotonic",
-        level=0.1,
-        random_state=0,
-    )
+    how = {"binning": "isotonic", "level": 0.1, "random_state": 0}
+    curve = reliability_curve([0, 1], [0.4, 0.4], sample_weight=[0.5, 1.0], **how)
     assert {round(3.0 * curve.lower[0]), round(3.0 * curve.upper[0])} <= {0, 1, 2, 3}
     assert curve.event_rate[0] == pytest.approx(2.0 / 3.0)
 
 
 def test_confidence_of_the_isotonic_curve_holds_the_curve(rng):
     y, p = draw(rng)
-    curve = reliability_curve(
-        y, p**2, binning="isotonic", bands="confidence", random_state=0
-    )
+    options = {"binning": "isotonic", "bands": "confidence"}
+    curve = reliability_curve(y, p**2, random_state=0, **options)
     inside = (curve.lower <= curve.event_rate) & (curve.event_rate <= curve.upper)
     assert inside.mean() > 0.95
 

@@ -156,16 +156,9 @@ def test_one_class_has_no_order(y, p, w):
 
 
 # All over the unit interval, and as close to its ends as floats go.
-FORECASTS = np.unique(
-    np.concatenate(
-        [
-            [0.0, 5e-324, 1e-310, 1e-300, 1e-100, 1e-20, 1e-12],
-            np.linspace(0.001, 0.999, 333),
-            1.0 - 10.0 ** -np.arange(4.0, 16.0),
-            [1.0 - 2.0**-53, 1.0],
-        ]
-    )
-)
+SMALL = [0.0, 5e-324, 1e-310, 1e-300, 1e-100, 1e-20, 1e-12]
+LARGE = [*(1.0 - 10.0 ** -np.arange(4.0, 16.0)), 1.0 - 2.0**-53, 1.0]
+FORECASTS = np.array([*SMALL, *np.linspace(0.001, 0.999, 333), *LARGE])
 
 
 def constant(_):

@@ -4,13 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.spatial import ConvexHull
-from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
+from sklearn import datasets, exceptions, metrics, model_selection
 from sklearn.isotonic import IsotonicRegression
-from sklearn.metrics import roc_auc_score, roc_curve
-from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 from calibration import (
@@ -64,14 +62,9 @@ def point_masses(costs, masses):
 
 def proper_rules(rng):
     costs = rng.uniform(0.05, 0.95, (4, 3))
-    return [
-        log_loss,
-        brier,
-        spherical,
-        *(beta_family(*rng.uniform(-0.5, 3, 2)) for _ in range(3)),
-        *(point_masses(c, rng.uniform(0.2, 1, 3)) for c in costs),
-        point_masses(np.array([0.5]), np.ones(1)),
-    ]
+    rules = [log_loss, brier, spherical, point_masses(np.array([0.5]), np.ones(1))]
+    rules += [beta_family(*rng.uniform(-0.5, 3, 2)) for _ in range(3)]
+    return rules + [point_masses(c, rng.uniform(0.2, 1, 3)) for c in costs]
 
 
 def total_loss(rule, q, weight0, weight1):
@@ -125,7 +118,7 @@ def test_no_line_is_drawn_over_a_range_that_overflows(cls):
     with pytest.raises(ValueError, match=message):
         cls(scale="real").fit([-1.7e308, 1.7e308], [0, 1])
     inside = cls(scale="real").fit([-8e307, 8e307], [0, 1])
-    np.testing.assert_allclose(inside.predict([-8e307, 0.0, 8e307]), [0.0, 0.5, 1.0])
+    assert_allclose(inside.predict([-8e307, 0.0, 8e307]), [0.0, 0.5, 1.0])
 
 
 def test_adjacent_floats_keep_their_own_values():
@@ -144,12 +137,12 @@ def test_llr_does_not_depend_on_the_prior(rng, ratio):
     plain = IsotonicCalibrator(scale="real").fit(scores, y).llr(points)
     weight = np.where(y == 1, ratio, 1.0)
     shifted = IsotonicCalibrator(scale="real").fit(scores, y, weight)
-    np.testing.assert_allclose(shifted.llr(points), plain, atol=1e-9)
+    assert_allclose(shifted.llr(points), plain, atol=1e-9)
     base = np.log(weight @ y) - np.log(weight @ (1 - y))
     p = shifted.predict(points)
     with np.errstate(divide="ignore"):
         logit = np.log(p) - np.log1p(-p)
-    np.testing.assert_allclose(logit, plain + base, atol=1e-9)
+    assert_allclose(logit, plain + base, atol=1e-9)
 
 
 @pytest.mark.parametrize("ties", [2, 6])
@@ -160,7 +153,7 @@ def test_blocks_are_the_faces_of_the_roc_hull(rng, ties):
     weight0, weight1 = pav.map_.block_weights()
     false_alarms = np.concatenate([[0], np.cumsum(weight0[::-1])]) / weight0.sum()
     hits = np.concatenate([[0], np.cumsum(weight1[::-1])]) / weight1.sum()
-    fpr, tpr, _ = roc_curve(y, scores, drop_intermediate=False)
+    fpr, tpr, _ = metrics.roc_curve(y, scores, drop_intermediate=False)
     roc = np.column_stack([np.append(fpr, 1.0), np.append(tpr, 0.0)])
     corners = roc[ConvexHull(roc).vertices]
     corners = corners[corners[:, 1] >= corners[:, 0] - 1e-12]
@@ -168,9 +161,9 @@ def test_blocks_are_the_faces_of_the_roc_hull(rng, ties):
     for corner in corners:
         assert np.abs(ours - corner).sum(axis=1).min() < 1e-9
     p = pav.predict(scores)
-    assert roc_auc_score(y, p) >= roc_auc_score(y, scores)
+    assert metrics.roc_auc_score(y, p) >= metrics.roc_auc_score(y, scores)
     area = np.trapezoid(hits, false_alarms)
-    assert roc_auc_score(y, p) == pytest.approx(area)
+    assert metrics.roc_auc_score(y, p) == pytest.approx(area)
 
 
 def test_centred_isotonic_joins_block_means(rng):
@@ -181,7 +174,7 @@ def test_centred_isotonic_joins_block_means(rng):
     centers = [scores[np.round(fitted, 12) == v].mean() for v in values]
     points = rng.uniform(size=100)
     ours = CenteredIsotonicCalibrator().fit(scores, y).predict(points)
-    np.testing.assert_allclose(ours, np.interp(points, centers, values), atol=1e-9)
+    assert_allclose(ours, np.interp(points, centers, values), atol=1e-9)
 
 
 @pytest.fixture
@@ -215,7 +208,7 @@ def test_is_one_increasing_map_that_keeps_the_base_rate(data):
 def test_does_not_depend_on_the_number_of_threads(data):
     one = BaggedIsotonicCalibrator(50, random_state=3, n_jobs=1).fit(*data)
     two = BaggedIsotonicCalibrator(50, random_state=3, n_jobs=2).fit(*data)
-    np.testing.assert_array_equal(one.map_.at, two.map_.at)
+    assert_array_equal(one.map_.at, two.map_.at)
 
 
 def test_random_state_decides(data):
@@ -270,7 +263,7 @@ def test_interval_is_that_of_a_refit_at_and_between_scores(rng, kind, n):
         points = np.concatenate([[0.0, 1.0], cells, 0.5 * (cells[1:] + cells[:-1])])
         va = VennAbersCalibrator().fit(scores, y, weight)
         expected = [refit(scores, y, weight, point) for point in points]
-        np.testing.assert_allclose(va.predict_interval(points), expected, atol=1e-13)
+        assert_allclose(va.predict_interval(points), expected, atol=1e-13)
 
 
 def test_merged_value_has_least_regret_in_log_loss(rng):
@@ -293,7 +286,7 @@ def test_no_map_to_learn_counts_as_one_cell_of_ties(scores, y):
     with pytest.warns(CalibrationWarning, match="predicts the constant"):
         va = VennAbersCalibrator().fit(scores, y)
     expected = refit(np.full(3, 0.5), np.array(y), np.ones(3), 0.5)
-    np.testing.assert_allclose(va.predict_interval([0.0, 0.4, 1.0]), [expected] * 3)
+    assert_allclose(va.predict_interval([0.0, 0.4, 1.0]), [expected] * 3)
     p0, p1 = expected
     assert va.predict([0.7])[0] == pytest.approx(p1 / (1 - p0 + p1))
 
@@ -307,8 +300,8 @@ def test_merging_intervals_is_the_geometric_mean():
 
 
 def test_ensemble_of_folds_is_the_cross_predictor():
-    X, y = make_classification(300, flip_y=0.2, random_state=0)
-    folds = StratifiedKFold(4, shuffle=True, random_state=1)
+    X, y = datasets.make_classification(300, flip_y=0.2, random_state=0)
+    folds = model_selection.StratifiedKFold(4, shuffle=True, random_state=1)
     cross = CalibratedClassifier(
         GaussianNB(), VennAbersCalibrator(), cv=folds, ensemble=True
     ).fit(X, y)
@@ -321,15 +314,11 @@ def test_ensemble_of_folds_is_the_cross_predictor():
         p1.append(interval[:, 1])
     ones = np.prod(p1, axis=0) ** 0.25
     zeros = np.prod(1 - np.array(p0), axis=0) ** 0.25
-    np.testing.assert_allclose(
-        cross.predict_proba(X)[:, 1], ones / (ones + zeros), rtol=1e-12
-    )
+    assert_allclose(cross.predict_proba(X)[:, 1], ones / (ones + zeros), rtol=1e-12)
     pooled = CalibratedClassifier(GaussianNB(), VennAbersCalibrator(), cv=folds)
     pooled.fit(X, y)
-    np.testing.assert_array_equal(
-        pooled.predict_proba(X)[:, 1],
-        pooled.calibrator_.predict(pooled.estimator_.predict_proba(X)[:, 1]),
-    )
+    want = pooled.calibrator_.predict(pooled.estimator_.predict_proba(X)[:, 1])
+    assert_array_equal(pooled.predict_proba(X)[:, 1], want)
 
 
 def test_a_condensed_summary_will_do(rng):
@@ -343,7 +332,7 @@ def test_a_condensed_summary_will_do(rng):
 
 def test_refused(rng):
     va = VennAbersCalibrator()
-    with pytest.raises(NotFittedError, match="not fitted"):
+    with pytest.raises(exceptions.NotFittedError, match="not fitted"):
         va.predict_interval([0.5])
     va.fit(*random_rows(rng, 30, "ties"))
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -2"):

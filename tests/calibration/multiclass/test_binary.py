@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from numpy.testing import assert_allclose
 from scipy.special import expit, log_softmax, logit
 
 from calibration import (
@@ -17,6 +17,7 @@ from calibration import (
 )
 from calibration.multiclass.binary import couple_pairs
 from tests.calibration.multiclass.draws import check_simplex, draw
+from tests.simplex import least_on_simplex
 
 
 @pytest.mark.parametrize("binary", [IsotonicCalibrator(), QuadraticCalibrator(5.0)])
@@ -32,28 +33,20 @@ def test_is_binary_calibrators_and_their_sum(binary, rng):
         edge = 0.5 / (w.sum() + 1)
         raw = np.clip(raw, edge, 1 - edge)
     found = OneVsRestCalibrator(binary).fit(p, y, w).predict(p)
-    np.testing.assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-9)
+    assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-9)
 
 
 def test_least_squares_is_the_nearest_point_of_the_simplex(rng):
     p, y = draw(rng, 200, 4)
     fitted = OneVsRestCalibrator("platt", "least_squares").fit(p, y)
     new = np.vstack([p[:12], np.eye(4), np.full((1, 4), 0.25)])
-    raw = np.column_stack(
-        [one.predict(new[:, j]) for j, one in enumerate(fitted.calibrators_)]
-    )
+    each = enumerate(fitted.calibrators_)
+    raw = np.column_stack([one.predict(new[:, j]) for j, one in each])
     found = fitted.predict(new)
     check_simplex(found, new.shape)
     for answer, target in zip(found, raw, strict=True):
-        best = minimize(
-            lambda q, target=target: ((q - target) ** 2).sum(),
-            np.full(4, 0.25),
-            method="SLSQP",
-            bounds=[(0.0, 1.0)] * 4,
-            constraints={"type": "eq", "fun": lambda q: q.sum() - 1.0},
-            options={"ftol": 1e-15},
-        )
-        np.testing.assert_allclose(answer, best.x, atol=1e-6)
+        best = least_on_simplex(lambda q, to=target: ((q - to) ** 2).sum(), 4)
+        assert_allclose(answer, best, atol=1e-6)
     # Some classes end at 0, where none is when answers are divided by their sum.
     assert found.min() < 1e-300 < raw.min()
 
@@ -67,7 +60,7 @@ def test_logits_enter_by_log_odds_of_the_class(rng):
         [platt.fit(log_odds[:, j], y == j).predict(log_odds[:, j]) for j in range(3)]
     )
     found = OneVsRestCalibrator("platt", scale="logit").fit(z, y).predict(z)
-    np.testing.assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-8)
+    assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-8)
     # Where probabilities round to 1 log-odds still differ.
     far = np.array([[100.0, 0.0, 0.0], [200.0, 0.0, 0.0]])
     assert OneVsRestCalibrator("platt", scale="logit").fit(z, y).predict(far).all()
@@ -87,9 +80,7 @@ def test_a_class_without_rows_has_its_constant(rng):
     p, y = draw(rng, 200, 3)
     calibrator = OneVsRestCalibrator().fit(p[y != 1], y[y != 1])
     n = (y != 1).sum()
-    np.testing.assert_allclose(
-        calibrator.calibrators_[1].predict([0.1, 0.9]), 1 / (n + 2)
-    )
+    assert_allclose(calibrator.calibrators_[1].predict([0.1, 0.9]), 1 / (n + 2))
     assert (calibrator.predict(p)[:, 1] > 0.0).all()
 
 
@@ -131,7 +122,7 @@ def test_is_what_its_definition_says(weighted, rng):
         chances.append(binary.predict(new[:, j] / (new[:, i] + new[:, j])))
     calibrator = AllPairsCalibrator(IsotonicCalibrator())
     found = calibrator.fit(p, y, w if weighted else None).predict(new)
-    np.testing.assert_allclose(found, couple_pairs(chances, 4), rtol=1e-10)
+    assert_allclose(found, couple_pairs(chances, 4), rtol=1e-10)
 
 
 @BINARY
@@ -139,13 +130,13 @@ def test_two_classes_are_the_binary_calibrator(binary, rng):
     p, y = draw(rng, 600, 2)
     expected = binary.fit(p[:, 1], y).predict(p[:, 1])
     found = AllPairsCalibrator(binary).fit(p, y).predict(p)
-    np.testing.assert_allclose(found[:, 1], expected, rtol=0, atol=1e-6)
+    assert_allclose(found[:, 1], expected, rtol=0, atol=1e-6)
     z = np.column_stack([np.zeros(len(y)), rng.normal(size=len(y))])
     y = rng.uniform(size=len(y)) < expit(0.5 * z[:, 1])
     logit = PlattCalibrator(scale="logit").fit(z[:, 1], y).predict(z[:, 1])
     pairs = AllPairsCalibrator(PlattCalibrator(), scale="logit")
     found = pairs.fit(z + rng.normal(size=(len(y), 1)), y).predict(z)
-    np.testing.assert_allclose(found[:, 1], logit, rtol=0, atol=1e-6)
+    assert_allclose(found[:, 1], logit, rtol=0, atol=1e-6)
 
 
 def test_classes_without_rows_keep_a_small_probability(rng):
@@ -160,7 +151,7 @@ def test_classes_without_rows_keep_a_small_probability(rng):
     assert (found[:, 3:] > 0.0).all()
     assert (found[:, 3:] < 0.02).all()
     # Of two that are both without rows none is the likelier.
-    np.testing.assert_allclose(found[:, 3], found[:, 4], rtol=1e-6)
+    assert_allclose(found[:, 3], found[:, 4], rtol=1e-6)
 
 
 def test_forecasts_of_0_and_1(rng):
@@ -176,7 +167,7 @@ def test_rows_beyond_one_chunk(rng, monkeypatch):
     calibrator = AllPairsCalibrator().fit(p, y)
     whole = calibrator.predict(p)
     monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 100)
-    np.testing.assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
+    assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
 
 
 def draw_pairs(rng, n, k, shape=2.0):
@@ -214,7 +205,7 @@ def iterate_libsvm(r):
 def test_coupling_is_libsvms_iteration(k, rng):
     pairs = draw_pairs(rng, 10, k)
     truth = [iterate_libsvm(r) for r in np.clip(pairs, CLIP, 1.0 - CLIP)]
-    np.testing.assert_allclose(couple(pairs), truth, rtol=0, atol=1e-6)
+    assert_allclose(couple(pairs), truth, rtol=0, atol=1e-6)
 
 
 def test_coupling_is_the_least_of_the_squares(rng):
@@ -233,8 +224,8 @@ def test_coupling_is_the_least_of_the_squares(rng):
 def test_pairs_of_0_and_1_rule_nothing_out(k, rng):
     p = couple(np.round(draw_pairs(rng, 50, k, 0.01)))
     assert (p > 0.0).all()
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     # Someone who wins all pairs is all but certain; a circle is a draw.
     assert couple(np.triu(np.ones((1, k, k)), 1))[0, 0] > 1.0 - 1e-5
     circle = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
-    np.testing.assert_allclose(couple(circle), 1.0 / 3.0, rtol=1e-9)
+    assert_allclose(couple(circle), 1.0 / 3.0, rtol=1e-9)

@@ -5,42 +5,34 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import calibration
-from calibration import (
-    AllPairsCalibrator,
-    AutoCalibrator,
-    CalibrationWarning,
-    IdentityCalibrator,
-    IsotonicCalibrator,
-    MulticlassCalibrator,
-    OneVsRestCalibrator,
-    QuadraticCalibrator,
-    ScoreCalibrator,
-    ShallowNetCalibrator,
-    SoftmaxCalibrator,
-    TemperatureCalibrator,
-    load,
-    shift_prior,
-)
 from tests.calibration.multiclass.draws import check_simplex, draw
 
-FEW = {"temperature": TemperatureCalibrator(), "isotonic": IsotonicCalibrator()}
+FEW = {
+    "temperature": calibration.TemperatureCalibrator(),
+    "isotonic": calibration.IsotonicCalibrator(),
+}
 LEARNERS = [
-    SoftmaxCalibrator(),
-    SoftmaxCalibrator(penalty=1.0),
-    SoftmaxCalibrator("vector", 0.1),
-    SoftmaxCalibrator("matrix", 0.0),
-    SoftmaxCalibrator("temperature"),
-    OneVsRestCalibrator("isotonic"),
-    OneVsRestCalibrator("quadratic"),
-    AutoCalibrator(max_harm=1.0, candidates=FEW),
-    ShallowNetCalibrator(3),
+    calibration.SoftmaxCalibrator(),
+    calibration.SoftmaxCalibrator(penalty=1.0),
+    calibration.SoftmaxCalibrator("vector", 0.1),
+    calibration.SoftmaxCalibrator("matrix", 0.0),
+    calibration.SoftmaxCalibrator("temperature"),
+    calibration.OneVsRestCalibrator("isotonic"),
+    calibration.OneVsRestCalibrator("quadratic"),
+    calibration.AutoCalibrator(max_harm=1.0, candidates=FEW),
+    calibration.ShallowNetCalibrator(3),
 ]
-EVERYONE = [*LEARNERS, AllPairsCalibrator(), IdentityCalibrator()]
+EVERYONE = [
+    *LEARNERS,
+    calibration.AllPairsCalibrator(),
+    calibration.IdentityCalibrator(),
+]
 
 
 def describe(one):
@@ -58,9 +50,9 @@ def test_every_exported_one_is_tested():
     found = {
         one
         for one in vars(calibration).values()
-        if isinstance(one, type) and issubclass(one, MulticlassCalibrator)
+        if isinstance(one, type) and issubclass(one, calibration.MulticlassCalibrator)
     }
-    assert found - {MulticlassCalibrator} == {type(one) for one in EVERYONE}
+    assert found - {calibration.MulticlassCalibrator} == {type(one) for one in EVERYONE}
 
 
 @everyone
@@ -72,8 +64,8 @@ def test_predicts_probabilities_on_both_scales(calibrator, rng, frozen):
     found = on_logits.fit(np.log(p) + shift, y).predict(np.log(p))
     expected = clone(calibrator).fit(p, y).predict(p)
     # Rows in another order have other folds.
-    near = 0.05 if isinstance(calibrator, AutoCalibrator) else 1e-6
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=near)
+    near = 0.05 if isinstance(calibrator, calibration.AutoCalibrator) else 1e-6
+    assert_allclose(found, expected, rtol=2e-5, atol=near)
 
 
 @everyone
@@ -84,10 +76,10 @@ def test_names_of_columns(calibrator, rng):
     assert named.classes_.tolist() == ["d", "b", "c", "a"]
     plain = clone(calibrator).fit(p, y)
     assert plain.classes_.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(named.predict(p), plain.predict(p))
+    assert_array_equal(named.predict(p), plain.predict(p))
     numbers = clone(calibrator).set_params(classes=(10, 5, 7, -1))
     found = numbers.fit(p, np.array([10, 5, 7, -1])[y]).predict(p)
-    np.testing.assert_array_equal(found, plain.predict(p))
+    assert_array_equal(found, plain.predict(p))
 
 
 @everyone
@@ -95,33 +87,33 @@ def test_evidence_and_a_prior_make_the_forecast(calibrator, rng):
     p, y = draw(rng)
     fitted = clone(calibrator).fit(p, y, 1.0 + (y == 2))
     shares = np.bincount(y, 1.0 + (y == 2)) / np.sum(1.0 + (y == 2))
-    np.testing.assert_allclose(fitted.class_prior_, shares)
+    assert_allclose(fitted.class_prior_, shares)
     evidence, said = fitted.llr(p), fitted.predict(p)
     assert evidence.shape == p.shape
     assert (evidence.max(axis=1) == 0.0).all()
     again = softmax(evidence + np.log(shares), axis=1)
-    np.testing.assert_allclose(again, said, atol=1e-12)
+    assert_allclose(again, said, atol=1e-12)
     new = np.array([0.05, 0.6, 0.05, 0.3])
     moved = softmax(evidence + np.log(new), axis=1)
-    np.testing.assert_allclose(moved, shift_prior(said, shares, new), atol=1e-12)
+    assert_allclose(moved, calibration.shift_prior(said, shares, new), atol=1e-12)
 
 
 def test_evidence_of_two_columns_is_that_of_one_score(rng):
     score = rng.normal(size=300)
     y = rng.uniform(size=300) < expit(score - 1.0)
     p = np.column_stack([1.0 - expit(score), expit(score)])
-    both = OneVsRestCalibrator(QuadraticCalibrator()).fit(p, y.astype(int))
-    one = QuadraticCalibrator().fit(p[:, 1], y)
+    both = calibration.OneVsRestCalibrator("quadratic").fit(p, y.astype(int))
+    one = calibration.QuadraticCalibrator().fit(p[:, 1], y)
     found = np.diff(both.llr(p), axis=1)[:, 0]
-    np.testing.assert_allclose(found, one.llr(p[:, 1]), atol=0.05)
+    assert_allclose(found, one.llr(p[:, 1]), atol=0.05)
 
 
 def test_constants_and_classes_without_rows_have_finite_evidence(rng):
     p, y = draw(rng)
-    with pytest.warns(CalibrationWarning, match="holds class 1 only"):
-        fitted = SoftmaxCalibrator("temperature").fit(p, np.ones(len(p)))
+    with pytest.warns(calibration.CalibrationWarning, match="holds class 1 only"):
+        fitted = calibration.SoftmaxCalibrator("temperature").fit(p, np.ones(len(p)))
     assert (fitted.llr(p[:3]) == 0.0).all()
-    fitted = SoftmaxCalibrator("temperature").fit(p[y != 2], y[y != 2])
+    fitted = calibration.SoftmaxCalibrator("temperature").fit(p[y != 2], y[y != 2])
     assert fitted.class_prior_.min() > 0.0
     assert np.isfinite(fitted.llr(p)).all()
     del fitted.class_prior_  # as in a file of a version that had none
@@ -135,12 +127,10 @@ def test_pickled_and_saved(calibrator, rng, tmp_path):
     fitted = clone(calibrator).set_params(classes=list("wxyz"))
     fitted.fit(p, np.array(list("wxyz"))[y])
     expected = fitted.predict(p)
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(fitted)).predict(p), expected
-    )
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(p), expected)
     fitted.save(tmp_path / "one.zip")
-    again = load(tmp_path / "one.zip")
-    np.testing.assert_array_equal(again.predict(p), expected)
+    again = calibration.load(tmp_path / "one.zip")
+    assert_array_equal(again.predict(p), expected)
     assert again.classes_.tolist() == list("wxyz")
 
 
@@ -151,11 +141,11 @@ def test_weights_are_repetitions(calibrator, rng):
     weighted = clone(calibrator).fit(p, y, times).predict(p)
     repeated = clone(calibrator).fit(np.repeat(p, times, axis=0), np.repeat(y, times))
     # Merged rows are the same to the last digit.
-    near = 1e-12 if isinstance(calibrator, AutoCalibrator) else 1e-5
-    np.testing.assert_allclose(weighted, repeated.predict(p), rtol=near, atol=1e-8)
+    near = 1e-12 if isinstance(calibrator, calibration.AutoCalibrator) else 1e-5
+    assert_allclose(weighted, repeated.predict(p), rtol=near, atol=1e-8)
     order = rng.permutation(len(y))
     shuffled = clone(calibrator).fit(p[order], y[order], times[order]).predict(p)
-    np.testing.assert_allclose(shuffled, weighted, rtol=near, atol=1e-8)
+    assert_allclose(shuffled, weighted, rtol=near, atol=1e-8)
 
 
 @learners
@@ -190,16 +180,12 @@ def test_a_class_without_rows_keeps_a_little(calibrator, rng):
 @learners
 def test_one_class_has_the_constant_of_laplace(calibrator, rng):
     p, _ = draw(rng, 8, 4)
-    with pytest.warns(CalibrationWarning, match="`y` holds class 1 only"):
+    with pytest.warns(calibration.CalibrationWarning, match="`y` holds class 1 only"):
         fitted = clone(calibrator).fit(p, np.ones(8))
-    np.testing.assert_allclose(
-        fitted.predict(p[:2]), [[1 / 12, 9 / 12, 1 / 12, 1 / 12]] * 2
-    )
-    with pytest.warns(CalibrationWarning, match="rows of `scores` are all equal"):
+    assert_allclose(fitted.predict(p[:2]), [[1 / 12, 9 / 12, 1 / 12, 1 / 12]] * 2)
+    with pytest.warns(calibration.CalibrationWarning, match="rows of `scores` are all"):
         fitted = clone(calibrator).fit(np.full((8, 4), 0.25), np.arange(8) % 2)
-    np.testing.assert_allclose(
-        fitted.predict(p[:1]), [[5 / 12, 5 / 12, 1 / 12, 1 / 12]]
-    )
+    assert_allclose(fitted.predict(p[:1]), [[5 / 12, 5 / 12, 1 / 12, 1 / 12]])
     fitted.fit(*draw(rng))
     assert fitted.constant_ is None
 
@@ -207,7 +193,7 @@ def test_one_class_has_the_constant_of_laplace(calibrator, rng):
 @learners
 def test_fewer_rows_than_classes(calibrator, rng):
     p, _ = draw(rng, 4, 9)
-    with pytest.warns(CalibrationWarning, match="fewer rows than classes"):
+    with pytest.warns(calibration.CalibrationWarning, match="fewer rows than classes"):
         fitted = clone(calibrator).fit(p, [0, 1, 2, 0])
     check_simplex(fitted.predict(p), p.shape)
 
@@ -220,11 +206,7 @@ def test_fewer_rows_than_classes(calibrator, rng):
         ([[-0.5, 1.5]], [0], r"`scores` must .*\[0, 1\].* got .*-0.5"),
         ([[0.5, np.nan]], [0], "`scores` must be finite, got nan in row 0, column 1"),
         (np.empty((0, 2)), [], "`scores` must hold at least one row"),
-        (
-            [[0.5, 0.5]],
-            [2],
-            "`y` must hold column numbers from 0 to 1, .* got 2.* at position 0",
-        ),
+        ([[0.5, 0.5]], [2], "`y` must hold column numbers .* to 1, .* got 2.* at"),
         ([[0.5, 0.5]], [0, 1], "`y` must be as long as scores, got 2 and 1"),
     ],
 )
@@ -236,7 +218,7 @@ def test_bad_data_is_refused_by_name(calibrator, scores, y, complaint):
 @pytest.mark.parametrize("scores", [[[1.0], [0.0]], [0.2, 0.8]])
 @everyone
 def test_scores_of_one_column_are_those_of_two_classes(calibrator, scores):
-    if isinstance(calibrator, ScoreCalibrator):
+    if isinstance(calibrator, calibration.ScoreCalibrator):
         assert clone(calibrator).fit(scores, [0, 1]).predict(scores).shape == (2,)
         return
     with pytest.raises(ValueError, match=r"must have shape \(n, k\), k >= 2, got sh"):

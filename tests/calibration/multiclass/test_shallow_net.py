@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
@@ -46,25 +47,22 @@ def test_value_and_gradient_are_those_of_the_formula(problem, rng, monkeypatch):
     theta = anchor + rng.normal(size=anchor.size)
     value, gradient = problem.value_and_gradient(theta, layer, anchor)
     assert value == pytest.approx(objective(theta, problem, layer, anchor), rel=1e-12)
-    off = check_grad(
-        lambda t: objective(t, problem, layer, anchor), lambda _: gradient, theta
-    )
+    given = problem, layer, anchor
+    off = check_grad(lambda t: objective(t, *given), lambda _: gradient, theta)
     assert off < 1e-5
     # In blocks of a few rows it is the same sum.
     monkeypatch.setattr("calibration.multiclass.class_scores._BLOCK", 1)
     many = problem.value_and_gradient(theta, layer, anchor)
     assert many[0] == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(many[1], gradient, atol=1e-14)
+    assert_allclose(many[1], gradient, atol=1e-14)
 
 
 def test_a_layer_drawn_corrects_nothing(problem, rng):
     layer = HiddenLayer.draw(rng, 5, 6, 4)
-    np.testing.assert_allclose(
-        layer.correct(problem.z, problem.inputs), problem.z, atol=1e-14
-    )
+    assert_allclose(layer.correct(problem.z, problem.inputs), problem.z, atol=1e-14)
     again = layer.filled(layer.flatten())
     for name in ("slopes", "shifts", "heights", "intercept"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(layer, name))
+        assert_array_equal(getattr(again, name), getattr(layer, name))
 
 
 def test_training_descends_to_a_stationary_point(problem, rng, monkeypatch):
@@ -126,10 +124,10 @@ def test_a_great_penalty_leaves_the_temperature_alone(rng):
     p, y = draw(rng, 100, 3)
     nets = ShallowNetCalibrator(penalty=1e6).fit(p, y)
     scaled = np.exp(nets.nets_.base.prepare(p)).T
-    np.testing.assert_allclose(nets.predict(p), scaled, atol=1e-3)
+    assert_allclose(nets.predict(p), scaled, atol=1e-3)
     temperature = SoftmaxCalibrator("temperature").fit(p, y)
     # But for the uniform law, which is a row in a hundred.
-    np.testing.assert_allclose(scaled, temperature.predict(p), atol=0.01)
+    assert_allclose(scaled, temperature.predict(p), atol=0.01)
 
 
 def slow_thesis_nets(p, y, weight, sizes, n_batches, rng):
@@ -140,9 +138,8 @@ def slow_thesis_nets(p, y, weight, sizes, n_batches, rng):
         a, b = rng.uniform(-into, into, (k, size)), np.zeros(size)
         v, c = rng.uniform(-out, out, (size, k)), np.zeros(k)
         layers, sums = [a, b, v, c], [np.full(x.shape, 0.1) for x in (a, b, v, c)]
-        order = np.concatenate(
-            [rng.permutation(n) for _ in range(-(-10 * n_batches // n))]
-        )
+        rounds = -(-10 * n_batches // n)
+        order = np.concatenate([rng.permutation(n) for _ in range(rounds)])
         for step in range(n_batches):
             rows = order[10 * step : 10 * step + 10]
             slopes = [np.zeros(x.shape) for x in layers]
@@ -170,11 +167,11 @@ def test_adagrad_trains_the_nets_of_the_thesis(rng):
     seeds = np.random.default_rng(7)
     sizes = seeds.integers(4, 8, size=3)
     truth = slow_thesis_nets(p, y, weight, sizes, 25, seeds)
-    np.testing.assert_allclose(found, truth, atol=1e-12)
+    assert_allclose(found, truth, atol=1e-12)
     # By default a net sees every row 20 times.
     whole = ShallowNetCalibrator(1, solver="adagrad").fit(p, y)
     again = ShallowNetCalibrator(1, solver="adagrad", n_batches=140).fit(p, y)
-    np.testing.assert_array_equal(whole.predict(p), again.predict(p))
+    assert_array_equal(whole.predict(p), again.predict(p))
 
 
 def test_adagrad_hears_logits_and_side_information(with_hour):
@@ -182,7 +179,7 @@ def test_adagrad_hears_logits_and_side_information(with_hour):
     nets = ShallowNetCalibrator(2, solver="adagrad")
     by_logits = clone(nets).set_params(scale="logit").fit(np.log(p), y)
     expected = clone(nets).fit(p, y).predict(p)
-    np.testing.assert_allclose(by_logits.predict(np.log(p)), expected, atol=1e-8)
+    assert_allclose(by_logits.predict(np.log(p)), expected, atol=1e-8)
     knowing = clone(nets).fit(p, y, side=hour).predict(p, hour)
     assert log_loss(y, knowing) < log_loss(y, expected) - 0.05
 
@@ -211,7 +208,7 @@ def test_a_constant_beside_the_scores_changes_nothing(with_hour):
         side = np.full(1200, constant)
         fitted = ShallowNetCalibrator(2).fit(p, y, side=side)
         found = fitted.predict(p, side)
-        np.testing.assert_array_equal(fitted.predict(p, side + 1.0), found)
+        assert_array_equal(fitted.predict(p, side + 1.0), found)
         check_simplex(found, p.shape)
 
 
@@ -223,12 +220,11 @@ def test_weights_and_order_with_side_information(with_hour, rng):
         np.repeat(p, times, axis=0), np.repeat(y, times), side=np.repeat(hour, times)
     )
     order = rng.permutation(1200)
-    shuffled = ShallowNetCalibrator(2).fit(
-        p[order], y[order], times[order], side=hour[order]
-    )
+    shuffled = ShallowNetCalibrator(2)
+    shuffled.fit(p[order], y[order], times[order], side=hour[order])
     expected = weighted.predict(p, hour)
-    np.testing.assert_array_equal(repeated.predict(p, hour), expected)
-    np.testing.assert_array_equal(shuffled.predict(p, hour), expected)
+    assert_array_equal(repeated.predict(p, hour), expected)
+    assert_array_equal(shuffled.predict(p, hour), expected)
 
 
 def test_side_information_is_saved_pickled_and_cloned(with_hour, tmp_path):
@@ -237,9 +233,9 @@ def test_side_information_is_saved_pickled_and_cloned(with_hour, tmp_path):
     expected = fitted.predict(p, hour)
     fitted.save(tmp_path / "nets.zip")
     for again in (load(tmp_path / "nets.zip"), pickle.loads(pickle.dumps(fitted))):
-        np.testing.assert_array_equal(again.predict(p, hour), expected)
+        assert_array_equal(again.predict(p, hour), expected)
     same = clone(fitted).fit(p, y, side=hour)
-    np.testing.assert_array_equal(same.predict(p, hour), expected)
+    assert_array_equal(same.predict(p, hour), expected)
     other = clone(fitted).set_params(random_state=6).fit(p, y, side=hour)
     assert np.abs(other.predict(p, hour) - expected).max() > 1e-6
 
@@ -250,7 +246,7 @@ def test_a_fit_without_forgets_the_side(with_hour):
     assert fitted.n_side_ == 1
     assert fitted.fit(p, y).n_side_ == 0
     expected = ShallowNetCalibrator(2).fit(p, y).predict(p)
-    np.testing.assert_array_equal(fitted.predict(p), expected)
+    assert_array_equal(fitted.predict(p), expected)
 
 
 def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
@@ -258,7 +254,7 @@ def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
     with pytest.warns(CalibrationWarning, match="`y` holds class 1 only") as caught:
         fitted = ShallowNetCalibrator().fit(p, np.ones(1200), side=hour)
     assert caught[0].filename == __file__
-    np.testing.assert_allclose(fitted.predict(p, hour)[0, 1], 1201 / 1203)
+    assert_allclose(fitted.predict(p, hour)[0, 1], 1201 / 1203)
     with pytest.raises(ValueError, match="`side` must have the 1 columns of the fit"):
         fitted.predict(p)
 
@@ -266,18 +262,10 @@ def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
 @pytest.mark.parametrize(
     ("side", "error", "words"),
     [
-        (
-            [np.nan] * 20,
-            ValueError,
-            "`side` must be finite, got nan in row 0, column 0",
-        ),
+        ([np.nan] * 20, ValueError, "`side` must be finite, got nan in row 0, column"),
         ([1.0] * 19, ValueError, "`side` must be as long as scores, got 19 and 20"),
         (np.ones((20, 0)), ValueError, r"`side` must have shape \(n,\) or \(n, s\)"),
-        (
-            np.ones((20, 1, 1)),
-            ValueError,
-            r"`side` must have .* got shape \(20, 1, 1\)",
-        ),
+        (np.ones((20, 1, 1)), ValueError, r"`side` must have .* got shape \(20, 1, 1"),
         (["a"] * 20, TypeError, "`side` must .* got 'a' at position 0"),
     ],
 )
@@ -310,11 +298,7 @@ def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
         ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
         ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
         ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),
-        (
-            {"hidden_units": (7, 4)},
-            ValueError,
-            "`hidden_units` must be at least 7, got",
-        ),
+        ({"hidden_units": (7, 4)}, ValueError, "`hidden_units` must be at least 7,"),
     ],
 )
 def test_bad_parameters_are_named(parameters, error, words, rng):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
@@ -12,13 +13,8 @@ from calibration import (
     TemperatureCalibrator,
     log_loss,
 )
+from calibration.multiclass import softmax_map
 from calibration.multiclass.softmax import PENALTIES
-from calibration.multiclass.softmax_map import (
-    MatrixProblem,
-    VectorProblem,
-    find_inverse_temperature,
-    solve_scaling,
-)
 from tests.calibration.multiclass.draws import draw, temperature_ridge
 
 
@@ -68,10 +64,10 @@ def test_minimises_the_objective_as_it_is_written(structure, multiplier, rng):
     start = np.zeros(12 if structure == "matrix" else 6)
     truth = minimize(objective, start, arguments, "BFGS", options={"gtol": 1e-9})
     theta = fitted.map_.theta
-    np.testing.assert_allclose(theta.ravel(), truth.x, atol=1e-5)
+    assert_allclose(theta.ravel(), truth.x, atol=1e-5)
     moved = z @ fitted.coef_.T if structure == "matrix" else z * fitted.coef_
     expected = np.exp(log_softmax(moved + fitted.intercept_, axis=1))
-    np.testing.assert_allclose(fitted.predict(p), expected, rtol=1e-9)
+    assert_allclose(fitted.predict(p), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("k", [2, 26])
@@ -82,8 +78,8 @@ def test_the_gradient_is_nothing_for_few_and_many_classes(k, rng):
     answer = fitted.predict(p) - np.eye(k)[y]
     square, bias = fitted.coef_ - np.eye(k), fitted.intercept_
     pull = np.where(np.eye(k) == 1, k, k * (k - 1)) * square
-    np.testing.assert_allclose((answer.T @ z + 2 * pull) / 600, 0.0, atol=1e-8)
-    np.testing.assert_allclose((answer.sum(axis=0) + 2 * k * bias) / 600, 0, atol=1e-8)
+    assert_allclose((answer.T @ z + 2 * pull) / 600, 0.0, atol=1e-8)
+    assert_allclose((answer.sum(axis=0) + 2 * k * bias) / 600, 0, atol=1e-8)
 
 
 def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
@@ -93,7 +89,7 @@ def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
     monkeypatch.setattr("calibration.multiclass.softmax_map._SAMPLE_ROWS", 100)
     monkeypatch.setattr("calibration.multiclass.class_scores._BLOCK", 1000)
     parts = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
-    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
+    assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
 
 
 def test_two_classes_without_a_penalty_are_beta_calibration(rng):
@@ -103,16 +99,14 @@ def test_two_classes_without_a_penalty_are_beta_calibration(rng):
     beta = BetaCalibrator().fit(score, y)
     assert min(beta.a_, beta.b_) > 0.0
     fitted = SoftmaxCalibrator("matrix", 0.0).fit(table, y)
-    np.testing.assert_allclose(
-        fitted.predict(table)[:, 1], beta.predict(score), atol=1e-6
-    )
+    assert_allclose(fitted.predict(table)[:, 1], beta.predict(score), atol=1e-6)
 
 
 def test_wrong_order_has_the_end_of_the_bracket(rng):
     p, _ = draw(rng, 200, 3, 1.0)
     fitted = SoftmaxCalibrator("temperature").fit(p, p.argmin(axis=1))
     assert 0.0 < fitted.inverse_temperature_ < 1.001 * np.exp(-16.0)
-    np.testing.assert_allclose(fitted.predict(p), 1 / 3, atol=1e-5)
+    assert_allclose(fitted.predict(p), 1 / 3, atol=1e-5)
     perfect = SoftmaxCalibrator("temperature").fit(p, p.argmax(axis=1))
     assert np.isfinite(perfect.predict(p)).all()
 
@@ -125,16 +119,15 @@ def test_only_rows_with_a_zero_are_mixed_by_the_temperature(rng):
     z = np.log(np.where(p == 0.0, half, p))
     plain = log_softmax(fitted.inverse_temperature_ * z, axis=1)
     found = fitted.predict(p)
-    np.testing.assert_allclose(found[10:], np.exp(plain[10:]), rtol=1e-9)
-    np.testing.assert_allclose(found[:10], np.exp(mix(plain[:10], 100)), rtol=1e-9)
+    assert_allclose(found[10:], np.exp(plain[10:]), rtol=1e-9)
+    assert_allclose(found[:10], np.exp(mix(plain[:10], 100)), rtol=1e-9)
 
 
 def test_penalty_is_chosen_by_the_data(rng):
     p, y = draw(rng, 2000, 3, 1.0)
     # A matrix that mixes classes: much to learn, and rows enough.
-    mixed = np.exp(
-        np.log(p) @ np.array([[1.0, 0.9, 0.0], [0.0, 1.0, 0.9], [0.9, 0.0, 1.0]])
-    )
+    mixing = np.array([[1.0, 0.9, 0.0], [0.0, 1.0, 0.9], [0.9, 0.0, 1.0]])
+    mixed = np.exp(np.log(p) @ mixing)
     mixed /= mixed.sum(axis=1, keepdims=True)
     auto = SoftmaxCalibrator().fit(mixed, y)
     assert auto.penalty_ < 1.0
@@ -142,14 +135,12 @@ def test_penalty_is_chosen_by_the_data(rng):
     assert auto.cv_losses_[auto.penalty_] < auto.cv_losses_[1.0]
     default = SoftmaxCalibrator(penalty=1.0).fit(mixed, y)
     new, labels = draw(rng, 4000, 3, 1.0)
-    again = np.exp(
-        np.log(new) @ np.array([[1.0, 0.9, 0.0], [0.0, 1.0, 0.9], [0.9, 0.0, 1.0]])
-    )
+    again = np.exp(np.log(new) @ mixing)
     again /= again.sum(axis=1, keepdims=True)
     losses = [log_loss(labels, one.predict(again)) for one in (auto, default)]
     assert losses[0] <= losses[1]
     fixed = SoftmaxCalibrator(penalty=auto.penalty_).fit(mixed, y)
-    np.testing.assert_allclose(auto.coef_, fixed.coef_, atol=1e-6)
+    assert_allclose(auto.coef_, fixed.coef_, atol=1e-6)
     # Labels that scores know nothing of: the most cautious will do.
     noise = [
         SoftmaxCalibrator().fit(mixed, rng.integers(3, size=2000)).penalty_
@@ -165,7 +156,7 @@ def test_a_matrix_of_too_many_classes_becomes_a_vector(rng):
     assert fitted.structure_ == "vector"
     assert fitted.coef_.shape == (151,)
     vector = SoftmaxCalibrator("vector", 1.0).fit(p, y)
-    np.testing.assert_array_equal(fitted.predict(p), vector.predict(p))
+    assert_array_equal(fitted.predict(p), vector.predict(p))
 
 
 def test_fewer_rows_than_classes_have_a_temperature(rng):
@@ -187,21 +178,20 @@ def test_is_the_least_cross_entropy(size, rng):
         return cross + temperature_ridge(np.exp(u), z, weight)
 
     truth = minimize_scalar(loss, bounds=(-16.0, 16.0), options={"xatol": 1e-10})
-    found = find_inverse_temperature(z.T.copy(), y, weight)
+    found = softmax_map.find_inverse_temperature(z.T.copy(), y, weight)
     assert np.log(found) == pytest.approx(truth.x, abs=1e-5)
     # In u the loss is flat to rounding nearby; its slope is not.
     answer = np.exp(log_softmax(found * z, axis=1))
     slope = weight @ ((answer * z).sum(axis=1) - z[np.arange(200), y])
     # The ridge is quadratic: its slope by differences is exact.
-    slope += temperature_ridge(found + 0.5, z, weight) - temperature_ridge(
-        found - 0.5, z, weight
-    )
+    ends = [temperature_ridge(found + h, z, weight) for h in (0.5, -0.5)]
+    slope += ends[0] - ends[1]
     assert abs(slope) < 1e-6 * np.abs(z).max()
 
 
 def test_separable_scores_keep_a_finite_temperature():
     z = np.log(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]).T)
-    found = find_inverse_temperature(z, np.array([0, 1, 0]), np.ones(3))
+    found = softmax_map.find_inverse_temperature(z, np.array([0, 1, 0]), np.ones(3))
     # The end of the bracket would be 9 million.
     assert 1.0 < found < 50.0
 
@@ -212,32 +202,32 @@ def test_two_classes_are_the_binary_temperature(power, rng):
     w = rng.integers(0, 4, size=500)
     many = SoftmaxCalibrator("temperature").fit(p, y, w)
     two = TemperatureCalibrator().fit(p[:, 1], y, w)
-    np.testing.assert_allclose(many.predict(p)[:, 1], two.predict(p[:, 1]), atol=1e-10)
+    assert_allclose(many.predict(p)[:, 1], two.predict(p[:, 1]), atol=1e-10)
     z = np.log(p)
     two = TemperatureCalibrator(scale="logit").fit(z[:, 1] - z[:, 0], y, w)
     many = SoftmaxCalibrator("temperature", scale="logit").fit(z, y, w)
-    np.testing.assert_allclose(
-        many.inverse_temperature_, two.inverse_temperature_, rtol=1e-9
-    )
+    assert_allclose(many.inverse_temperature_, two.inverse_temperature_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e40])
 def test_logits_of_any_size_have_their_temperature(size, rng):
     p, y = draw(rng, 500, 3)
     z = np.log(p).T.copy()
-    found = find_inverse_temperature(size * z, y, np.ones(500))
+    found = softmax_map.find_inverse_temperature(size * z, y, np.ones(500))
     assert found * size == pytest.approx(
-        find_inverse_temperature(z, y, np.ones(500)), rel=1e-2
+        softmax_map.find_inverse_temperature(z, y, np.ones(500)), rel=1e-2
     )
 
 
-PROBLEMS = pytest.mark.parametrize("cls", [MatrixProblem, VectorProblem])
+PROBLEMS = pytest.mark.parametrize(
+    "cls", [softmax_map.MatrixProblem, softmax_map.VectorProblem]
+)
 
 
 def make(cls, rng, n=60, k=4):
     """Return a small problem with weights and a ridge of many sizes."""
     p, y = draw(rng, n, k)
-    shape = (k, k + 1) if cls is MatrixProblem else (k, 2)
+    shape = (k, k + 1) if cls is softmax_map.MatrixProblem else (k, 2)
     weight = rng.integers(1, 4, size=n).astype(float)
     return cls(np.log(p).T.copy(), y, weight, rng.uniform(0.01, 0.1, size=shape))
 
@@ -256,7 +246,7 @@ def test_gradient_and_curvature_are_differences(cls, rng, monkeypatch):
         assert (point.gradient * direction).sum() == pytest.approx(slope, rel=1e-6)
         bent = (ends[0].gradient - ends[1].gradient) / 2e-6
         found = problem.curvature(point.p, direction)
-        np.testing.assert_allclose(found, bent, rtol=1e-5, atol=1e-8)
+        assert_allclose(found, bent, rtol=1e-5, atol=1e-8)
 
 
 @PROBLEMS
@@ -271,15 +261,15 @@ def test_blocks_are_parts_of_the_hessian(cls, rng):
             unit = np.zeros((k, d))
             unit[c, place] = 1.0
             column = problem.curvature(point.p, unit)[c]
-            np.testing.assert_allclose(blocks[c, :, place], column, atol=1e-12)
+            assert_allclose(blocks[c, :, place], column, atol=1e-12)
 
 
 @PROBLEMS
 def test_separable_rows_without_a_ridge_end(cls):
     y = np.arange(30) % 3
     z = np.where(np.eye(3)[y].T == 1.0, -0.1, -3.0)
-    shape = (3, 4) if cls is MatrixProblem else (3, 2)
+    shape = (3, 4) if cls is softmax_map.MatrixProblem else (3, 2)
     problem = cls(z, y, np.ones(30), np.full(shape, 1e-9))
-    theta = solve_scaling(problem)
+    theta = softmax_map.solve_scaling(problem)
     assert np.isfinite(theta).all()
     assert problem.at(theta).value < 1e-5

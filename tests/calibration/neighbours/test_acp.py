@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from calibration import ACPCalibrator, CalibrationWarning
 
@@ -33,7 +34,7 @@ def test_prediction_is_the_mean_label_in_the_interval(rows, rng):
 def test_intervals_are_closed():
     acp = ACPCalibrator().fit([0.2, 0.4, 0.6], [1, 0, 1])
     p = acp.predict([0.4, 0.4, 0.4], [[0.2, 0.6], [0.2, 0.4], [0.4, 0.4]])
-    np.testing.assert_allclose(p, [2 / 3, 1 / 2, 0])
+    assert_allclose(p, [2 / 3, 1 / 2, 0])
 
 
 def test_weights_are_repetitions_to_the_bit(rows, rng):
@@ -42,9 +43,8 @@ def test_weights_are_repetitions_to_the_bit(rows, rng):
     intervals = around(scores, rng)
     weighted = ACPCalibrator().fit(scores, y, weight)
     repeated = ACPCalibrator().fit(np.repeat(scores, weight), np.repeat(y, weight))
-    np.testing.assert_array_equal(
-        weighted.predict(scores, intervals), repeated.predict(scores, intervals)
-    )
+    first, second = (m.predict(scores, intervals) for m in (weighted, repeated))
+    assert_array_equal(first, second)
 
 
 def test_an_empty_interval_reaches_to_the_nearest_score():
@@ -55,7 +55,7 @@ def test_an_empty_interval_reaches_to_the_nearest_score():
     with pytest.warns(CalibrationWarning, match=match) as caught:
         p = acp.predict(points, intervals)
     assert caught[0].filename == __file__
-    np.testing.assert_array_equal(p, [0.0, 0.0, 1.0, 0.5, 0.0])
+    assert_array_equal(p, [0.0, 0.0, 1.0, 0.5, 0.0])
 
 
 def test_evidence_and_the_base_rate_make_the_forecast(rng):
@@ -63,12 +63,10 @@ def test_evidence_and_the_base_rate_make_the_forecast(rng):
     y, ends = rng.uniform(size=200) < scores, scores[:, None] + [-0.1, 0.1]
     acp = ACPCalibrator(smoothing=2.0).fit(scores, y)
     odds = acp.base_rate_ / (1.0 - acp.base_rate_) * np.exp(acp.llr(scores, ends))
-    np.testing.assert_allclose(odds / (1.0 + odds), acp.predict(scores, ends))
+    assert_allclose(odds / (1.0 + odds), acp.predict(scores, ends))
     certain = ACPCalibrator().fit([0.1, 0.9], [0, 1])
-    assert certain.llr([0.1, 0.9], [[0.0, 0.2], [0.8, 1.0]]).tolist() == [
-        -np.inf,
-        np.inf,
-    ]
+    told = certain.llr([0.1, 0.9], [[0.0, 0.2], [0.8, 1.0]])
+    assert told.tolist() == [-np.inf, np.inf]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +123,7 @@ def test_the_factor_has_the_least_loss_of_rows_left_out(rng, smoothing):
     assert repeated.factor_ == acp.factor_
     plain = ACPCalibrator(smoothing=smoothing).fit(scores, y, weight)
     narrow = scores[:, None] + acp.factor_ * (intervals - scores[:, None])
-    np.testing.assert_array_equal(
-        acp.predict(scores, intervals), plain.predict(scores, narrow)
-    )
+    assert_array_equal(acp.predict(scores, intervals), plain.predict(scores, narrow))
 
 
 def test_one_class_has_no_factor():
@@ -136,28 +132,21 @@ def test_one_class_has_no_factor():
     assert acp.predict([0.3], [[0.2, 0.4]])[0] == 0.75
 
 
-def test_intervals_of_the_fit_are_checked(rows):
-    scores, y, _ = rows
-    with pytest.raises(ValueError, match=r"shape \(300, 2\), .*got shape \(2, 2\)"):
-        ACPCalibrator().fit(scores, y, intervals=[[0, 1], [0, 1]])
-    with pytest.raises(ValueError, match="`intervals` must contain their predictions"):
-        ACPCalibrator().fit(scores, y, intervals=np.full((300, 2), 2.0))
-
-
 def test_refused(rows):
-    scores, y, _ = rows
-    acp = ACPCalibrator().fit(scores, y)
-    with pytest.raises(ValueError, match=r"must contain .*, got \[0.6, 0.7\] for .* 1"):
-        acp.predict([0.5, 0.5], [[0.4, 0.6], [0.6, 0.7]])
-    with pytest.raises(ValueError, match=r"must contain .*, got \[0.6, 0.4\] for"):
-        acp.predict([0.5], [[0.6, 0.4]])
-    with pytest.raises(ValueError, match=r"shape \(2, 2\), .*, got shape \(1, 2\)"):
-        acp.predict([0.5, 0.5], [[0.4, 0.6]])
-    with pytest.raises(ValueError, match=r"`intervals` must be finite, got \[nan, 1"):
-        acp.predict([0.5], [[np.nan, 1.0]])
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
-        acp.predict([1.5], [[1.0, 2.0]])
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 3"):
-        ACPCalibrator().fit([0.5, 3.0], [0, 1])
+    acp, two = ACPCalibrator().fit(*rows[:2]), [0.5, 0.5]
+    for call, given, message in (
+        (acp.predict, (two, [[0.4, 0.6], [0.6, 0.7]]), r"got \[0.6, 0.7\] for .* 1"),
+        (acp.predict, ([0.5], [[0.6, 0.4]]), r"must contain .*, got \[0.6, 0.4\] for"),
+        (acp.predict, (two, [[0.4, 0.6]]), r"shape \(2, 2\), .*, got shape \(1, 2\)"),
+        (acp.predict, ([0.5], [[np.nan, 1.0]]), r"be finite, got \[nan, 1"),
+        (acp.predict, ([1.5], [[1.0, 2.0]]), r"must lie in \[0, 1\], got 1.5"),
+        (acp.fit, ([0.5, 3.0], [0, 1]), r"must lie in \[0, 1\], got 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(*given)
     with pytest.raises(TypeError, match="`summary` must be a ScoreSummary, got list"):
-        ACPCalibrator().fit_summary([0.1])
+        acp.fit_summary([0.1])
+    with pytest.raises(ValueError, match=r"shape \(300, 2\), .*got shape \(2, 2\)"):
+        acp.fit(*rows[:2], intervals=[[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="`intervals` must contain their predictions"):
+        acp.fit(*rows[:2], intervals=np.full((300, 2), 2.0))

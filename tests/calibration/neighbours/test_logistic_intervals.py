@@ -54,9 +54,8 @@ def test_log_odds_have_the_standard_error_of_the_numerical_hessian(rows, rng, C)
     inverse = np.linalg.inv(numerical_hessian(whole, theta))
     covariance = inverse @ numerical_hessian(loss, theta) @ inverse
     radius = Z90 * np.sqrt(np.diag(design @ covariance @ design.T))
-    got = logistic_intervals(
-        model, X, X, coverage=0.9, scale="logit", sample_weight=weight
-    )
+    options = {"coverage": 0.9, "scale": "logit", "sample_weight": weight}
+    got = logistic_intervals(model, X, X, **options)
     eta = model.decision_function(X)
     np.testing.assert_allclose(got, np.column_stack([eta - radius, eta + radius]), 1e-4)
 

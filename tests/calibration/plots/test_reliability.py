@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import ConvexHull
 from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score, roc_curve
@@ -21,18 +22,7 @@ from calibration import (
     reliability_curve,
 )
 
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Close the figures of a test, and those that an example has left."""
-    plt.close("all")
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def ax():
-    return plt.subplots()[1]
+pytestmark = pytest.mark.usefixtures("closed")
 
 
 @pytest.fixture
@@ -55,10 +45,10 @@ class TestReliability:
         curve = reliability_curve(*forecasts)
         assert plot_reliability(curve, ax=ax) is ax
         drawn = lines(ax)["10 bins"]
-        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
-        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        assert_array_equal(drawn.get_ydata(), curve.event_rate)
         diagonal = lines(ax)["calibrated"]
-        np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
+        assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
         assert len(plt.get_fignums()) == 1
 
     def test_band(self, ax, forecasts):
@@ -75,7 +65,7 @@ class TestReliability:
         plot_reliability(curve, ax=ax)
         segments = ax.collections[0].get_segments()
         expected = np.stack([curve.lower, curve.upper], axis=1)
-        np.testing.assert_array_equal([s[:, 1] for s in segments], expected)
+        assert_array_equal([s[:, 1] for s in segments], expected)
 
     def test_strip_shows_where_the_forecasts_are(self, ax):
         curve = reliability_curve([0, 1, 1], [0.11, 0.91, 0.91], binning="isotonic")
@@ -112,13 +102,13 @@ class TestReliability:
         plot_reliability(y_true, y_prob, n_bins=7, ax=ax)
         curve = reliability_curve(y_true, y_prob, n_bins=7)
         drawn = lines(ax)["7 bins"]
-        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
-        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        assert_array_equal(drawn.get_ydata(), curve.event_rate)
         weight = np.arange(500) % 3
         both = {"one": y_prob, "two": y_prob**2}
         other = plot_reliability(list(y_true), both, sample_weight=weight)
         two = reliability_curve(y_true, y_prob**2, sample_weight=weight)
-        np.testing.assert_array_equal(lines(other)["two"].get_ydata(), two.event_rate)
+        assert_array_equal(lines(other)["two"].get_ydata(), two.event_rate)
 
 
 class TestCalibrationMap:
@@ -127,11 +117,9 @@ class TestCalibrationMap:
         platt = PlattCalibrator().fit(p, y)
         assert plot_calibration_map(platt, ax=ax) is ax
         drawn = lines(ax)["PlattCalibrator"]
-        np.testing.assert_allclose(drawn.get_ydata(), platt.predict(drawn.get_xdata()))
+        assert_allclose(drawn.get_ydata(), platt.predict(drawn.get_xdata()))
         assert (drawn.get_xdata()[[0, -1]] == [0.0, 1.0]).all()
-        np.testing.assert_array_equal(
-            lines(ax)["unchanged"].get_xydata(), [[0, 0], [1, 1]]
-        )
+        assert_array_equal(lines(ax)["unchanged"].get_xydata(), [[0, 0], [1, 1]])
         assert ax.get_xlabel() == "Score"
         assert ax.get_ylabel() == "Calibrated probability"
 
@@ -141,20 +129,18 @@ class TestCalibrationMap:
         plot_calibration_map({"Platt": platt}, ax=ax, axis="log-odds")
         x, z = lines(ax)["Platt"].get_data()
         assert (x[0], x[-1]) == (pytest.approx(-6.0), pytest.approx(6.0))
-        np.testing.assert_allclose(z, logit(platt.predict(expit(x))), rtol=1e-9)
+        assert_allclose(z, logit(platt.predict(expit(x))), rtol=1e-9)
         # Platt's map is a line there.
-        np.testing.assert_allclose(np.diff(z, 2), 0.0, atol=1e-9)
+        assert_allclose(np.diff(z, 2), 0.0, atol=1e-9)
         assert ax.get_xlabel() == "Log-odds of score"
         assert ax.get_ylabel() == "Log-odds of calibrated probability"
         assert legend(ax) == ["Platt", "unchanged"]
 
     def test_certain_probabilities_leave_a_gap_in_log_odds(self, ax):
-        steps = CalibrationMap.step(
-            np.array([0.0, 0.4, 0.6]), np.array([0.0, 0.5, 1.0])
-        )
+        steps = CalibrationMap.step(*np.array([[0.0, 0.4, 0.6], [0.0, 0.5, 1.0]]))
         plot_calibration_map(steps, ax=ax, axis="log-odds", grid=[0.1, 0.5, 0.9])
         z = lines(ax)["CalibrationMap"].get_ydata()
-        np.testing.assert_array_equal(z, [np.nan, 0.0, np.nan])
+        assert_array_equal(z, [np.nan, 0.0, np.nan])
 
     def test_scores_in_log_odds_join_probabilities(self, ax, forecasts):
         y, p = forecasts
@@ -164,10 +150,10 @@ class TestCalibrationMap:
         }
         plot_calibration_map(both, ax=ax)
         x, q = lines(ax)["z"].get_data()
-        np.testing.assert_allclose(q, both["p"].predict(x), rtol=1e-6)
+        assert_allclose(q, both["p"].predict(x), rtol=1e-6)
         other = plot_calibration_map(both, axis="log-odds")
         first, second = (lines(other)[name].get_xydata() for name in "pz")
-        np.testing.assert_allclose(first, second, rtol=1e-6, atol=1e-6)
+        assert_allclose(first, second, rtol=1e-6, atol=1e-6)
 
     def test_real_scores_take_the_range_of_the_map(self, ax, rng):
         scores = rng.normal(5.0, 2.0, size=200)
@@ -185,9 +171,7 @@ class TestCalibrationMap:
         y = rng.uniform(size=200) < expit(scores)
         platt = PlattCalibrator(scale="real").fit(scores, y)
         plot_calibration_map(platt, ax=ax, grid=[2, -1, 0])
-        np.testing.assert_array_equal(
-            lines(ax)["PlattCalibrator"].get_xdata(), [-1, 0, 2]
-        )
+        assert_array_equal(lines(ax)["PlattCalibrator"].get_xdata(), [-1, 0, 2])
 
 
 class TestROC:
@@ -199,17 +183,17 @@ class TestROC:
         assert plot_roc(scores, y, sample_weight=weight, ax=ax) is ax
         _, curve, hull = (line.get_xydata() for line in ax.lines)
         rates = roc_curve(y, scores, sample_weight=weight, drop_intermediate=False)
-        np.testing.assert_allclose(curve, np.column_stack(rates[:2]), atol=1e-12)
+        assert_allclose(curve, np.column_stack(rates[:2]), atol=1e-12)
         # The upper side of the hull of all points, by another library: what lies
         # above the chord from (0, 0) to (1, 1), its ends and their corner apart.
         points = np.vstack([curve, [1.0, 0.0]])
         corners = points[np.sort(ConvexHull(points).vertices)][:-1]
-        np.testing.assert_allclose(hull, corners, atol=1e-12)
+        assert_allclose(hull, corners, atol=1e-12)
         # And it is the ROC curve of what isotonic regression says.
         pooled = IsotonicCalibrator().fit(scores, y, weight).predict(scores)
         x, height, _ = roc_curve(y, pooled, sample_weight=weight)
         on_hull = np.interp(x, *hull.T)
-        np.testing.assert_allclose(on_hull[1:], height[1:], atol=1e-12)
+        assert_allclose(on_hull[1:], height[1:], atol=1e-12)
         areas = [roc_auc_score(y, s, sample_weight=weight) for s in (scores, pooled)]
         names = [
             f"{n}, area {a:.3f}" for n, a in zip(("ROC", "hull"), areas, strict=True)
@@ -247,7 +231,7 @@ class TestRanks:
         (bar,) = [line for line in ax.lines if line.get_linewidth() == 5]
         joined = comparison.average_ranks[~comparison.different]
         assert len(joined) == 2
-        np.testing.assert_array_equal(bar.get_xdata(), [joined.min(), joined.max()])
+        assert_array_equal(bar.get_xdata(), [joined.min(), joined.max()])
         (text,) = legend(ax)
         assert text.startswith("not different from BBQ (Holm, level 0.05; all equal:")
 
@@ -299,15 +283,15 @@ def test_a_panel_is_the_picture_of_two_classes(tables, options):
     for column, ax in enumerate(panels):
         curve = reliability_curve(y == column, y_prob[:, column], **options)
         drawn = lines(ax)["observed"]
-        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
-        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        assert_array_equal(drawn.get_ydata(), curve.event_rate)
         alone = plot_reliability(curve)
         bands = [
             [c.get_paths()[0].vertices for c in one.collections] for one in (ax, alone)
         ]
-        np.testing.assert_array_equal(*bands)
+        assert_array_equal(*bands)
         heights = [[bar.get_height() for bar in one.patches] for one in (ax, alone)]
-        np.testing.assert_array_equal(*heights)
+        assert_array_equal(*heights)
 
 
 def test_titles_say_class_and_share(tables):
@@ -323,9 +307,8 @@ def test_titles_say_class_and_share(tables):
 
 def test_shown_classes_in_their_order(tables):
     y, y_prob = tables
-    panels = plot_class_reliability(
-        y, y_prob, classes=NAMES, shown=["virginica", "setosa"]
-    )
+    shown = ["virginica", "setosa"]
+    panels = plot_class_reliability(y, y_prob, classes=NAMES, shown=shown)
     assert [ax.get_title().partition(":")[0] for ax in panels] == NAMES[::-2]
 
 

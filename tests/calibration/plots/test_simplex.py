@@ -5,12 +5,9 @@ from matplotlib.collections import TriMesh
 from matplotlib.quiver import Quiver
 from scipy.special import softmax
 
-from calibration import (
-    IdentityCalibrator,
-    SoftmaxCalibrator,
-    plot_simplex,
-    plot_simplex_field,
-)
+import calibration
+
+pytestmark = pytest.mark.usefixtures("closed")
 
 NAMES = ["setosa", "versicolor", "virginica"]
 TOP = (0.5, 0.75**0.5)
@@ -56,18 +53,6 @@ class Answer:
         return self.answer
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    plt.close("all")
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def ax():
-    return plt.subplots()[1]
-
-
 @pytest.fixture
 def scores(rng):
     return rng.dirichlet([1, 1, 1], size=40)
@@ -87,7 +72,7 @@ def corner_names(ax):
 
 class TestArrows:
     def test_lead_from_scores_to_predictions(self, ax, scores):
-        assert plot_simplex(Sharpened(), scores, ax=ax) is ax
+        assert calibration.plot_simplex(Sharpened(), scores, ax=ax) is ax
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, to_plane(scores))
         np.testing.assert_allclose(head, to_plane(Sharpened().predict(scores)))
@@ -95,7 +80,7 @@ class TestArrows:
         assert len(plt.get_fignums()) == 1
 
     def test_names_stand_outside_their_corners(self, ax):
-        plot_simplex(Sharpened(), np.eye(3), ax=ax, classes=NAMES)
+        calibration.plot_simplex(Sharpened(), np.eye(3), ax=ax, classes=NAMES)
         assert corner_names(ax) == NAMES
         left, right, top = (text.get_position() for text in ax.texts)
         assert left[0] < 0
@@ -108,7 +93,7 @@ class TestArrows:
     def test_outcomes_colour_the_arrows(self, ax, scores, named):
         y = np.arange(40) % 3
         labels = np.array(NAMES)[y] if named else y
-        plot_simplex(Sharpened(), scores, labels, classes=NAMES, ax=ax)
+        calibration.plot_simplex(Sharpened(), scores, labels, classes=NAMES, ax=ax)
         for column, (start, _) in enumerate(arrows(ax)):
             np.testing.assert_allclose(start, to_plane(scores[y == column]))
         legend = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -116,22 +101,23 @@ class TestArrows:
 
     def test_logits(self, ax, scores):
         logits = np.log(scores) + 7.0
-        plot_simplex(Flat(), logits, ax=ax)
+        calibration.plot_simplex(Flat(), logits, ax=ax)
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, to_plane(scores))
         np.testing.assert_allclose(head, to_plane(Flat().predict(logits)))
 
     def test_names_of_the_calibrator(self, ax, scores):
         y = np.array(NAMES)[np.arange(40) % 3]
-        softmax_map = SoftmaxCalibrator("temperature", classes=NAMES).fit(scores, y)
-        plot_simplex(softmax_map, scores, y, ax=ax)
+        softmax_map = calibration.SoftmaxCalibrator("temperature", classes=NAMES)
+        softmax_map.fit(scores, y)
+        calibration.plot_simplex(softmax_map, scores, y, ax=ax)
         assert corner_names(ax) == NAMES
 
 
 class TestField:
     @pytest.mark.parametrize("calibrator", [Sharpened(), Flat()])
     def test_arrows_are_the_map(self, ax, calibrator):
-        assert plot_simplex_field(calibrator, n_steps=4, ax=ax) is ax
+        assert calibration.plot_simplex_field(calibrator, n_steps=4, ax=ax) is ax
         ((start, head),) = arrows(ax)
         grid = grid_probabilities(4, 1 / 5)
         scores = np.log(grid) if isinstance(calibrator, Flat) else grid
@@ -139,7 +125,7 @@ class TestField:
         np.testing.assert_allclose(head, to_plane(calibrator.predict(scores)))
 
     def test_ground_is_the_distance_of_total_variation(self, ax):
-        plot_simplex_field(Sharpened(), ax=ax)
+        calibration.plot_simplex_field(Sharpened(), ax=ax)
         (ground,) = [c for c in ax.collections if isinstance(c, TriMesh)]
         shown = ground.get_array()
         grid = grid_probabilities(90, 0.006)
@@ -148,13 +134,12 @@ class TestField:
         assert ground.get_clim() == (0.0, pytest.approx(moved.max()))
 
     def test_borders_lie_where_two_classes_are_equal(self, ax):
-        plot_simplex_field(Sharpened(), ax=ax)
+        calibration.plot_simplex_field(Sharpened(), ax=ax)
         lines = [c for c in ax.collections if c.get_zorder() == 2]
         points = np.concatenate([p.vertices for c in lines for p in c.get_paths()])
         corners = np.column_stack([to_plane(np.eye(3)), np.ones(3)])
-        chances = np.column_stack([points, np.ones(len(points))]) @ np.linalg.inv(
-            corners
-        )
+        ends = np.column_stack([points, np.ones(len(points))])
+        chances = ends @ np.linalg.inv(corners)
         ordered = np.sort(Sharpened().predict(chances), axis=1)
         np.testing.assert_allclose(ordered[:, 1], ordered[:, 2], atol=0.01)
         assert len(points) > 100
@@ -167,8 +152,8 @@ class TestField:
         assert legend == wanted
 
     def test_a_constant_and_doing_nothing(self, scores):
-        nothing = IdentityCalibrator().fit(scores, np.arange(40) % 3)
-        ax = plot_simplex_field(nothing)
+        nothing = calibration.IdentityCalibrator().fit(scores, np.arange(40) % 3)
+        ax = calibration.plot_simplex_field(nothing)
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, head)
 
@@ -176,7 +161,7 @@ class TestField:
             def predict(self, table):
                 return np.tile([0.5, 0.3, 0.2], (len(table), 1))
 
-        ax = plot_simplex_field(Constant())
+        ax = calibration.plot_simplex_field(Constant())
         ax.figure.canvas.draw()
         ((_, head),) = arrows(ax)
         np.testing.assert_allclose(head, to_plane(np.tile([[0.5, 0.3, 0.2]], (55, 1))))
@@ -186,19 +171,19 @@ class TestBadInput:
     @pytest.mark.parametrize("k", [2, 4])
     def test_other_numbers_of_classes(self, rng, k):
         table = rng.dirichlet(np.ones(k), size=40)
-        fitted = IdentityCalibrator().fit(table, np.arange(40) % k)
+        fitted = calibration.IdentityCalibrator().fit(table, np.arange(40) % k)
         message = rf"`scores` must have shape \(n, 3\).*got shape \(40, {k}\)"
         with pytest.raises(ValueError, match=message):
-            plot_simplex(fitted, table)
+            calibration.plot_simplex(fitted, table)
         message = f"`calibrator` must be one of three classes, got {k} classes"
         with pytest.raises(ValueError, match=message):
-            plot_simplex_field(fitted)
+            calibration.plot_simplex_field(fitted)
 
     def test_what_predict_returns(self, scores):
         with pytest.raises(TypeError, match="`calibrator` must have a method predict"):
-            plot_simplex("softmax", scores)
+            calibration.plot_simplex("softmax", scores)
         message = r"`calibrator.predict\(scores\)` must have"
         with pytest.raises(ValueError, match=f"{message} rows that sum to 1"):
-            plot_simplex(Answer(np.ones((40, 3)) / 2), scores)
+            calibration.plot_simplex(Answer(np.ones((40, 3)) / 2), scores)
         with pytest.raises(ValueError, match=f"{message} the shape of its scores"):
-            plot_simplex(Answer(np.eye(3)), scores)
+            calibration.plot_simplex(Answer(np.eye(3)), scores)

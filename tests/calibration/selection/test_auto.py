@@ -299,13 +299,8 @@ def test_scores_of_either_shape_have_the_settings_of_their_own(rng):
         AutoCalibrator(scale="real").fit(p, y)
 
 
-OF_TABLES = {
-    "auto": AutoCalibrator,
-    "matrix": SoftmaxCalibrator,
-    "shallow_net": ShallowNetCalibrator,
-    "temperature": SoftmaxCalibrator,
-    "vector": SoftmaxCalibrator,
-}
+OF_TABLES = {"auto": AutoCalibrator, "shallow_net": ShallowNetCalibrator}
+OF_TABLES |= dict.fromkeys(["matrix", "temperature", "vector"], SoftmaxCalibrator)
 
 
 @pytest.mark.parametrize("name", calibrator_names())

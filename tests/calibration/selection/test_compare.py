@@ -73,9 +73,8 @@ def test_weights_are_repetitions(data, some, rng):
     scores, y = data
     weight = rng.integers(0, 4, 400)
     weighted = compare_calibrators(scores, y, some, sample_weight=weight)
-    repeated = compare_calibrators(
-        np.repeat(scores, weight), np.repeat(y, weight), some
-    )
+    rows = np.repeat(scores, weight), np.repeat(y, weight)
+    repeated = compare_calibrators(*rows, some)
     np.testing.assert_array_equal(weighted.log_loss, repeated.log_loss)
     np.testing.assert_array_equal(weighted.standard_error, repeated.standard_error)
 
@@ -97,17 +96,10 @@ def test_table_is_sorted_by_log_loss(data, some):
     assert head.split()[1:] == [*named, "P(harm)"]
     first = int(np.argmin(comparison.log_loss))
     found = [float(cell) for cell in lines[0].split()[1:]]
-    expected = (
-        comparison.log_loss,
-        comparison.standard_error,
-        comparison.brier,
-        comparison.calibration_error,
-        comparison.maximum_calibration_error,
-        comparison.auc,
-        comparison.accuracy,
-        comparison.probability_of_harm,
-    )
-    np.testing.assert_allclose(found, [one[first] for one in expected], atol=6e-4)
+    columns = "log_loss standard_error brier calibration_error"
+    columns += " maximum_calibration_error auc accuracy probability_of_harm"
+    expected = [getattr(comparison, name)[first] for name in columns.split()]
+    np.testing.assert_allclose(found, expected, atol=6e-4)
     assert foot == "harm against identity"
     losses = [float(line.split()[1]) for line in lines]
     assert losses == sorted(losses)

@@ -3,19 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration import (
-    IdentityCalibrator,
-    IsotonicCalibrator,
-    OneVsRestCalibrator,
-    PlattCalibrator,
-    SoftmaxCalibrator,
-    auc_score,
-    brier_score,
-    compare_calibrators,
-    expected_calibration_error,
-    log_loss,
-    maximum_calibration_error,
-)
+import calibration
 from calibration.multiclass.class_scores import ClassScores, deal_by_class
 from tests.calibration.multiclass.draws import draw
 
@@ -30,8 +18,8 @@ def data(rng):
 @pytest.fixture
 def some():
     return {
-        "one": SoftmaxCalibrator("temperature", classes=NAMES),
-        "steps": IsotonicCalibrator(),
+        "one": calibration.SoftmaxCalibrator("temperature", classes=NAMES),
+        "steps": calibration.IsotonicCalibrator(),
     }
 
 
@@ -42,7 +30,7 @@ def held_out(calibrator, p, y, weight):
     for rest, fold in deal_by_class(data, 5, 0):
         fitted = calibrator.fit(rest.scores, rest.labels, rest.weight)
         told, n = fitted.predict(fold.scores), rest.n
-        if not isinstance(calibrator, IdentityCalibrator):
+        if not isinstance(calibrator, calibration.IdentityCalibrator):
             told = n / (n + 1) * told + 1 / ((n + 1) * p.shape[1])
         answers.append(told)
         labels.append(fold.labels)
@@ -53,26 +41,26 @@ def held_out(calibrator, p, y, weight):
 def test_scores_are_those_of_held_out_rows(data, some, rng):
     p, y = data
     times = rng.integers(1, 4, size=400)
-    found = compare_calibrators(p, y, some, sample_weight=times)
+    found = calibration.compare_calibrators(p, y, some, sample_weight=times)
     assert found.names == ("identity", "one", "steps")
     assert found.reference == "identity"
     everyone = [
-        IdentityCalibrator(),
-        SoftmaxCalibrator("temperature"),
-        OneVsRestCalibrator("isotonic"),
+        calibration.IdentityCalibrator(),
+        calibration.SoftmaxCalibrator("temperature"),
+        calibration.OneVsRestCalibrator("isotonic"),
     ]
     for i, one in enumerate(everyone):
         q, y, weight = held_out(one, *data, times)
         for column, measure in (
-            (found.log_loss, log_loss),
-            (found.brier, brier_score),
-            (found.calibration_error, expected_calibration_error),
-            (found.maximum_calibration_error, maximum_calibration_error),
-            (found.auc, auc_score),
+            (found.log_loss, calibration.log_loss),
+            (found.brier, calibration.brier_score),
+            (found.calibration_error, calibration.expected_calibration_error),
+            (found.maximum_calibration_error, calibration.maximum_calibration_error),
+            (found.auc, calibration.auc_score),
         ):
             expected = measure(y, q, sample_weight=weight)
             # Answers of steps are tied but for rounding, which orders and bins see.
-            exact = i < 2 or measure in (log_loss, brier_score)
+            exact = i < 2 or measure in (calibration.log_loss, calibration.brier_score)
             near = 1e-9 if exact else 1e-3
             assert column[i] == pytest.approx(expected, rel=near)
         hits = weight @ (q.argmax(axis=1) == y) / weight.sum()
@@ -89,10 +77,10 @@ def test_scores_are_those_of_held_out_rows(data, some, rng):
 
 def test_columns_have_names_and_logits_are_scores(data, some):
     p, y = data
-    plain = compare_calibrators(p, y, some)
-    named = compare_calibrators(p, np.array(NAMES)[y], some, classes=NAMES)
+    plain = calibration.compare_calibrators(p, y, some)
+    named = calibration.compare_calibrators(p, np.array(NAMES)[y], some, classes=NAMES)
     np.testing.assert_array_equal(named.log_loss, plain.log_loss)
-    logits = compare_calibrators(np.log(p) + 3.0, y, some, scale="logit")
+    logits = calibration.compare_calibrators(np.log(p) + 3.0, y, some, scale="logit")
     np.testing.assert_allclose(logits.log_loss[:2], plain.log_loss[:2], rtol=1e-6)
     # Halfway between two scores, where steps are, is not halfway between their logits.
     assert logits.log_loss[2] == pytest.approx(plain.log_loss[2], rel=1e-3)
@@ -100,7 +88,7 @@ def test_columns_have_names_and_logits_are_scores(data, some):
 
 def test_default_menu(data):
     p, y = data
-    found = compare_calibrators(p, np.array(NAMES)[y], classes=NAMES)
+    found = calibration.compare_calibrators(p, np.array(NAMES)[y], classes=NAMES)
     known = ("temperature", "vector", "matrix", "isotonic", "shallow_net", "auto")
     assert found.names == ("identity", *known)
     assert found.log_loss[0] == found.log_loss.max()
@@ -109,7 +97,7 @@ def test_default_menu(data):
 
 def test_a_class_without_rows(data, some):
     p, y = data
-    found = compare_calibrators(p[y != 1], y[y != 1], some)
+    found = calibration.compare_calibrators(p[y != 1], y[y != 1], some)
     assert np.isfinite(found.log_loss).all()
 
 
@@ -123,12 +111,12 @@ def test_a_class_without_rows(data, some):
 )
 def test_bad_arguments_are_named(data, change, error, words):
     p, y = data
-    arguments = {"scores": p, "y": y, "calibrators": [PlattCalibrator()], **change}
+    right = {"scores": p, "y": y, "calibrators": [calibration.PlattCalibrator()]}
     with pytest.raises(error, match=words):
-        compare_calibrators(**arguments)
+        calibration.compare_calibrators(**{**right, **change})
 
 
 def test_calibrators_of_several_classes_ask_for_columns(rng):
-    scores = rng.uniform(size=100)
+    scores, softmax = rng.uniform(size=100), calibration.SoftmaxCalibrator()
     with pytest.raises(TypeError, match=r"\['softmax'\]` must be a ScoreCal.* \(n,\)"):
-        compare_calibrators(scores, scores > 0.5, [SoftmaxCalibrator()])
+        calibration.compare_calibrators(scores, scores > 0.5, [softmax])

@@ -71,9 +71,8 @@ def test_sample_is_of_the_size_asked_for(k, n_rows, rng):
     assert np.ptp(drawn.weight * drawn.chance) < 1e-9
 
 
-def test_every_column_is_spread():
+def test_every_column_is_spread(rng):
     """A class that is never the likeliest has its share of the draws."""
-    rng = np.random.default_rng(0)
     scores = rng.dirichlet([40.0, 8.0, 0.5], size=5000)
     drawn = draw_rows_to_label(scores, 90)
     high = scores[drawn.rows, 2] > 0.5 * scores[:, 2].max()
@@ -102,9 +101,9 @@ def test_what_is_wrong_is_refused():
         draw_rows_to_label([0.1, 0.2, 0.3], 4)
     with pytest.raises(ValueError, match="`n_rows` must be at least 1, got 0"):
         draw_rows_to_label([0.1, 0.2, 0.3], 0)
-    with pytest.raises(ValueError, match=r"`scores` must .*\[0, 1\]"):
-        draw_rows_to_label([0.1, 1.2], 1)
     with pytest.raises(ValueError, match="`scale` must be one of"):
         draw_rows_to_label([0.1, 0.2], 1, scale="odds")
+    with pytest.raises(ValueError, match=r"`scores` must .*\[0, 1\]"):
+        draw_rows_to_label([0.1, 1.2], 1)
     with pytest.raises(ValueError, match="`scores` must have shape"):
         draw_rows_to_label([[0.1, 0.2]], 1, scale="real")

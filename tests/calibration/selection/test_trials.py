@@ -53,15 +53,8 @@ def trials(rng):
 def rows_of(trials):
     """Every row on its own: place of its cell, and its label."""
     cells = np.arange(trials.weight.shape[1])
-    place = np.concatenate(
-        [
-            np.repeat(cells, trials.weight[0].astype(int)),
-            np.repeat(cells, trials.weight[1].astype(int)),
-        ]
-    )
-    return place, np.repeat(
-        [0, 1], [int(trials.weight[0].sum()), int(trials.weight[1].sum())]
-    )
+    place = np.concatenate([np.repeat(cells, w.astype(int)) for w in trials.weight])
+    return place, np.repeat([0, 1], trials.weight.sum(axis=1).astype(int))
 
 
 def gap_and_error(trials, one, other):
@@ -140,13 +133,8 @@ def test_stack_is_the_optimum_of_a_general_optimiser(trials):
         )
 
     weights = trials.stack()
-    best = minimize(
-        loss,
-        np.full(3, 0.3),
-        bounds=[(0, None)] * 3,
-        method="L-BFGS-B",
-        options={"ftol": 1e-15, "gtol": 1e-9},
-    )
+    how = {"bounds": [(0, None)] * 3, "options": {"ftol": 1e-15, "gtol": 1e-9}}
+    best = minimize(loss, np.full(3, 0.3), method="L-BFGS-B", **how)
     assert (weights >= 0.0).all()
     assert loss(weights) <= best.fun + 1e-9
     np.testing.assert_allclose(weights, best.x, atol=1e-4)
@@ -207,21 +195,14 @@ def total(w, logs, y, weight, ridge, prior):
 def test_weights_are_the_least_of_what_is_written(ridge, rng):
     p, y = draw(rng, 200, 3)
     candidates = [p, draw(rng, 200, 3)[0], p**0.3, 1.0 - 0.9 * p]
-    logs = np.stack(
-        [np.log(one / one.sum(axis=1, keepdims=True)).T for one in candidates]
-    )
+    shares = [one / one.sum(axis=1, keepdims=True) for one in candidates]
+    logs = np.stack([np.log(one).T for one in shares])
     weight = rng.integers(1, 4, size=200).astype(float)
     prior = np.eye(4)[0]
     found = learn_weights(logs, np.eye(3)[y].T * weight, prior, ridge)
     arguments = (logs, y, weight, ridge, prior)
-    truth = minimize(
-        total,
-        prior,
-        arguments,
-        "L-BFGS-B",
-        bounds=[(0.0, None)] * 4,
-        options={"ftol": 1e-15, "gtol": 1e-10},
-    )
+    how = {"bounds": [(0.0, None)] * 4, "options": {"ftol": 1e-15, "gtol": 1e-10}}
+    truth = minimize(total, prior, arguments, "L-BFGS-B", **how)
     np.testing.assert_allclose(found, truth.x, atol=1e-4)
     assert total(found, *arguments) <= truth.fun + 1e-9
     # One of them is at its bound.

@@ -9,21 +9,15 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn import compose, ensemble, neighbors, svm
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KDTree, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-from sklearn.svm import SVC
 
 import calibration
 from calibration import (
@@ -53,29 +47,13 @@ CALIBRATORS = [c for c in ESTIMATORS.values() if issubclass(c, ScoreCalibrator)]
 OF_CLASSES = [c for c in ESTIMATORS.values() if issubclass(c, MulticlassCalibrator)]
 # Those that are fitted on more than scores have tests of their own below, or beside
 # those of what they do.
-OTHERS = {
-    ACPCalibrator,
-    AllPairsClassifier,
-    CalibratedClassifier,
-    SBACalibrator,
-}
+OTHERS = {ACPCalibrator, AllPairsClassifier, CalibratedClassifier, SBACalibrator}
 
 
 @pytest.fixture
 def data(rng):
     scores = np.round(rng.uniform(size=400), 3)
     return scores, (rng.uniform(size=400) < scores**2).astype(int)
-
-
-@pytest.fixture
-def reload(tmp_path):
-    """Save and load a model."""
-
-    def save_and_load(model, **options):
-        model.save(tmp_path / "model.zip")
-        return load(tmp_path / "model.zip", **options)
-
-    return save_and_load
 
 
 def make(cls):
@@ -137,16 +115,6 @@ def test_calibrators(cls, data, reload):
         assert_same(other, reload(other))
 
 
-@pytest.mark.parametrize("cls", OF_CLASSES)
-def test_calibrators_of_several_classes(cls, reload, rng):
-    scores = rng.dirichlet(np.ones(3), size=200)
-    y = (rng.uniform(size=(200, 1)) > scores.cumsum(axis=1)).sum(axis=1)
-    model = make(cls).fit(scores, y)
-    again = reload(model)
-    assert_same(model, again)
-    assert model.predict(scores).tobytes() == again.predict(scores).tobytes()
-
-
 def test_what_is_fitted_on_more_than_scores(data, rng, reload):
     scores, y = data
     features = rng.normal(size=(400, 2))
@@ -163,7 +131,7 @@ def test_what_is_fitted_on_more_than_scores(data, rng, reload):
         (IsotonicCalibrator().fit(scores, y).map_, lambda m: m.interval(scores)),
         (AutoCalibrator().fit(scores, y), lambda model: repr(model.report_)),
     ):
-        np.testing.assert_array_equal(asked(one), asked(reload(one)))
+        assert_array_equal(asked(one), asked(reload(one)))
 
 
 @pytest.fixture
@@ -179,13 +147,17 @@ def rows(rng):
         {"calibrator": "auto", "estimator": LogisticRegression()},
         {"calibrator": VennAbersCalibrator(), "ensemble": True, "cv": 3},
         {"cv": StratifiedKFold(3, shuffle=True, random_state=0)},
-        {"estimator": RandomForestClassifier(5, random_state=0), "n_jobs": 1},
-        {"estimator": HistGradientBoostingClassifier(max_iter=5, random_state=0)},
-        {"estimator": make_pipeline(StandardScaler(), SVC()), "cv": 2},
-        {"estimator": VotingClassifier([("a", GaussianNB())], voting="soft")},
+        {"estimator": ensemble.RandomForestClassifier(5, random_state=0), "n_jobs": 1},
+        {
+            "estimator": ensemble.HistGradientBoostingClassifier(
+                max_iter=5, random_state=0
+            )
+        },
+        {"estimator": make_pipeline(StandardScaler(), svm.SVC()), "cv": 2},
+        {"estimator": ensemble.VotingClassifier([("a", GaussianNB())], voting="soft")},
         {"estimator": make_pipeline(StandardScaler(), CalibratedClassifier())},
         {
-            "estimator": SVC(),
+            "estimator": svm.SVC(),
             "response": "decision_function",
             "calibrator": LogisticCalibrator(scale="real"),
         },
@@ -197,8 +169,8 @@ def test_classifiers(options, rows, reload):
     model = CalibratedClassifier(**options).fit(X, y)
     again = reload(model)
     assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    np.testing.assert_array_equal(model.oof_scores_, again.oof_scores_)
+    assert_array_equal(model.predict(X), again.predict(X))
+    assert_array_equal(model.oof_scores_, again.oof_scores_)
     assert repr(again) == repr(model)
     # One object in two places stays one.
     if not options.get("ensemble"):
@@ -225,16 +197,14 @@ def test_pipelines_that_choose_columns_by_their_types(kinds, rows, reload):
     pd = pytest.importorskip("pandas")
     X, y = rows
     X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(y == y[0], "u", "v")})
-    columns = make_column_transformer(
-        (StandardScaler(), make_column_selector("^[ab]$", dtype_include=kinds)),
-        (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+    columns = compose.make_column_transformer(
+        (StandardScaler(), compose.make_column_selector("^[ab]$", dtype_include=kinds)),
+        (OneHotEncoder(), compose.make_column_selector(dtype_exclude="number")),
     )
     model = CalibratedClassifier(make_pipeline(columns, LogisticRegression())).fit(X, y)
     again = reload(model)
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(
-        clone(again).fit(X, y).predict_proba(X), model.predict_proba(X)
-    )
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(clone(again).fit(X, y).predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss", ["accuracy", "roc_auc"]])
@@ -246,7 +216,7 @@ def test_searches_and_selections_hold_functions_of_sklearn(scoring, rows, reload
     search = GridSearchCV(pipeline, grid, scoring=scoring, refit=refit, cv=3)
     model = CalibratedClassifier(search, cv=3).fit(X, y)
     again = reload(model)
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.estimator_.score(X, y) == model.estimator_.score(X, y)
 
 
@@ -341,7 +311,7 @@ def test_what_cannot_be_saved_is_named_with_its_place(reload_value, tmp_path):
     for value, complaint in (
         (lambda: None, r"model\.value_\['a'\]\[0\]` cannot be saved .*<lambda>"),
         (Local(), r"model\.value_\['a'\]\[0\]` cannot be saved .*Local"),
-        (KDTree(np.eye(3)), r"\[0\]` cannot be saved .*newObj would make it"),
+        (neighbors.KDTree(np.eye(3)), r"\[0\]` cannot be saved .*newObj would make it"),
         (pd.Index(["a"]), r"\[0\]` cannot be saved .*_new_Index would make it"),
         ((i for i in ()), r"model\.value_\['a'\]\[0\]` cannot be saved .*generator"),
         (
@@ -377,12 +347,9 @@ def test_generators_have_the_same_children(kind, reload_value):
         {"algorithm": "ball_tree", "metric": "haversine"},
     ],
 )
-def test_trees_of_neighbours_are_grown_again_and_answer_the_same(
-    options, reload_value, rng
-):
+def test_trees_of_neighbours_are_grown_again_alike(options, reload_value, rng):
     X = rng.normal(size=(50, 2))
-    near = NearestNeighbors(n_neighbors=3, **options).fit(X)
-    for one, other in zip(
-        near.kneighbors(X), reload_value(near).kneighbors(X), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
+    near = neighbors.NearestNeighbors(n_neighbors=3, **options).fit(X)
+    again = reload_value(near)
+    for one, other in zip(near.kneighbors(X), again.kneighbors(X), strict=True):
+        assert_array_equal(one, other)

@@ -53,10 +53,7 @@ def test_other_zips_and_formats_are_named(path):
 
 @pytest.mark.parametrize("name", ["../evil.bin", "arrays.bin"])
 def test_members_that_are_not_ours(name, path):
-    with (
-        warnings.catch_warnings(),
-        zipfile.ZipFile(path, "a") as archive,
-    ):
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "a") as archive:
         warnings.simplefilter("ignore")  # a name that is there twice
         archive.writestr(name, b"x")
     with pytest.raises(StorageError, match=r"other members than model\.json and"):

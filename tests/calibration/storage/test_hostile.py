@@ -23,12 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from calibration import BBQCalibrator, CalibratedClassifier, PlattCalibrator
 from calibration.storage import StorageError, check_booster_text, load
 from calibration.storage.codec import name_of
-from tests.calibration.storage.archives import (
-    put_together,
-    read_array,
-    take_apart,
-    with_array,
-)
+from tests.calibration.storage import archives
 
 PLATT = name_of(PlattCalibrator)
 # The hash of an integer is what is left by this.
@@ -44,7 +39,7 @@ def forge(*nodes):
 
 def refusal_of(path, nodes, arrays=b"", **options):
     """Return the message, the seconds and the memory that refusing takes."""
-    put_together(path, nodes, arrays)
+    archives.put_together(path, nodes, arrays)
     tracemalloc.start()
     start = time.process_time()
     try:
@@ -65,7 +60,7 @@ def fit(estimator, path):
     model.save(path)
     again = load(path)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    return *take_apart(path), X
+    return *archives.take_apart(path), X
 
 
 def colliding(kind, *first):
@@ -179,9 +174,9 @@ def change_arrays(nodes, arrays, is_meant, new):
     n_changed = 0
     for place, node in enumerate(nodes):
         if node[0] == "array":
-            array = read_array(node, arrays)
+            array = archives.read_array(node, arrays)
             if is_meant(array):
-                nodes, arrays = with_array(nodes, arrays, place, new(array))
+                nodes, arrays = archives.with_array(nodes, arrays, place, new(array))
                 n_changed += 1
     assert n_changed
     return nodes, arrays
@@ -243,9 +238,7 @@ def test_trees_that_lead_nowhere_are_refused(field, tmp_path):
         ),
     ],
 )
-def test_tables_that_do_not_fit_are_refused(
-    estimator, is_meant, new, complaint, tmp_path
-):
+def test_tables_that_do_not_fit(estimator, is_meant, new, complaint, tmp_path):
     nodes, arrays, _ = fit(estimator, tmp_path / "model.zip")
     forged = change_arrays(nodes, arrays, is_meant, new)
     assert complaint in refusal_of(tmp_path / "model.zip", *forged)[0]
@@ -261,9 +254,8 @@ def test_trees_without_a_number_of_features_are_refused(tmp_path):
 
 def test_boosters_that_lead_nowhere_are_refused(tmp_path):
     lightgbm = pytest.importorskip("lightgbm")
-    booster = lightgbm.LGBMClassifier(
-        n_estimators=2, min_child_samples=5, verbosity=-1, n_jobs=1
-    )
+    small = {"n_estimators": 2, "min_child_samples": 5}
+    booster = lightgbm.LGBMClassifier(**small, verbosity=-1, n_jobs=1)
     pipeline = make_pipeline(StandardScaler(), booster)
     nodes, arrays, _ = fit(pipeline, tmp_path / "model.zip")
     wrong = re.sub(rb"leaf_value=\S\S", b"leaf_value=--", arrays)

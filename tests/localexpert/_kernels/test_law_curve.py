@@ -101,9 +101,7 @@ def test_at_bounds_and_beyond(basis: Basis, rng: np.random.Generator) -> None:
 
 
 @every_basis
-def test_flat_parts_have_a_finite_density(
-    basis: Basis, rng: np.random.Generator
-) -> None:
+def test_flat_parts_have_finite_density(basis: Basis, rng: np.random.Generator) -> None:
     rows = draw_rows(rng, basis, flat=0.7)
     rows.coefficients[0] = 1.5  # one value alone
     z = np.tile(np.linspace(-7.5, 7.5, 301), (4, 1))
@@ -139,9 +137,7 @@ def test_the_inverse_in_any_order_is_that_of_a_root_finder(
 
 @pytest.mark.parametrize("n", [1, 5])
 @pytest.mark.parametrize("m", [2, 9])
-def test_hermite_maps_and_their_inverse(
-    n: int, m: int, rng: np.random.Generator
-) -> None:
+def test_hermite_maps_and_inverses(n: int, m: int, rng: np.random.Generator) -> None:
     knots = np.cumsum(rng.uniform(0.1, 1.0, m)) - 2.0
     values = np.cumsum(rng.exponential(size=(n, m)), axis=1) - 3.0
     slopes = PchipInterpolator(knots, values, axis=1).derivative()(knots) + 1e-3
@@ -158,9 +154,7 @@ def test_hermite_maps_and_their_inverse(
     assert_allclose(levels.inverse(got), z, atol=1e-8)
 
 
-def test_inverse_curves_pass_through_points_and_increase(
-    rng: np.random.Generator,
-) -> None:
+def test_inverse_curves_go_through_points_and_rise(rng: np.random.Generator) -> None:
     z, u = np.cumsum(rng.exponential(size=(2, 5, 12)), axis=2)
     # Rates far too flat, too, where slopes of the inverse are cut.
     rate = rng.uniform(0.5, 1.5, z.shape) * 10.0 ** rng.integers(-3, 3, z.shape)

@@ -3,6 +3,7 @@
 import lightgbm as lgb
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert.experts.shared_boosting import ThresholdTrees
 
@@ -27,12 +28,9 @@ def boost(rng, *, categories, missing, n=2000, n_rounds=30, **options):
         "monotone_constraints": [0, 0, 0, 0, 1],
         **options,
     }
-    data = lgb.Dataset(
-        np.column_stack([X, place]),
-        (r <= place).astype(float),
-        categorical_feature=categories,
-        params=parameters,
-    )
+    given = {"categorical_feature": categories, "params": parameters}
+    table, below = np.column_stack([X, place]), (r <= place).astype(float)
+    data = lgb.Dataset(table, below, **given)
     booster = lgb.Booster(parameters, data)
     for _ in range(n_rounds):
         booster.update()
@@ -55,7 +53,7 @@ def test_equals_lightgbm(rng, categories, missing):
     # Categories never met, negative ones, and gaps where training had none.
     X[:20, 1], X[20:30, 1], X[30:40] = 300.0, -1.0, np.nan
     raw = ThresholdTrees.from_booster(booster).sum(X, PLACES)
-    np.testing.assert_array_equal(raw, ask_lightgbm(booster, X))
+    assert_array_equal(raw, ask_lightgbm(booster, X))
     assert (np.diff(raw, axis=1) >= 0.0).all()
     assert (np.diff(raw, axis=1) > 0.0).any()
 
@@ -67,16 +65,14 @@ def test_rounds_add_up(rng):
         for start, stop in ((0, 10), (10, 30))
     ]
     whole = ThresholdTrees.from_booster(booster).sum(X[:50], PLACES)
-    np.testing.assert_allclose(parts[0] + parts[1], whole, atol=1e-12)
+    assert_allclose(parts[0] + parts[1], whole, atol=1e-12)
 
 
 def test_trees_of_one_leaf(rng):
     booster, X = boost(rng, categories=[], missing=False, min_data_in_leaf=2000)
     trees = ThresholdTrees.from_booster(booster)
     assert len(trees.feature) == 0
-    np.testing.assert_array_equal(
-        trees.sum(X[:5], PLACES), ask_lightgbm(booster, X[:5])
-    )
+    assert_array_equal(trees.sum(X[:5], PLACES), ask_lightgbm(booster, X[:5]))
 
 
 def test_zero_as_missing_is_refused(rng):

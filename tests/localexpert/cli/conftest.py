@@ -31,9 +31,8 @@ def house_rows(n, seed):
         price = np.exp(rng.normal(0, 0.2)) * area * (10 if kind == "house" else 7)
         known = "NA" if rng.uniform() < 0.05 else f"{area:.1f}"
         garden = str(rng.choice(["True", "False", ""]))
-        rows.append(
-            [f"A{i}", known, kind, sold.isoformat(), garden, "", "x", f"{price:.2f}"]
-        )
+        day = sold.isoformat()
+        rows.append([f"A{i}", known, kind, day, garden, "", "x", f"{price:.2f}"])
     return rows
 
 

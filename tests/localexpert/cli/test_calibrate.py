@@ -170,9 +170,8 @@ def test_several_classes_out_of_fold(run, write, animals, data):
     assert float(said[3]) == pytest.approx(calibration.log_loss(y, whole(p)), abs=1e-5)
     assert float(said[5]) == pytest.approx(calibration.log_loss(y, answers), abs=1e-5)
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(p, y):
-        known = calibration.SoftmaxCalibrator("temperature").fit(
-            whole(p)[train], y[train]
-        )
+        known = calibration.SoftmaxCalibrator("temperature")
+        known.fit(whole(p)[train], y[train])
         np.testing.assert_allclose(answers[test], known.predict(whole(p)[test]))
 
 
@@ -213,6 +212,5 @@ def test_logits_of_several_classes(run, write, data):
     code, _, lines = run("calibrate", write(rows), *words, "--scale", "logit")
     assert code == 0
     said = next(line for line in lines if "log loss" in line).split()
-    assert float(said[3]) == pytest.approx(
-        calibration.log_loss(y, softmax(z, axis=1)), abs=1e-5
-    )
+    loss = calibration.log_loss(y, softmax(z, axis=1))
+    assert float(said[3]) == pytest.approx(loss, abs=1e-5)

@@ -32,9 +32,7 @@ def test_says_what_it_did_with_columns(run, houses, tmp_path):
     assert os.listdir(tmp_path) == ["m.zip"]
 
 
-def test_quiet_says_nothing_and_the_same_command_makes_the_same_file(
-    run, houses, tmp_path
-):
+def test_quiet_says_nothing_and_one_command_makes_one_file(run, houses, tmp_path):
     words = [houses / "train.csv", "--target", "price", "--fast", "--quiet"]
     paths = [tmp_path / f"{name}.zip" for name in "abc"]
     for path, more in zip(paths, ([], [], ["--seed", "1"]), strict=True):

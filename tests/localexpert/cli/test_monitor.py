@@ -160,9 +160,7 @@ def test_nothing_to_do_is_said(watch, write, refused, houses, dearer, tmp_path):
         assert "is that of another model than" in said
 
 
-def test_what_does_not_fit_leaves_the_state_as_it_was(
-    watch, write, refused, houses, tmp_path
-):
+def test_what_does_not_fit_leaves_the_state(watch, write, refused, houses, tmp_path):
     watch(write(house_rows(60, 5)))
     kept = (tmp_path / "state.json").read_bytes()
     header, *rows = house_rows(60, 6)

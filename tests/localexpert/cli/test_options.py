@@ -201,9 +201,8 @@ def place(houses, tmp_path_factory):
     good = good.assign(neg=-1, zero=0, gap="", some=np.where(n == 1, "", n % 7))
     n = np.arange(40)
     scores = pd.DataFrame({"id": n, "s": n / 40, "y": n * 3 % 7 % 2, "one": "a"})
-    scores = scores.assign(
-        s_1=scores["s"], s_0=1 - scores["s"], s_2=scores["s"], gap=""
-    )
+    s = scores["s"]
+    scores = scores.assign(s_1=s, s_0=1 - s, s_2=s, gap="")
     scores = scores.assign(t=0.5, three=n % 3)
     new = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     tables = {
@@ -227,9 +226,7 @@ def place(houses, tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES.strip().splitlines())
-def test_a_mistake_is_one_line_and_nothing_is_written(
-    place, refused, monkeypatch, case
-):
+def test_mistakes_are_one_line_and_write_nothing(place, refused, monkeypatch, case):
     monkeypatch.chdir(place)
     line, message = case.split(" | ")
     words = shlex.split(line)

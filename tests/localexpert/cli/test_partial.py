@@ -6,16 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import (
-    censored,
-    concordance_index,
-    crps_score,
-    d_calibration_test,
-    interval_coverage,
-    load,
-    log_score,
-    pit_test,
-)
+import localexpert
 from localexpert.cli.main import main
 from tests.localexpert.reporting.conftest import Page
 
@@ -63,7 +54,7 @@ def test_ends_are_what_an_event_says(trial, run):
     told = {}
     for way in ("event", "ends"):
         path, new = trial / f"{way}.zip", trial / f"{way}_new.csv"
-        saved = load(path)
+        saved = localexpert.load(path)
         assert saved.reader.feature_names_ == ["age"]
         assert saved.model.check_.n == 60
         known = (draw_trial(60, 60)["died"] == "yes").mean()
@@ -83,8 +74,8 @@ def test_scores_are_those_of_the_metrics(trial, run):
     told = json.loads(run(*words, "--json")[1])
     frame = draw_trial(40, 40)
     y, dist = (
-        censored(frame["months"], frame["dead"]),
-        load(words[1]).predict_dist(frame),
+        localexpert.censored(frame["months"], frame["dead"]),
+        localexpert.load(words[1]).predict_dist(frame),
     )
     assert list(told).index("model") < list(told).index("climatology")
     assert told["rows"] == 40
@@ -93,13 +84,13 @@ def test_scores_are_those_of_the_metrics(trial, run):
         assert told["model"].pop(name) is None
     assert told["model"] == pytest.approx(
         {
-            "crps": crps_score(y, dist),
-            "log_score": log_score(y, dist),
-            "coverage_90": interval_coverage(y, dist, coverage=0.9),
+            "crps": localexpert.crps_score(y, dist),
+            "log_score": localexpert.log_score(y, dist),
+            "coverage_90": localexpert.interval_coverage(y, dist, coverage=0.9),
             "width": np.diff(dist.interval(0.9)).mean(),
-            "concordance": concordance_index(y, dist),
-            "pit_test": pit_test(y, dist)[1],
-            "d_calibration": d_calibration_test(y, dist)[1],
+            "concordance": localexpert.concordance_index(y, dist),
+            "pit_test": localexpert.pit_test(y, dist)[1],
+            "d_calibration": localexpert.d_calibration_test(y, dist)[1],
         }
     )
     assert told["climatology"]["concordance"] == 0.5
@@ -116,9 +107,9 @@ def test_intervals_have_no_crps(trial, run):
     told = json.loads(run(*words, "--json")[1])
     frame = draw_trial(40, 40)
     y = np.stack([frame["from"].fillna(-np.inf), frame["to"]], axis=1)
-    dist = load(words[1]).predict_dist(frame)
+    dist = localexpert.load(words[1]).predict_dist(frame)
     assert told["model"]["crps"] is told["model"]["concordance"] is None
-    assert told["model"]["log_score"] == pytest.approx(log_score(y, dist))
+    assert told["model"]["log_score"] == pytest.approx(localexpert.log_score(y, dist))
     text = run(*words)[1]
     assert "CRPS" not in text
     assert "\nlog score " in text
@@ -150,12 +141,8 @@ def undrawn(monkeypatch):
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("way", ["event", "intervals"])
 def test_a_page(way, trial, run, tmp_path):
-    words = [
-        trial / f"{way}.zip",
-        trial / f"{way}_new.csv",
-        "--out",
-        tmp_path / "r.html",
-    ]
+    words = [trial / f"{way}.zip", trial / f"{way}_new.csv"]
+    words += ["--out", tmp_path / "r.html"]
     told = json.loads(run("evaluate", *words[:2], "--json")[1])
     code, _, lines = run("report", *words)
     assert code == 0, lines
@@ -228,14 +215,12 @@ def test_bad_rows_to_score(trial, refused, run, write):
     frame = pd.read_csv(trial / "ends_new.csv")
     model = trial / "ends.zip"
     bad = write(frame.assign(hi=frame["lo"] - 1.0).to_csv(index=False))
-    assert "lower 'lo' must not be above upper 'hi', got" in refused(
-        "evaluate", model, bad
-    )
+    line = refused("evaluate", model, bad)
+    assert "lower 'lo' must not be above upper 'hi', got" in line
     line = refused("evaluate", model, bad, "--target", "lo")
     assert line.startswith("--target says nothing: ")
-    line = refused(
-        "evaluate", model, write(frame.drop(columns="hi").to_csv(index=False))
-    )
+    short = write(frame.drop(columns="hi").to_csv(index=False))
+    line = refused("evaluate", model, short)
     assert "has no upper 'hi'" in line
     frame.loc[[2, 5], ["lo", "hi"]] = np.nan
     code, text, lines = run("evaluate", model, write(frame.to_csv(index=False)))

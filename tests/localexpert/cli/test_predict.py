@@ -109,9 +109,8 @@ def test_the_conventions_of_the_input_are_those_of_the_output(
     assert np.array(columns["area"])[known].tolist() == texts
     assert run(*words, "--digits", 3)[0] == 0
     first = read_csv(out, ";")["mean"][0]
-    assert float(first.replace(",", ".")) == float(
-        f"{float(plain[1].split(',')[0]):.3g}"
-    )
+    number = float(plain[1].split(",")[0])
+    assert float(first.replace(",", ".")) == float(f"{number:.3g}")
     words.insert(2, houses / "test.csv")
     assert "neu.csv' differ in decimal marks: save them alike" in refused(*words)
     assert run(*words[:4])[0] == 0
@@ -139,9 +138,8 @@ def test_a_reader_that_goes_away(forecasts, houses):
     forecasts()
     words = f"{sys.executable} -m localexpert predict {houses}/model.zip"
     line = f"{words} {houses}/test.csv | head -n 0; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", line], capture_output=True, text=True, check=False
-    )
+    words = ["bash", "-c", line]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 141)
     assert done.stderr == ""
 

@@ -1,9 +1,6 @@
 """`localexpert warm`, and how much there is to compile."""
 
 import json
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +11,7 @@ import calibration
 from calibration._kernels import _jit
 from calibration._kernels.pav import pool_adjacent_violators
 from localexpert.cli import warm
+from tests.processes import run_python
 
 # Says which kernels are compiled, how often, and how much else of numba's is.
 _COUNT = """
@@ -37,26 +35,15 @@ print(json.dumps([len(functions), counts]))
 """
 
 
-def run_alone(cache, *argv):
-    """Run Python on its own, with its own cache of compiled loops."""
-    done = subprocess.run(
-        [sys.executable, *map(str, argv)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=True,
-    )
-    return done.stdout
-
-
 @pytest.mark.slow
 def test_little_is_compiled_for_a_fit_and_a_forecast(tmp_path):
     # Some three kernels take a second: what creeps in here is waited for in every fresh
     # environment. One signature each. The table's pool holds more than one law.
     for verb, most in {"fit": 22, "predict": 12}.items():
         cache, model = tmp_path / verb, tmp_path / "model.zip"
-        total, counts = json.loads(run_alone(cache, "-c", _COUNT, verb, model))
+        fresh = {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"}
+        told = run_python("-c", _COUNT, verb, str(model), **fresh)
+        total, counts = json.loads(told)
         assert 0 < total <= most, counts
         assert set(counts.values()) == {1}
 
@@ -81,14 +68,12 @@ def test_every_calibrator_is_run(rng, monkeypatch):
     for name in calibration.__all__:
         if name.endswith("Calibrator"):
             kind = getattr(calibration, name)
-            predict = kind.predict
-            monkeypatch.setattr(
-                kind,
-                "predict",
-                lambda self, *asked, predict=predict: (
-                    run.add(type(self).__name__) or predict(self, *asked)
-                ),
-            )
+
+            def spy(self, *asked, predict=kind.predict):
+                run.add(type(self).__name__)
+                return predict(self, *asked)
+
+            monkeypatch.setattr(kind, "predict", spy)
     scores = rng.uniform(size=60)
     warm._calibrate(scores, (rng.uniform(size=60) < scores).astype(np.float64))
     kinds = {name for name in calibration.__all__ if name.endswith("Calibrator")}

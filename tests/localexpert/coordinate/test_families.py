@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import TargetEncoder
@@ -68,7 +69,7 @@ class TestHonesty:
             model = FoldBooster({"seed": 0}, data.table.codes, other, fold, data.weight)
             model.loss_after(20)
             answers.append(model.answer(20))
-        np.testing.assert_array_equal(*answers)
+        assert_array_equal(*answers)
 
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
         stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0).fit(data)
@@ -87,10 +88,8 @@ class TestStack:
     def test_results_do_not_depend_on_the_number_of_jobs(self, data, stack):
         two = CentreStack(n_jobs=2, random_state=0).fit(data)
         assert stack.weights_ == two.weights_
-        np.testing.assert_array_equal(stack.oof_, two.oof_)
-        np.testing.assert_array_equal(
-            stack.predict(data.table), two.predict(data.table)
-        )
+        assert_array_equal(stack.oof_, two.oof_)
+        assert_array_equal(stack.predict(data.table), two.predict(data.table))
 
     def test_the_report_names_every_family(self, stack):
         assert set(stack.report_) == {
@@ -120,9 +119,8 @@ class TestStack:
                 fits.append(self.alpha)
                 return super().fit(*arguments, **options)
 
-        stack = CentreStack(
-            [LinearRegression(), Counted(1e9)], n_jobs=None, random_state=0
-        )
+        two = [LinearRegression(), Counted(1e9)]
+        stack = CentreStack(two, n_jobs=None, random_state=0)
         stack.fit(make_sample(X, y))
         assert list(stack.weights_) == ["LinearRegression_0"]
         assert fits == [1e9]
@@ -177,7 +175,7 @@ class TestStack:
         for values in (frame.oof_coordinate_, center, scale):
             assert np.isfinite(values).all()
         if case == "constant y":
-            np.testing.assert_allclose(center, 2.5, atol=1e-6)
+            assert_allclose(center, 2.5, atol=1e-6)
 
 
 class TestSmallNets:
@@ -216,9 +214,8 @@ class TestSmallNets:
         folds = make_folds(150, 3, random_state=0)
         sample = Sample(Table.of(X), y, np.ones(150), folds)
         stack = CentreStack(n_jobs=None, random_state=0).fit(sample)
-        assert {"boosting of the logarithm", "net of the logarithm"} <= set(
-            stack.report_
-        )
+        of_log = {f"{name} of the logarithm" for name in ("boosting", "net")}
+        assert of_log <= set(stack.report_)
 
 
 class TestRamps:
@@ -232,11 +229,11 @@ class TestRamps:
                 0.0 if value <= a else 1.0 if value >= b else (value - a) / (b - a)
                 for a, b in pairwise(knots)
             ]
-            np.testing.assert_allclose(row, [value, *shares], rtol=1e-12)
+            assert_allclose(row, [value, *shares], rtol=1e-12)
 
     def test_a_column_of_two_values_is_a_line_already(self):
         X = np.array([[0.0, 5.0], [1.0, 5.0], [0.0, 5.0]])
-        np.testing.assert_array_equal(Ramps.learn(X, 10).spread(X), X)
+        assert_array_equal(Ramps.learn(X, 10).spread(X), X)
 
     def test_ties_make_fewer_ramps(self):
         x = np.repeat([0.0, 1.0, 7.0], [50, 1, 50])[:, None]
@@ -260,9 +257,8 @@ class TestDenseInputs:
     def test_few_categories_are_indicators(self):
         codes = np.array([0.0, 2.0, np.nan, 2.0])[:, None]
         inputs = DenseInputs.learn(codes, [0])
-        np.testing.assert_array_equal(
-            inputs.transform(codes), [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
-        )
+        want = [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
+        assert_array_equal(inputs.transform(codes), want)
 
     def test_of_many_categories_the_frequent_ones(self):
         codes = np.concatenate([np.repeat(np.arange(40), 2), np.full(20, 39)])
@@ -282,9 +278,7 @@ class TestAdditiveRidge:
         w = rng.uniform(0.5, 2.0, 90)
         model = AdditiveRidge().fit(X, y, w)
         B = Ramps.learn(X, 10).spread(X)
-        np.testing.assert_allclose(
-            model.predict(X), model.intercept_ + B @ model.coefficients_
-        )
+        assert_allclose(model.predict(X), model.intercept_ + B @ model.coefficients_)
         B = B - np.average(B, axis=0, weights=w)
         spread = np.sqrt(np.average(B**2, axis=0, weights=w))
         B, z = B / spread, y - np.average(y, weights=w)
@@ -299,7 +293,7 @@ class TestAdditiveRidge:
             score = error / (1.0 - freedom / n) ** 2
             if freedom < 0.5 * n and (best is None or score < best[0]):
                 best = score, inverse @ cross
-        np.testing.assert_allclose(model.coefficients_ * spread, best[1], atol=1e-8)
+        assert_allclose(model.coefficients_ * spread, best[1], atol=1e-8)
 
     def test_finds_curves_and_ignores_noise(self, rng):
         X = rng.uniform(-1.0, 1.0, size=(2000, 3))
@@ -333,13 +327,13 @@ def test_rows_find_the_leaves_of_the_plain_forest(fitted):
     forest, plain, X = fitted
     cuts = np.tile(plain.estimators_[0].tree_.threshold[:, None], 4)
     rows = np.concatenate([X, cuts, np.nextafter(cuts, -np.inf)])
-    np.testing.assert_array_equal(forest.model_.apply(rows), plain.apply(rows))
+    assert_array_equal(forest.model_.apply(rows), plain.apply(rows))
 
 
 def test_a_row_alone_is_told_what_it_is_told_among_others(fitted):
     forest, _, X = fitted
     alone = np.concatenate([forest.predict_each(X[[k]])[0] for k in range(20)])
-    np.testing.assert_array_equal(alone, forest.predict_each(X[:20])[0])
+    assert_array_equal(alone, forest.predict_each(X[:20])[0])
 
 
 def test_rows_of_other_columns_are_refused(fitted):
@@ -353,27 +347,20 @@ def test_means_are_near_those_of_scikit_learn(rng):
     y = 2.0 * rng.normal(size=8)[codes[:, 0].astype(int)] + rng.normal(size=400)
     ours = TargetCodes({0: 8}, 0).fit(codes, y, np.ones(400)).transform(codes)
     theirs = TargetEncoder(target_type="continuous").fit(codes, y).transform(codes)
-    np.testing.assert_allclose(ours, theirs, atol=0.05)
+    assert_allclose(ours, theirs, atol=0.05)
 
 
 def test_weights_are_repetitions_and_gaps_are_a_category(rng):
-    codes = np.where(
-        rng.uniform(size=(60, 1)) < 0.2, np.nan, rng.integers(0, 4, (60, 1))
-    )
+    gaps = rng.uniform(size=(60, 1)) < 0.2
+    codes = np.where(gaps, np.nan, rng.integers(0, 4, (60, 1)))
     y, weight = rng.normal(size=60), rng.integers(0, 4, 60)
     new = np.array([[0.0], [3.0], [4.0], [np.nan]])
+    each = np.repeat(np.arange(60), weight)
     told, copied = (
-        TargetCodes({0: 5}, 0).fit(X, target, w.astype(float)).transform(new)
-        for X, target, w in (
-            (codes, y, weight),
-            (
-                np.repeat(codes, weight, axis=0),
-                np.repeat(y, weight),
-                np.ones(weight.sum()),
-            ),
-        )
+        TargetCodes({0: 5}, 0).fit(codes[rows], y[rows], w).transform(new)
+        for rows, w in ((slice(None), weight * 1.0), (each, np.ones(len(each))))
     )
-    np.testing.assert_allclose(told, copied, rtol=1e-9)
+    assert_allclose(told, copied, rtol=1e-9)
     # A value without rows is told as the mean of all.
     assert told[2, 0] == pytest.approx(np.average(y, weights=weight))
 
@@ -383,7 +370,7 @@ def test_rows_of_training_do_not_know_themselves(rng):
     codes, y = np.repeat(np.arange(200.0), 2)[:, None], rng.normal(size=400)
     told = TargetCodes({0: 200}, 0).fit_transform(codes, y, np.ones(400))
     assert abs(np.corrcoef(told[:, 0], y)[0, 1]) < 0.15
-    np.testing.assert_array_equal(codes, np.repeat(np.arange(200.0), 2)[:, None])
+    assert_array_equal(codes, np.repeat(np.arange(200.0), 2)[:, None])
 
 
 @pytest.fixture

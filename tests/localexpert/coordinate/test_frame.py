@@ -68,11 +68,8 @@ def test_kinds(data, kind):
     assert (kind is None) == (not center.any())
     assert (kind == "standardize") == (len(np.unique(scale)) > 1)
     located = frame.add_features(some, center, scale)
-    assert (
-        located.codes.shape
-        == located.given.shape
-        == ((5, 2) if kind is None else (5, 4))
-    )
+    shape = (5, 2) if kind is None else (5, 4)
+    assert located.codes.shape == located.given.shape == shape
 
 
 class TestAuto:
@@ -125,8 +122,7 @@ def test_weights_are_means_of_those_by_squares_and_of_robust_ones(rng):
     assert found[0] != found[1]
     means = {n: (found[0].get(n, 0.0) + found[1].get(n, 0.0)) / 2.0 for n in oof}
     held = {n: x for n, x in means.items() if x >= 0.05}
-    assert fitted.weights_ == pytest.approx(
-        {n: x / sum(held.values()) for n, x in held.items()}
-    )
+    shares = {n: x / sum(held.values()) for n, x in held.items()}
+    assert fitted.weights_ == pytest.approx(shares)
     blend = sum(x * oof[name] for name, x in fitted.weights_.items())
     np.testing.assert_allclose(fitted.oof_, blend)

@@ -22,11 +22,8 @@ from localexpert.curves.spline import (
 
 T = ndtri(np.arange(1, 26) / 26)
 BUILDERS = [
-    ProbitSpline(0.0),
-    ProbitSpline(0.3),
-    ProbitSpline(np.inf),
-    RawSpline("pchip"),
-    RawSpline("smoothing_spline"),
+    *map(ProbitSpline, (0.0, 0.3, np.inf)),
+    *map(RawSpline, ("pchip", "smoothing_spline")),
     RawSpline("smoothing_spline", df=5.5),
 ]
 everyone = pytest.mark.parametrize("builder", BUILDERS, ids=repr)
@@ -183,9 +180,8 @@ def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(p_first):
     moved = ndtr(z[0, 0] + below - t[0])
     assert_allclose(ndtr(more[0, :3]), np.minimum(p_first * shares, moved), rtol=1e-9)
     moved = ndtr(-(z[0, -1] + above - t[-1]))
-    assert_allclose(
-        ndtr(-more[0, -3:]), np.minimum(0.002 * shares[::-1], moved), rtol=1e-9
-    )
+    want = np.minimum(0.002 * shares[::-1], moved)
+    assert_allclose(ndtr(-more[0, -3:]), want, rtol=1e-9)
 
 
 def make_samples():

@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 
 from localexpert.data.blend import blend_weights, robust_weights, simplex_least_squares
+from tests.simplex import least_on_simplex
 
 
 def on_supports(gram):
@@ -94,22 +94,10 @@ def test_columns_of_little_weight_are_left_out_and_the_rest_is_solved_again():
     assert_allclose(simplex_least_squares(gram, least=0.05), [0.5, 0.5, 0.0])
 
 
-def best_shares(loss):
-    """Return the three shares of a whole with the least loss."""
-    return minimize(
-        loss,
-        np.full(3, 1 / 3),
-        bounds=[(0, 1)] * 3,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-    ).x
-
-
 def test_weights_minimise_the_brier_score_on_the_simplex(rng):
     below = rng.uniform(size=(300, 4)) < 0.4
     answers = {
-        name: np.clip(
-            0.4 + s * (below - 0.4) + 0.3 * rng.normal(size=below.shape), 0, 1
-        )
+        name: np.clip(0.4 + s * (below - 0.4) + 0.3 * rng.normal(size=(300, 4)), 0, 1)
         for name, s in (("a", 0.5), ("b", 0.4), ("c", 0.3))
     }
     cost = rng.uniform(0.5, 2.0, below.shape)
@@ -119,7 +107,7 @@ def test_weights_minimise_the_brier_score_on_the_simplex(rng):
         return (cost * (mix - below) ** 2).sum()
 
     got = blend_weights(answers, below, cost, least=0.0)
-    np.testing.assert_allclose([*got.values()], best_shares(loss), atol=2e-3)
+    np.testing.assert_allclose([*got.values()], least_on_simplex(loss, 3), atol=2e-3)
 
 
 class TestRobustWeights:
@@ -141,7 +129,7 @@ class TestRobustWeights:
             error = np.abs(x @ errors)
             return w @ np.where(error < edge, 0.5 * error**2, edge * (error - edge / 2))
 
-        np.testing.assert_allclose(shares, best_shares(loss), atol=5e-3)
+        np.testing.assert_allclose(shares, least_on_simplex(loss, 3), atol=5e-3)
 
     def test_few_errors_far_out_count_little(self, answers):
         said, y, w = answers

@@ -34,8 +34,7 @@ def test_an_integer_is_obeyed(n, cv):
 
 
 @pytest.mark.parametrize(
-    ("n", "n_folds"),
-    [(2, 2), (4, 4), (501, 5), (50_000, 5), (50_001, 3), (200_001, 2)],
+    ("n", "n_folds"), [(2, 2), (4, 4), (501, 5), (50_000, 5), (50_001, 3), (200_001, 2)]
 )
 def test_auto_makes_fewer_folds_of_more_rows(n, n_folds):
     folds = make_folds(n, "auto", random_state=0)
@@ -69,9 +68,8 @@ def test_rows_without_weight_change_nothing(rng, n_groups, equal):
         if wide is not None:
             assert not set(wide[train]) & set(wide[test])
     if equal:
-        for (_, a), (_, b) in zip(
-            alone, make_folds(90, 4, None, groups, 0), strict=True
-        ):
+        plain = make_folds(90, 4, None, groups, 0)
+        for (_, a), (_, b) in zip(alone, plain, strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -147,10 +145,7 @@ def test_rows_may_be_left_untested():
         (7, "greater than the number of rows, got 7 folds for 6 rows"),
         (1, "`cv` must be at least 2, got 1"),
         ("all", "must be \"auto\", an integer, a splitter or folds, got 'all'"),
-        (
-            [([4, 5], [0, 1, 2, 3]), ([0, 1], [3, 4, 5])],
-            "no row in more than one test part, got row 3 in 2 of them .1 such",
-        ),
+        ([([4, 5], [0, 1, 2, 3]), ([0, 1], [3, 4, 5])], "test part, got row 3 in 2 of"),
         ([([0, 1, 2], [2, 3, 4, 5])], "got row 2 in both parts of fold 0"),
         ([([], [0, 1, 2, 3, 4, 5])], "no train part empty, got fold 0"),
         ([([0, 1], [])], "no test part empty, got fold 0"),

@@ -5,11 +5,8 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Ridge
+from sklearn import compose, impute, linear_model, preprocessing
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_info
 
 from localexpert import LocalExpertRegressor
@@ -44,8 +41,7 @@ def test_libraries_have_one_thread_inside_and_their_own_after(n_rows, user_api):
     assert counts() == before
 
 
-def test_a_row_is_forecast_without_looking_for_threads(monkeypatch):
-    rng = np.random.default_rng(0)
+def test_a_row_is_forecast_without_looking_for_threads(monkeypatch, rng):
     X = rng.uniform(size=(300, 3))
     y = 4.0 * (X[:, 0] > 0.5) + rng.normal(size=300)
     model = LocalExpertRegressor(n_thresholds=9, cv=3, random_state=0, n_jobs=2)
@@ -63,23 +59,16 @@ def test_a_row_is_forecast_without_looking_for_threads(monkeypatch):
         np.testing.assert_allclose(one[0], batch[k], rtol=1e-6)
 
 
-NAMES = {
-    "make_pipeline": make_pipeline,
-    "make_column_transformer": make_column_transformer,
-    "OneHotEncoder": OneHotEncoder,
-    "SimpleImputer": SimpleImputer,
-    "Ridge": Ridge,
-}
+MAKERS = [make_pipeline, compose.make_column_transformer, linear_model.Ridge]
+MAKERS += [preprocessing.OneHotEncoder, impute.SimpleImputer]
+NAMES = {one.__name__: one for one in MAKERS}
 TOWN, GAP = ["Ulm", "Bonn", "Ulm"], [1.0, np.nan, 3.0]
 
 
 @pytest.mark.parametrize(
     ("X", "told"),
     [
-        (
-            pd.DataFrame({"size": [1.0, 2.0, 3.0], "town": TOWN}),
-            "column 'town' has cat",
-        ),
+        (pd.DataFrame({"size": [1.0, 2.0, 3.0], "town": TOWN}), "column 'town' has"),
         (
             pd.DataFrame({"gap": GAP, "town": TOWN, "kind": list("aba")}),
             "columns 'town', 'kind' have categories and column 'gap' has missing",
@@ -89,13 +78,13 @@ TOWN, GAP = ["Ulm", "Bonn", "Ulm"], [1.0, np.nan, 3.0]
     ],
 )
 def test_what_is_suggested_can_be_fitted(X, told):
-    text = suggest_pipeline(X, Ridge())
+    text = suggest_pipeline(X, linear_model.Ridge())
     assert text.startswith(f"; {told}")
     pipeline = eval(text.partition("so take ")[2], NAMES)
     pipeline.fit(X, [1.0, 2.0, 3.0])
 
 
 def test_nothing_to_suggest():
-    assert suggest_pipeline(np.zeros((2, 1)), Ridge()) == ""
+    assert suggest_pipeline(np.zeros((2, 1)), linear_model.Ridge()) == ""
     lists = pd.DataFrame({"bag": [[1], [2]]})
-    assert suggest_pipeline(lists, Ridge()) == ""
+    assert suggest_pipeline(lists, linear_model.Ridge()) == ""

@@ -117,11 +117,7 @@ def test_pickles_hold_rows_and_no_views(frame):
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        (
-            np.zeros(3),
-            ValueError,
-            r"must be an array or data frame with two axes, got shape \(3,\)",
-        ),
+        (np.zeros(3), ValueError, r"data frame with two axes, got shape \(3,\)"),
         (np.array([["a"]]), TypeError, "`X` must be numeric, got 'a'"),
         (
             np.array([[0.0, np.inf]]),

@@ -1,8 +1,5 @@
 """Training rows are known again, and what a model keeps of them is counted exactly."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +12,7 @@ from localexpert.data.training_rows import (
     TableSummary,
     TrainingSketch,
 )
+from tests.processes import run_python
 
 
 @pytest.mark.parametrize("n", [1, 2, 33, 34, 500])
@@ -133,9 +131,8 @@ def test_chance_is_allowed_for(rng):
 
 def test_rows_are_the_same_in_any_order_container_and_precision(rng):
     polars = pytest.importorskip("polars", reason="a data frame of polars")
-    frame = pd.DataFrame(
-        rng.normal(size=(60, 2)).astype(np.float32), columns=["a", "b"]
-    )
+    cells = rng.normal(size=(60, 2)).astype(np.float32)
+    frame = pd.DataFrame(cells, columns=["a", "b"])
     frame["town"] = rng.choice(["x", "y", None], 60)
     frame.loc[:5, "a"] = np.nan
     y = rng.normal(size=60)
@@ -144,26 +141,18 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
     doubled = frame.astype({"a": np.float64, "town": "category"})
     turned = frame[["town", "b", "a"]]
     other = TableReader.learn(turned)
-    for table in (
-        reader.read(doubled),
-        other.read(turned),
-        reader.read(polars.from_pandas(frame)),
-    ):
+    again = reader.read(polars.from_pandas(frame))
+    for table in (reader.read(doubled), other.read(turned), again):
         np.testing.assert_array_equal(TrainingSketch.of((table, y)).hashes, want.hashes)
     swapped = frame.rename(columns={"a": "b", "b": "a"})
-    assert (
-        not TrainingSketch.of((Table.of(swapped), y))
-        .compare(reader.read(frame), y)
-        .found
-    )
+    sketch = TrainingSketch.of((Table.of(swapped), y))
+    assert not sketch.compare(reader.read(frame), y).found
 
 
 def test_hashes_are_those_of_another_process():
-    ran = subprocess.run(
-        [sys.executable, "-c", CALL], capture_output=True, text=True, check=True
-    )
+    said = run_python("-c", CALL)
     X = np.arange(12.0).reshape(6, 2)
-    assert ran.stdout.strip() == str(sketch_of(X, X[:, 0]).hashes.tolist())
+    assert said.strip() == str(sketch_of(X, X[:, 0]).hashes.tolist())
 
 
 def test_it_does_not_depend_on_how_a_table_is_parted(rng):

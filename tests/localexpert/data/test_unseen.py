@@ -30,9 +30,8 @@ WORDS = (
 def towns():
     """A fitted model, rows with two of a new town, and their target."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {"town": rng.choice(["Bonn", "Oslo"], 60), "x": rng.normal(size=60)}
-    )
+    names = rng.choice(["Bonn", "Oslo"], 60)
+    X = pd.DataFrame({"town": names, "x": rng.normal(size=60)})
     y = X["x"].to_numpy() + rng.normal(size=60)
     model = LocalExpertRegressor(center=LinearRegression(), cv=2, **QUICK)
     new = X.head(8).copy()

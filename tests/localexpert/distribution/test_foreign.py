@@ -148,11 +148,7 @@ TWO, MANY = [[1.0, 2.0]], np.arange(32_000.0).reshape(3200, 10)
         (from_samples, ([[]],), r"`samples` must hold draws, got shape \(1, 0\)"),
         (from_samples, ([[1.0, np.nan]],), "be finite, got nan in row 0, column 1"),
         (from_samples, (TWO, "smooth"), "at least 10 draws .* got 2"),
-        (
-            from_samples,
-            (MANY, "discrete"),
-            "`kind` must not .* got 32000 values in",
-        ),
+        (from_samples, (MANY, "discrete"), "`kind` must not .* got 32000 values in"),
         (from_bins, ([0.0], [[1.0]]), "`edges` must be two or more, got 1"),
         (from_bins, ([0.0, 0.0], [[1.0]]), "`edges` must increase strictly"),
         (from_bins, ([0.0, 1.0], [[0.5]]), "`probabilities` must sum to 1 in every"),

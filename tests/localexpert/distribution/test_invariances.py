@@ -24,26 +24,21 @@ from localexpert import (
     interval_coverage,
     pool,
 )
-from tests.localexpert.distribution.contract_cases import (
-    CASES,
-    Floats,
-    forecast_of,
-    from_scipy,
-)
+from tests.localexpert.distribution import contract_cases
 
-every = pytest.mark.parametrize("name", CASES)
-SMOOTH = [name for name, case in CASES.items() if case.smooth]
-LEVELS: Floats = np.array([0.003, 0.05, 0.25, 0.5, 0.76, 0.93, 0.998])
+every = pytest.mark.parametrize("name", contract_cases.CASES)
+SMOOTH = [name for name, case in contract_cases.CASES.items() if case.smooth]
+LEVELS: contract_cases.Floats = np.array([0.003, 0.05, 0.25, 0.5, 0.76, 0.93, 0.998])
 
-Answers = dict[str, Floats]
+Answers = dict[str, contract_cases.Floats]
 
 
-def _outcomes(dist: PredictiveDistribution) -> Floats:
+def _outcomes(dist: PredictiveDistribution) -> contract_cases.Floats:
     """Return values (7, n) that are met, and for smooth rows all over the place."""
     return dist.quantiles(LEVELS).T
 
 
-def _answers(dist: PredictiveDistribution, y: Floats) -> Answers:
+def _answers(dist: PredictiveDistribution, y: contract_cases.Floats) -> Answers:
     """Return answers of all kinds, rows last."""
     below, above = dist.partial_means(y)
     found = {name: getattr(dist, name)(y) for name in POINTWISE}
@@ -68,9 +63,9 @@ SAME = ("cdf", "sf", "pit", "pmf", "skew", "kurtosis")
 
 
 @cache
-def _known(name: str) -> tuple[Floats, Answers]:
+def _known(name: str) -> tuple[contract_cases.Floats, Answers]:
     """Return outcomes and answers of a case, found once."""
-    dist = forecast_of(name)
+    dist = contract_cases.forecast_of(name)
     return _outcomes(dist), _answers(dist, _outcomes(dist))
 
 
@@ -93,7 +88,7 @@ def _pick(found: Answers, rows: Any) -> Answers:
     ids=["order", "one", "again", "slice", "mask", "number", "last"],
 )
 def test_rows_do_not_know_of_each_other(name: str, rows: Any) -> None:
-    dist = forecast_of(name)
+    dist = contract_cases.forecast_of(name)
     y, known = _known(name)
     picked = np.atleast_1d(np.arange(3)[rows])
     some = dist[rows]
@@ -104,7 +99,7 @@ def test_rows_do_not_know_of_each_other(name: str, rows: Any) -> None:
 
 @every
 def test_what_is_pickled_answers_to_the_bit(name: str) -> None:
-    dist, (y, want) = forecast_of(name), _known(name)
+    dist, (y, want) = contract_cases.forecast_of(name), _known(name)
     again = pickle.loads(pickle.dumps(dist))
     got = _answers(again, y)
     for key, values in want.items():
@@ -114,7 +109,7 @@ def test_what_is_pickled_answers_to_the_bit(name: str) -> None:
 
 @every
 def test_slices_put_together_are_the_whole(name: str) -> None:
-    dist = forecast_of(name)
+    dist = contract_cases.forecast_of(name)
     whole = concatenate([dist[:1], dist[1:2], dist[2:]])
     assert len(whole) == 3
     y, known = _known(name)
@@ -126,7 +121,7 @@ def test_slices_put_together_are_the_whole(name: str) -> None:
 
 @every
 def test_shift_and_scale(name: str) -> None:
-    dist = forecast_of(name)
+    dist = contract_cases.forecast_of(name)
     moved = dist.transform(lambda y: 3.0 * y + 2.0, lambda z: (z - 2.0) / 3.0)
     y, old = _known(name)
     if name not in SMOOTH:
@@ -156,7 +151,7 @@ def test_shift_and_scale(name: str) -> None:
 
 @every
 def test_a_pool_with_itself_is_itself(name: str) -> None:
-    dist, (y, want) = forecast_of(name), _known(name)
+    dist, (y, want) = contract_cases.forecast_of(name), _known(name)
     equal = pool([dist, dist])
     assert_allclose(equal.cdf(y), want["cdf"], rtol=0.0, atol=1e-6)
     got = _answers(pool([dist, dist], [0.2, 0.8]), y)
@@ -172,7 +167,7 @@ def test_a_pool_with_itself_is_itself(name: str) -> None:
 
 @every
 def test_a_pool_of_one_is_it(name: str) -> None:
-    dist, (y, known) = forecast_of(name), _known(name)
+    dist, (y, known) = contract_cases.forecast_of(name), _known(name)
     _assert_same(_answers(pool([dist]), y), known, 1e-9)
     if name != "rain":  # a probit pool is of smooth forecasts, or of discrete ones
         _assert_same(_answers(pool([dist], kind="probit"), y), known, 1e-9)
@@ -188,7 +183,7 @@ def test_a_pool_of_one_is_it(name: str) -> None:
 def test_a_calibrated_forecast_is_hardly_recalibrated(
     name: str, make: Callable[..., Any]
 ) -> None:
-    dist, case = forecast_of(name), CASES[name]
+    dist, case = contract_cases.forecast_of(name), contract_cases.CASES[name]
     # Outcomes at the middles of equal shares, the same for each row.
     m = 400
     levels = np.random.default_rng(0).permutation((np.arange(m) + 0.5) / m)
@@ -221,7 +216,7 @@ def test_quantiles_come_back(
 
 @every
 def test_what_lies_higher_has_the_lower_cdf(name: str) -> None:
-    low = forecast_of(name)
+    low = contract_cases.forecast_of(name)
     for shift in (1e-3, 0.1, 3.0):
         by = shift * float(low.std().min())
         high = low.transform(partial(np.add, by), partial(np.add, -by))
@@ -237,7 +232,7 @@ def test_what_lies_higher_has_the_lower_cdf(name: str) -> None:
 def test_moments_that_do_not_exist_are_not_finite(df: float) -> None:
     loc = np.array([0.0, 3.0])
     frozen = stats.t(df, loc, 2.0)
-    dist = from_scipy(frozen)
+    dist = contract_cases.from_scipy(frozen)
     assert np.isfinite(dist.mean()).all() == (df > 1.0)
     assert np.isfinite(dist.std()).all() == (df > 2.0)
     assert not np.isfinite(dist.kurtosis()).any()

@@ -199,10 +199,7 @@ def test_what_is_no_forecast_is_named(discrete):
     assert_array_equal(check_outcomes(range(N), discrete), np.arange(5.0))
     for call, message in (
         (lambda: PredictiveDistribution(3), "`law` must be a Law, got int"),
-        (
-            lambda: check_distribution([1.0], "f"),
-            "`f` must be a Predictive.*, got list",
-        ),
+        (lambda: check_distribution([1.0], "f"), "`f` must be a Predictive.*, got"),
         (lambda: check_outcomes([1.0], discrete, "y"), "`y` must be as long as dist"),
         (lambda: discrete[N], "out of bounds"),
     ):

@@ -17,11 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
-from localexpert.distribution.predictors import (
-    check_predicts,
-    find_forecaster,
-    open_same,
-)
+from localexpert.distribution import predictors
 from tests.forecasts import normal
 
 
@@ -97,11 +93,11 @@ def test_wrappers_in_any_order(rows, depth):
     moved = best[:-1].transform(X)
     assert_same(predict_dist(model, X), best[-1].predict_dist(moved))
     assert_same(predict_dist(FrozenEstimator(model), X), predict_dist(model, X))
-    assert find_forecaster(FrozenEstimator(model)) is best[-1]
+    assert predictors.find_forecaster(FrozenEstimator(model)) is best[-1]
     # What forecasts the same: a step of a pipeline gets another table.
-    assert open_same(FrozenEstimator(search)) is best
-    assert open_same(model, pipelines=True) is best[-1]
-    check_predicts(GridSearchCV(inner, {}))  # what is not fitted, too
+    assert predictors.open_same(FrozenEstimator(search)) is best
+    assert predictors.open_same(model, pipelines=True) is best[-1]
+    predictors.check_predicts(GridSearchCV(inner, {}))  # what is not fitted, too
 
 
 def test_targets_that_were_transformed_are_turned_back(rows):
@@ -148,7 +144,7 @@ def test_what_forecasts_nothing_is_named(model, words):
         predict_dist(model, np.zeros((3, 2)))
     if model is LINE:
         with pytest.raises(TypeError, match="`member` must have a method predict_dist"):
-            check_predicts(model, "member")
+            predictors.check_predicts(model, "member")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc_score
 
@@ -42,8 +43,8 @@ def test_auto_leaves_honest_experts_alone(rng):
     below = rng.uniform(size=p.shape) < p
     stage = ExpertCalibration().fit(p, below, np.arange(500) % 5)
     assert stage.chosen_ == "identity"
-    np.testing.assert_array_equal(stage.calibrated_, p)
-    np.testing.assert_array_equal(stage.predict(p), p)
+    assert_array_equal(stage.calibrated_, p)
+    assert_array_equal(stage.predict(p), p)
 
 
 @pytest.mark.parametrize("calibrator", ["isotonic", "beta", PlattCalibrator(), "auto"])
@@ -56,7 +57,7 @@ def test_a_row_never_calibrates_itself(experts, calibrator):
         ExpertCalibration(calibrator).fit(p, labels, fold).calibrated_[row]
         for labels in (below, other)
     ]
-    np.testing.assert_array_equal(*same)
+    assert_array_equal(*same)
 
 
 def test_training_rows_are_calibrated_by_the_other_folds(experts):
@@ -65,11 +66,9 @@ def test_training_rows_are_calibrated_by_the_other_folds(experts):
     for k in range(3):
         rest = fold != 2
         by_hand = BetaCalibrator().fit(p[rest, k], below[rest, k])
-        np.testing.assert_allclose(
-            stage.calibrated_[~rest, k], by_hand.predict(p[~rest, k])
-        )
+        assert_allclose(stage.calibrated_[~rest, k], by_hand.predict(p[~rest, k]))
         full = BetaCalibrator().fit(p[:, k], below[:, k])
-        np.testing.assert_allclose(stage.predict(p)[:, k], full.predict(p[:, k]))
+        assert_allclose(stage.predict(p)[:, k], full.predict(p[:, k]))
 
 
 def test_weights_are_repetitions(experts, rng):
@@ -77,21 +76,18 @@ def test_weights_are_repetitions(experts, rng):
     weight = rng.integers(0, 3, 2000).astype(float)
     rows = np.repeat(np.arange(2000), weight.astype(int))
     weighted = ExpertCalibration(PlattCalibrator()).fit(p, below, fold, weight)
-    repeated = ExpertCalibration(PlattCalibrator()).fit(
-        p[rows], below[rows], fold[rows]
-    )
-    np.testing.assert_allclose(weighted.calibrated_[rows], repeated.calibrated_)
-    np.testing.assert_allclose(
-        weighted.losses_["PlattCalibrator"],
-        repeated.losses_["PlattCalibrator"],
-    )
+    repeated = ExpertCalibration(PlattCalibrator())
+    repeated.fit(p[rows], below[rows], fold[rows])
+    assert_allclose(weighted.calibrated_[rows], repeated.calibrated_)
+    first, second = (m.losses_["PlattCalibrator"] for m in (weighted, repeated))
+    assert_allclose(first, second)
 
 
 def test_a_fold_left_with_one_class_is_not_calibrated():
     p = np.full((6, 1), 0.2)
     below = np.array([[True], [False], [False], [False], [False], [False]])
     stage = ExpertCalibration("isotonic").fit(p, below, np.array([0, 0, 1, 1, 2, 2]))
-    np.testing.assert_array_equal(stage.calibrated_[:2], p[:2])
+    assert_array_equal(stage.calibrated_[:2], p[:2])
 
 
 @pytest.mark.parametrize(
@@ -153,9 +149,7 @@ def test_the_estimated_loss_is_near_what_is_reached(units):
     assert estimate == pytest.approx(reached, rel=0.1)
 
 
-def test_a_forest_is_weighed_without_the_noise_that_new_rows_are_spared(
-    units, monkeypatch
-):
+def test_forests_are_weighed_without_noise_that_new_rows_are_spared(units, monkeypatch):
     thresholds = np.quantile(units.y, np.linspace(0.1, 0.9, 9))
     members = {"joint": JointForest(random_state=0), "shared": SharedBoosting()}
     weights = []
@@ -173,7 +167,7 @@ def test_members_that_are_all_sure_are_no_more_than_sure():
     pool.weights_ = {"a": 0.6000000000000001, "b": 0.4000000000000001}
     sure = {"a": np.ones((2, 3)), "b": np.ones((2, 3))}
     assert sum(pool.weights_.values()) > 1.0
-    np.testing.assert_array_equal(pool._join(sure), np.ones((2, 3)))
+    assert_array_equal(pool._join(sure), np.ones((2, 3)))
 
 
 EDGES = [0.0, 5e-324, 2.0**-1000, 2.0**-53, 0.25, 0.5, 0.75, 1.0 - 2.0**-53, 1.0]
@@ -204,8 +198,8 @@ def test_order_and_ends_are_kept(odds):
 
 def test_both_sides_are_treated_alike_and_once_is_enough(odds):
     exact = odds[odds >= 0.5]
-    np.testing.assert_array_equal(round_odds(1.0 - exact), 1.0 - round_odds(exact))
-    np.testing.assert_array_equal(round_odds(round_odds(odds)), round_odds(odds))
+    assert_array_equal(round_odds(1.0 - exact), 1.0 - round_odds(exact))
+    assert_array_equal(round_odds(round_odds(odds)), round_odds(odds))
 
 
 def report_of(thresholds, raw, calibrated, below, fold, weight):
@@ -234,9 +228,8 @@ def test_agrees_with_sklearn(report):
         assert got.auc[k] == pytest.approx(auc)
         loss = log_loss(below[:, k], calibrated[:, k], sample_weight=weight)
         assert got.log_loss[k] == pytest.approx(loss)
-        assert got.base_rate[k] == pytest.approx(
-            np.average(below[:, k], weights=weight)
-        )
+        rate = np.average(below[:, k], weights=weight)
+        assert got.base_rate[k] == pytest.approx(rate)
         for f in range(3):
             rows = fold == f
             said = calibrated[rows, k] >= 0.5

@@ -5,17 +5,14 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
+from sklearn import discriminant_analysis, ensemble, naive_bayes, neighbors, svm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from calibration import CalibrationWarning
 from localexpert.data.folds import make_folds
@@ -50,41 +47,32 @@ def ask_probability(model, _train, test, _labels):
     "classifier",
     [
         LogisticRegression(),
-        LinearDiscriminantAnalysis(),
-        GaussianNB(),
-        KNeighborsClassifier(),
+        discriminant_analysis.LinearDiscriminantAnalysis(),
+        naive_bayes.GaussianNB(),
+        neighbors.KNeighborsClassifier(),
         MLPClassifier((4,), solver="lbfgs", tol=1e-2, max_iter=2000, random_state=0),
-        RandomForestClassifier(5, random_state=0),
+        ensemble.RandomForestClassifier(5, random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
     ],
     ids=lambda classifier: type(classifier).__name__,
 )
 def test_equals_a_plain_loop(problem, classifier):
     experts = IndependentExperts(classifier).fit(*problem)
-    np.testing.assert_allclose(
-        experts.oof_probabilities_,
-        by_hand(classifier, *problem, ask_probability),
-        atol=1e-12,
-    )
+    want = by_hand(classifier, *problem, ask_probability)
+    assert_allclose(experts.oof_probabilities_, want, atol=1e-12)
     X, r, thresholds, folds = problem
+
+    def answer(train, threshold):
+        model = clone(classifier).fit(X[train], r[train] <= threshold)
+        return model.predict_proba(X[:20])[:, 1]
+
     columns = [
-        np.mean(
-            [
-                clone(classifier)
-                .fit(X[train], r[train] <= threshold)
-                .predict_proba(X[:20])[:, 1]
-                for train, _ in folds
-            ],
-            axis=0,
-        )
-        for threshold in thresholds
+        np.mean([answer(train, t) for train, _ in folds], axis=0) for t in thresholds
     ]
-    np.testing.assert_allclose(
-        experts.predict(X[:20]), np.column_stack(columns), atol=1e-12
-    )
+    assert_allclose(experts.predict(X[:20]), np.column_stack(columns), atol=1e-12)
 
 
-@pytest.mark.parametrize("classifier", [SVC(), RidgeClassifier()])
+@pytest.mark.parametrize("classifier", [svm.SVC(), RidgeClassifier()])
 def test_decisions_become_probabilities(problem, classifier):
     def ask(model, train, test, labels):
         decision = model.decision_function(train)
@@ -93,9 +81,8 @@ def test_decisions_become_probabilities(problem, classifier):
         return expit(logit(rate) + standard)
 
     experts = IndependentExperts(classifier).fit(*problem)
-    np.testing.assert_allclose(
-        experts.oof_probabilities_, by_hand(classifier, *problem, ask), atol=1e-12
-    )
+    expected = by_hand(classifier, *problem, ask)
+    assert_allclose(experts.oof_probabilities_, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
@@ -108,11 +95,8 @@ def test_boosters_of_the_users_are_any_classifier(problem, library, rng):
     weight = rng.uniform(0.5, 2.0, len(problem[1]))
     experts = IndependentExperts(classifier, n_jobs=2)
     experts.fit(*problem, sample_weight=weight)
-    np.testing.assert_allclose(
-        experts.oof_probabilities_,
-        by_hand(classifier, *problem, ask_probability, sample_weight=weight),
-        atol=1e-5,
-    )
+    want = by_hand(classifier, *problem, ask_probability, sample_weight=weight)
+    assert_allclose(experts.oof_probabilities_, want, atol=1e-5)
 
 
 def test_one_class_in_a_training_part_is_a_smoothed_constant():
@@ -120,9 +104,9 @@ def test_one_class_in_a_training_part_is_a_smoothed_constant():
     X = r[:, None]
     # The first fold trains on rows 6..11 only, all above the threshold.
     folds = [(np.arange(6, 12), np.arange(6)), (np.arange(6), np.arange(6, 12))]
-    for classifier in (None, LogisticRegression(), SVC()):
+    for classifier in (None, LogisticRegression(), svm.SVC()):
         experts = IndependentExperts(classifier).fit(X, r, [4.5], folds)
-        np.testing.assert_allclose(experts.oof_probabilities_[:6], 1.0 / 8.0)
+        assert_allclose(experts.oof_probabilities_[:6], 1.0 / 8.0)
         assert (experts.oof_probabilities_[6:] < 0.9).all()
 
 
@@ -201,8 +185,8 @@ def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
         experts.fit(X, r, thresholds, folds, weight).oof_probabilities_
         for experts in (plain, piped)
     )
-    np.testing.assert_array_equal(one, other)
-    deaf = IndependentExperts(KNeighborsClassifier())
+    assert_array_equal(one, other)
+    deaf = IndependentExperts(neighbors.KNeighborsClassifier())
     message = "KNeighborsClassifier.fit takes no `sample_weight`"
     with pytest.warns(CalibrationWarning, match=message):
         deaf.fit(X, r, thresholds, folds, weight)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.tree import ExtraTreeRegressor
 
@@ -26,16 +27,10 @@ def brier(probabilities, r, thresholds):
 
 def test_is_as_good_as_scikit_learns_forest_on_the_indicators(problem, rng):
     X, r, thresholds, folds = problem
-    ours = JointForest(200, min_samples_leaf=3, max_features=0.67, random_state=0)
-    ours = ours.fit(X, r, thresholds, folds)
-    theirs = ExtraTreesRegressor(
-        200,
-        min_samples_leaf=3,
-        max_features=0.67,
-        bootstrap=True,
-        oob_score=True,
-        random_state=0,
-    ).fit(np.tile(X, (1, 3)), (r[:, None] <= thresholds).astype(float))
+    how = {"min_samples_leaf": 3, "max_features": 0.67, "random_state": 0}
+    ours = JointForest(200, **how).fit(X, r, thresholds, folds)
+    theirs = ExtraTreesRegressor(200, bootstrap=True, oob_score=True, **how)
+    theirs.fit(np.tile(X, (1, 3)), (r[:, None] <= thresholds).astype(float))
     reference = theirs.oob_prediction_
     # Two seeds of scikit-learn's forest are 0.035 apart.
     loss = brier(ours.oof_probabilities_, r, thresholds)
@@ -58,27 +53,19 @@ def test_answers_are_the_shares_of_the_rows_in_the_leaves(problem, rng):
     ]
     parts = [LeafLaws.fill(t, X, below, weights, len(thresholds)) for t in trees]
     laws, new = LeafLaws.join(parts), X[:40]
-    answers = []
+    answers, hit = [], r[:, None] <= thresholds
     for tree in trees:
         leaves, own = tree.apply(X), tree.apply(new)
-        shares = [
-            np.average(
-                r[leaves == leaf, None] <= thresholds,
-                axis=0,
-                weights=weights[leaves == leaf],
-            )
-            for leaf in own
-        ]
+        held = [leaves == leaf for leaf in own]
+        shares = [np.average(hit[at], axis=0, weights=weights[at]) for at in held]
         answers.append(np.array(shares))
     n_thresholds = len(thresholds)
-    np.testing.assert_allclose(
-        laws.mean(new, n_thresholds), np.mean(answers, axis=0), atol=1e-6
-    )
+    assert_allclose(laws.mean(new, n_thresholds), np.mean(answers, axis=0), atol=1e-6)
     asked = np.tile([[False, True]], (40, 1))
     asked[3] = False
     some = laws.mean(new, n_thresholds, asked)
     assert np.isnan(some[3]).all()
-    np.testing.assert_allclose(some[4:], answers[1][4:], atol=1e-6)
+    assert_allclose(some[4:], answers[1][4:], atol=1e-6)
 
 
 def test_all_components_keep_all_distances(rng):
@@ -87,14 +74,11 @@ def test_all_components_keep_all_distances(rng):
     weights = rng.uniform(0.5, 2.0, 300)
     table = joint_module.project_indicators(below, weights, 4, 4)
     indicators = np.arange(5)[:, None] <= np.arange(4)
-    np.testing.assert_allclose(
-        np.linalg.norm(table[:, None] - table, axis=2),
-        np.sqrt((indicators[:, None] != indicators).sum(axis=2)),
-        atol=1e-12,
-    )
-    np.testing.assert_allclose(weights @ table[below], 0.0, atol=1e-9)
+    want = np.sqrt((indicators[:, None] != indicators).sum(axis=2))
+    assert_allclose(np.linalg.norm(table[:, None] - table, axis=2), want, atol=1e-12)
+    assert_allclose(weights @ table[below], 0.0, atol=1e-9)
     fewer = joint_module.project_indicators(below, weights, 4, 2)
-    np.testing.assert_allclose(fewer, table[:, :2])
+    assert_allclose(fewer, table[:, :2])
     spread = weights @ table[below] ** 2
     assert (np.diff(spread) < 0.0).all()
 

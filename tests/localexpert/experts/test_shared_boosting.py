@@ -5,6 +5,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import expit, ndtr
 
 from localexpert.coordinate.boosting import FoldBooster, find_rounds
@@ -62,9 +63,7 @@ def test_boosting_starts_at_the_base_rates_of_the_training_part(rng):
     knots = [-1.0, -0.5, 0.0, 1.0, 2.0]
     below = np.array([weights[part][r[part] <= knot].sum() for knot in knots])
     expected = (below + 0.5) / (weights[part].sum() + 1.0)
-    np.testing.assert_allclose(
-        expit(start_scores(r[part], weights[part], cuts)), expected
-    )
+    assert_allclose(expit(start_scores(r[part], weights[part], cuts)), expected)
 
 
 def test_rounds_are_common_and_stop_when_nothing_is_gained():

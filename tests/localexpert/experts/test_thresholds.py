@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert.experts.thresholds import (
     cuts_between,
@@ -55,20 +56,18 @@ def test_quantiles_are_the_nearest_cuts_by_brute_force(rng):
     shares = np.array([weight[r <= gap].sum() for gap in gaps]) / weight.sum()
     levels = np.arange(1, 8) / 8
     nearest = {float(gaps[np.argmin(np.abs(shares - level))]) for level in levels}
-    np.testing.assert_array_equal(
-        place_thresholds(r, 7, sample_weight=weight), sorted(nearest)
-    )
+    assert_array_equal(place_thresholds(r, 7, sample_weight=weight), sorted(nearest))
 
 
 def test_uniform_is_equally_spaced_and_does_not_follow_an_outlier(rng):
     r = rng.uniform(size=1000)
     thresholds = place_thresholds(r, 9, "uniform")
     ends = np.quantile(r, [0.02, 0.98], method="inverted_cdf")
-    np.testing.assert_allclose(thresholds, np.linspace(*ends, 9), rtol=1e-12)
+    assert_allclose(thresholds, np.linspace(*ends, 9), rtol=1e-12)
     middle = place_thresholds(r, 1, "uniform")
-    np.testing.assert_allclose(middle, [ends.mean()], rtol=1e-12)
+    assert_allclose(middle, [ends.mean()], rtol=1e-12)
     r[0] = 1e6
-    np.testing.assert_allclose(place_thresholds(r, 9, "uniform"), thresholds, atol=0.01)
+    assert_allclose(place_thresholds(r, 9, "uniform"), thresholds, atol=0.01)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +94,8 @@ def test_weights_decide_as_repetitions_do(rng):
             y = np.asarray(values, dtype=float) ** power
             copies = np.repeat(y, weight)
             assert is_discrete(y, sample_weight=weight) == is_discrete(copies)
-            np.testing.assert_array_equal(
-                find_atoms(y, 0.03, sample_weight=weight), find_atoms(copies, 0.03)
-            )
+            found = find_atoms(y, 0.03, sample_weight=weight)
+            assert_array_equal(found, find_atoms(copies, 0.03))
     assert is_discrete(np.arange(9.0), sample_weight=np.full(9, 2.0))
     assert not is_discrete(np.arange(9.0) ** 2, sample_weight=np.full(9, 1.9))
 
@@ -130,12 +128,12 @@ def test_cuts_part_all_values(rng):
 def test_find_atoms(rng):
     y = np.concatenate([np.zeros(20), np.full(19, 5.0), rng.normal(size=961)])
     # Below the share, but more often than a smooth target repeats a value.
-    np.testing.assert_array_equal(find_atoms(y), [0.0, 5.0])
-    np.testing.assert_array_equal(find_atoms(np.append(y[:29], y[39:])), [0.0])
+    assert_array_equal(find_atoms(y), [0.0, 5.0])
+    assert_array_equal(find_atoms(np.append(y[:29], y[39:])), [0.0])
     # Four rows of ten are a large share and no atom all the same.
     assert len(find_atoms([1.0] * 4 + [2, 3, 4, 5, 6, 7])) == 0
     weight = np.where(y == 5.0, 10.0, 1.0)
-    np.testing.assert_array_equal(find_atoms(y, sample_weight=weight), [0.0, 5.0])
+    assert_array_equal(find_atoms(y, sample_weight=weight), [0.0, 5.0])
     with pytest.raises(ValueError, match=r"`share` must lie in \(0, 1\], got 0"):
         find_atoms(y, 0)
 
@@ -167,10 +165,10 @@ def test_values_far_out_draw_no_threshold_to_them(rng, method, fill):
 def test_explicit_numbers_are_kept_where_they_differ(rng):
     r = rng.integers(0, 10, 100)
     r[:2] = 0, 9
-    np.testing.assert_array_equal(place_thresholds(r, method=[0, 2.5, 8]), [0, 2.5, 8])
+    assert_array_equal(place_thresholds(r, method=[0, 2.5, 8]), [0, 2.5, 8])
     with pytest.warns(UserWarning, match=r"left out: 2.7, 2.9"):
         kept = place_thresholds(r, method=[2.5, 2.7, 2.9, 4.0])
-    np.testing.assert_array_equal(kept, [2.5, 4.0])
+    assert_array_equal(kept, [2.5, 4.0])
 
 
 def test_is_discrete(rng):

@@ -33,9 +33,8 @@ class Crossed:
         X = np.asarray(X, dtype=np.float64)
         self.calls.append(len(X))
         more = X[:, 3:].sum(axis=1) ** 2 / 10.0
-        return normal_like(
-            X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + more, 0.5 + np.exp(X[:, 1] / 2)
-        )
+        center = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + more
+        return normal_like(center, 0.5 + np.exp(X[:, 1] / 2))
 
 
 class Centered:
@@ -134,10 +133,9 @@ def test_sampling_is_unbiased_and_its_errors_are_honest(rng):
     model, X, background = Crossed(), rng.normal(size=(2, 4)), rng.normal(size=(4, 4))
     number = {"of": "exceedance", "at": 1.0, "n_permutations": 4}
     exact = explain_forecast(model, X, background, method="enumerate", **number).values
+    sampled = {**number, "method": "sample"}
     told = [
-        explain_forecast(
-            model, X, background, method="sample", random_state=seed, **number
-        )
+        explain_forecast(model, X, background, random_state=seed, **sampled)
         for seed in range(300)
     ]
     values = np.array([one.values for one in told])
@@ -152,9 +150,8 @@ def test_pairs_of_orders_are_exact_where_two_features_act_together(rng):
     X, background = rng.uniform(size=(2, 5)), rng.uniform(size=(6, 5))
 
     def explain(center, method):
-        return explain_forecast(
-            Centered(center), X, background, method=method, random_state=0
-        )
+        model = Centered(center)
+        return explain_forecast(model, X, background, method=method, random_state=0)
 
     def by_twos(X):
         return X[:, 0] * X[:, 1] + np.maximum(X[:, 2], X[:, 3]) - X[:, 1] * X[:, 4]
@@ -181,9 +178,8 @@ def test_a_larger_background_is_drawn_from():
         seen.append(X[:, 0])
         return X[:, 0]
 
-    told = explain_forecast(
-        Centered(center), [[0.0]], background, n_background=5, random_state=0
-    )
+    few = {"n_background": 5, "random_state": 0}
+    told = explain_forecast(Centered(center), [[0.0]], background, **few)
     used = seen[0][1:]
     assert len(np.unique(used)) == 5
     assert np.isin(used, background).all()

@@ -87,13 +87,8 @@ def test_spark(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
             parts = iter([table[:40], table[40:40], table[40:]])
             told.update(frames=list(function(parts)), schema=schema)
 
-    read = SimpleNamespace(parquet=lambda _: Frame())
-    run_recipe(
-        "mapInPandas",
-        model=model,
-        predict_table=predict_table,
-        spark=SimpleNamespace(read=read),
-    )
+    spark = SimpleNamespace(read=SimpleNamespace(parquet=lambda _: Frame()))
+    run_recipe("mapInPandas", model=model, predict_table=predict_table, spark=spark)
     kinds = dict(re.findall(r"`?([\w.]+)`? (double|long)", told["schema"]))
     assert [len(frame) for frame in told["frames"]] == [40, 0, 50]
     for frame in told["frames"]:

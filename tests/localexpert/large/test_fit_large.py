@@ -8,6 +8,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from localexpert import LocalExpertRegressor, fit_large, load
@@ -32,9 +33,8 @@ def plain(**parameters: Any) -> LocalExpertRegressor:
 
 def joint(**parameters: Any) -> LocalExpertRegressor:
     """Return a regressor that takes all kinds of columns."""
-    return plain(
-        strategy="joint", expert=None, frame=None, center="stack", **parameters
-    )
+    usual = {"strategy": "joint", "expert": None, "frame": None, "center": "stack"}
+    return plain(**usual, **parameters)
 
 
 def draw(n: int, seed: int = 0) -> pd.DataFrame:
@@ -70,10 +70,8 @@ def in_one_table() -> LocalExpertRegressor:
 def assert_same(one: LocalExpertRegressor, other: LocalExpertRegressor) -> None:
     """Compare what was learned bit for bit: sample, thresholds, correction."""
     for name in ("thresholds_", "oof_probabilities_", "fitted_rows_", "oof_weights_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    np.testing.assert_array_equal(
-        one.recalibration_.map_.values, other.recalibration_.map_.values
-    )
+        assert_array_equal(getattr(one, name), getattr(other, name))
+    assert_array_equal(one.recalibration_.map_.values, other.recalibration_.map_.values)
     assert (
         one.report_.choices["recalibration"] == other.report_.choices["recalibration"]
     )
@@ -130,9 +128,8 @@ def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> 
     content = hash_rows({name: frame[name] for name in ("a", "b", "y")})
     own = hash_rows({"key": frame["key"]}) if "key" in roles else content
     total: dict[tuple[int, int], float] = {}
-    for pair, w in zip(
-        zip(own.tolist(), content.tolist(), strict=True), weight, strict=True
-    ):
+    pairs = zip(own.tolist(), content.tolist(), strict=True)
+    for pair, w in zip(pairs, weight, strict=True):
         if w > 0.0:
             total[pair] = total.get(pair, 0.0) + w
     order = sorted(total)
@@ -145,12 +142,10 @@ def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> 
     ]
     expected = np.array([total[pair] for pair in drawn])
     expected *= min(most / expected.sum(), 1.0)
-    np.testing.assert_allclose(seen["weight"], expected, rtol=1e-14)
+    assert_allclose(seen["weight"], expected, rtol=1e-14)
     if "key" in roles:
         keys = [pair[0] for pair in drawn]
-        np.testing.assert_array_equal(
-            seen["group"], np.unique(keys, return_inverse=True)[1]
-        )
+        assert_array_equal(seen["group"], np.unique(keys, return_inverse=True)[1])
 
 
 def test_all_other_rows_correct_the_forecasts() -> None:
@@ -179,7 +174,7 @@ def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
     assert model.get_params()["recalibrate"] is None
     model.save(tmp_path / "m.zip")
     again = load(tmp_path / "m.zip")
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    assert_array_equal(again.predict(rows), model.predict(rows))
     assert "rows, the others to calibrate by" in str(again.report_)
 
 
@@ -190,8 +185,7 @@ def test_the_curve_says_what_more_rows_would_gain() -> None:
     assert "4 times the rows would gain" in curve["chosen"]
 
 
-def test_columns_of_every_kind() -> None:
-    rng = np.random.default_rng(0)
+def test_columns_of_every_kind(rng: np.random.Generator) -> None:
     frame = table().assign(
         day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(4400), "h"),
         kind=pd.Categorical(np.where(table()["a"] > 0.0, "x", "y")),
@@ -207,11 +201,9 @@ def test_columns_of_every_kind() -> None:
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
 
-def test_bounds_are_those_of_the_whole_table() -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"x": rng.normal(size=6000), "y": 2.0 * rng.uniform(size=6000)}
-    )
+def test_bounds_are_those_of_the_whole_table(rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=6000), 2.0 * rng.uniform(size=6000)
+    frame = pd.DataFrame({"x": x, "y": y})
     assert fit(frame, max_train_rows=2000).bounds_ == (0.0, np.inf)
     frame.loc[17, "y"] = -1e-3
     model = fit(frame, max_train_rows=2000)
@@ -228,19 +220,18 @@ def test_what_is_small_is_learned_from_whole() -> None:
     assert model.recalibration_ is None
     names = ["a", "b", "y"]
     seen, given = (f[names].sort_values(names) for f in (Spy.seen, frame))
-    np.testing.assert_array_equal(seen, given)
+    assert_array_equal(seen, given)
     assert (Spy.seen["weight"] == 1.0).all()
 
 
-def test_few_distinct_rows_are_all_learned_from() -> None:
-    rng = np.random.default_rng(0)
+def test_few_distinct_rows_are_all_learned_from(rng: np.random.Generator) -> None:
     frame = pd.DataFrame(rng.integers(0, 2, (50_000, 3)), columns=["a", "b", "y"])
     frame["y"] |= frame["a"] & frame["b"]
     model = fit(frame, model=joint(), max_train_rows=1000)
     assert 980 <= model.report_.choices["large"]["sample"] <= 1000
     truth = frame.groupby(["a", "b"])["y"].mean()
     said = model.predict(truth.index.to_frame(index=False))
-    np.testing.assert_allclose(said, truth, atol=0.05)
+    assert_allclose(said, truth, atol=0.05)
 
 
 def parts_with(**change: Any) -> list[pd.DataFrame]:
@@ -324,7 +315,7 @@ def test_a_hash_is_of_the_content() -> None:
     own = hash_rows(dict(frame.items()))
     kept = frame.astype({"a": np.float32, "t": "category"})[["t", "a"]]
     kept.loc[1, "a"] = 0.0
-    np.testing.assert_array_equal(hash_rows(dict(kept.items())), own)
+    assert_array_equal(hash_rows(dict(kept.items())), own)
     assert len(set(own.tolist())) == 3
     swapped = {"a": frame["a"].iloc[::-1], "t": frame["t"]}
     assert hash_rows(swapped)[0] != own[0]

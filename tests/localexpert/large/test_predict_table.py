@@ -129,9 +129,9 @@ def test_the_model_is_in_the_graph_once(model, rows):
         ({"table": pl.LazyFrame({"a": [1.0]})}, "got polars.LazyFrame"),
         ({"dtype": "float16"}, "`dtype` must be one of 'float64', 'float3"),
         ({"batch_size": 0}, "`batch_size` must be at least 1, got 0"),
+        ({"exceed": "x"}, "`exceed` must be numeric"),
         ({"quantiles": 2.0}, r"`quantiles` must lie in \[0, 1\], got 2"),
         ({"interval": 1.0}, r"`interval` must lie in \(0, 1\), got 1"),
-        ({"exceed": "x"}, "`exceed` must be numeric"),
     ],
 )
 def test_refusals(model, rows, given, words):

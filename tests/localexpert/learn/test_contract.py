@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import TimeSeriesSplit
@@ -76,19 +77,17 @@ def test_forecasts_are_better_than_none(fitted):
 def test_a_row_is_forecast_as_if_it_were_alone(fitted):
     model, _ = fitted
     alone = np.vstack([said_by(model, X[i : i + 1]) for i in range(3)])
-    np.testing.assert_allclose(alone, said_by(model, X)[:3], rtol=1e-9, atol=1e-9)
+    assert_allclose(alone, said_by(model, X)[:3], rtol=1e-9, atol=1e-9)
 
 
 def test_files_and_pickles_say_the_same(fitted, tmp_path):
     model, _ = fitted
     model.save(tmp_path / "model.zip")
     for again in (load(tmp_path / "model.zip"), pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(said_by(again, X), said_by(model, X))
+        assert_array_equal(said_by(again, X), said_by(model, X))
         ours, theirs = (one.oof_distribution_.median() for one in (model, again))
-        np.testing.assert_array_equal(theirs, ours)
-        np.testing.assert_array_equal(
-            again.expert_points(X), model.expert_points(X), strict=True
-        )
+        assert_array_equal(theirs, ours)
+        assert_array_equal(again.expert_points(X), model.expert_points(X), strict=True)
     assert repr(clone(model).roads) == repr(model.roads)
 
 
@@ -104,8 +103,8 @@ def test_points_are_those_of_the_experts(fitted):
 
 def test_targets_are_kept_for_reports(fitted):
     model, y = fitted
-    np.testing.assert_array_equal(model.oof_targets_, y[model.fitted_rows_])
-    np.testing.assert_array_equal(model.oof_weights_, np.ones(len(model.fitted_rows_)))
+    assert_array_equal(model.oof_targets_, y[model.fitted_rows_])
+    assert_array_equal(model.oof_weights_, np.ones(len(model.fitted_rows_)))
 
 
 @pytest.mark.parametrize("name", ["smooth", "atoms", "values and cells"])

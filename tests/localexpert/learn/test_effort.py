@@ -21,9 +21,8 @@ X, Y = draw()
 
 
 def make(effort, **parameters):
-    return LocalExpertRegressor(
-        effort=effort, random_state=0, **({"cv": 2} | parameters)
-    )
+    usual = {"cv": 2, "random_state": 0}
+    return LocalExpertRegressor(effort=effort, **(usual | parameters))
 
 
 def fast(effort, **parameters):
@@ -88,9 +87,8 @@ def test_best_pools_fits_with_other_folds_that_keep_groups_together(seen):
     assert losses["default"] != losses["other folds"]
     tests = {tuple(test.tolist()) for folds in seen for _, test in folds}
     assert len(tests) > 10
-    assert not any(
-        np.isin(groups[train], groups[test]).any() for f in seen for train, test in f
-    )
+    pairs = [pair for folds in seen for pair in folds]
+    assert not any(np.isin(groups[a], groups[b]).any() for a, b in pairs)
 
 
 def test_folds_of_the_users_are_those_of_all(seen):

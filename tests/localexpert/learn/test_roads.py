@@ -6,21 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+import localexpert
 from calibration import HistogramCalibrator
-from localexpert import (
-    CellRoad,
-    ConformalRecalibration,
-    DiscreteRoad,
-    DistributionEnsemble,
-    FrameRoad,
-    GridRoad,
-    JointForest,
-    LocalExpertRegressor,
-    PitRecalibration,
-    Road,
-    Stacker,
-    Transformed,
-)
 from localexpert.coordinate import Frame
 from localexpert.experts import IndependentExperts, SharedBoosting
 from localexpert.experts.calibration import CalibratedExperts
@@ -34,7 +21,8 @@ THIRD = 0.1 + 0.2  # one float above .3
 def exact(**parameters):
     """A regressor of which all stages know weights."""
     shared = {"center": LinearRegression(), "n_thresholds": 9, "random_state": 0}
-    return LocalExpertRegressor(LogisticRegression(), **{**shared, **parameters})
+    given = {**shared, **parameters}
+    return localexpert.LocalExpertRegressor(LogisticRegression(), **given)
 
 
 @pytest.fixture
@@ -107,10 +95,7 @@ def test_a_count_may_exceed_all_that_were_met(rng):
 
 @pytest.mark.parametrize(
     "values",
-    [
-        [0.2, 0.3, THIRD],
-        [*np.cumsum(np.full(10, 0.1)), *(np.arange(1, 11) / 10)],
-    ],
+    [[0.2, 0.3, THIRD], [*np.cumsum(np.full(10, 0.1)), *(np.arange(1, 11) / 10)]],
 )
 def test_values_that_differ_by_rounding_are_one(rng, values):
     X = rng.uniform(size=(300, 2))
@@ -126,22 +111,22 @@ def test_values_that_differ_by_rounding_are_one(rng, values):
 
 def test_rows_that_are_all_alike_once_others_are_set_aside():
     y = np.full(110, 0.1)
-    rows = LocalExpertRegressor(recalibrate="conformal", random_state=0)
+    rows = localexpert.LocalExpertRegressor(recalibrate="conformal", random_state=0)
     aside = set_aside(np.ones(110), rows.cv, None, 0)[1]
     y[aside[0]] = 1.0
     with pytest.raises(ValueError, match="`y` must differ in the rows that no recali"):
         rows.fit(np.arange(110.0)[:, None], y)
 
 
-FOREST = JointForest(30, random_state=0)
-QUICK = FrameRoad(strategy=FOREST, n_thresholds=9)
-GRID = GridRoad(20, strategy=FOREST)
+FOREST = localexpert.JointForest(30, random_state=0)
+QUICK = localexpert.FrameRoad(strategy=FOREST, n_thresholds=9)
+GRID = localexpert.GridRoad(20, strategy=FOREST)
 KINDS = ("linear", "probit", "residuals", "climatology")
 
 
 def make(roads="auto", **parameters):
     parameters = {"center": LinearRegression(), "cv": 3, **parameters}
-    return LocalExpertRegressor(roads=roads, random_state=0, **parameters)
+    return localexpert.LocalExpertRegressor(roads=roads, random_state=0, **parameters)
 
 
 def draw(rng, n=150):
@@ -184,7 +169,7 @@ class TestWhichCompete:
         parts = {"strategy": FOREST, "n_thresholds": 9}
         model = make(**parts).fit(X, mean)
         assert "roads" not in model.report_.choices
-        one = make(FrameRoad(**parts)).fit(X, mean)
+        one = make(localexpert.FrameRoad(**parts)).fit(X, mean)
         np.testing.assert_array_equal(one.predict(X), model.predict(X))
 
     def test_nothing_to_learn(self, rng):
@@ -206,14 +191,14 @@ class TestForecasts:
         X, mean = draw(rng)
         y = np.clip(np.round(3.0 * mean), 2.0, 9.0)
         y[y.argmax()] = 12.0
-        dist = make(CellRoad(QUICK)).fit(X, y).oof_distribution_
+        dist = make(localexpert.CellRoad(QUICK)).fit(X, y).oof_distribution_
         assert (~np.isin(dist.atoms, y)).sum() > 5
         assert dist.masses[:, dist.atoms > 13.0].sum(axis=1).max() < 0.01
         assert dist.masses.min() > 0.0
 
     def test_the_heaviest_of_a_pool_is_what_is_shown(self, rng):
         X, mean = draw(rng)
-        roads = [QUICK, GRID, GridRoad(10, strategy=FOREST)]
+        roads = [QUICK, GRID, localexpert.GridRoad(10, strategy=FOREST)]
         model = make(roads).fit(X, mean + rng.normal(size=150))
         assert tried(model) == {"frame", "grid", "grid 2"}
         weights = model.report_.choices["roads"]["weights"]
@@ -229,7 +214,7 @@ class TestForecasts:
     def test_bounds_hold_for_every_road(self, rng):
         X, _ = draw(rng, 400)
         y = np.exp(1.5 * rng.normal(size=400))
-        for road in (QUICK, GRID, Transformed(QUICK)):
+        for road in (QUICK, GRID, localexpert.Transformed(QUICK)):
             model = make(road).fit(X, y)
             assert model.bounds_ == (0.0, np.inf)
             assert (model.predict_dist(X).cdf(0.0) == 0.0).all()
@@ -240,12 +225,12 @@ class TestForecasts:
         X, _ = draw(rng)
         y = np.exp(7.0 + 2.0 * X[:, 0] + (0.05 + 2.0 * X[:, 1]) * rng.normal(size=150))
         log, exp = LogOf(0.0, y.max()), ExpLess(0.0, y.max())
-        model = make(Transformed(QUICK, log, exp)).fit(X, y)
+        model = make(localexpert.Transformed(QUICK, log, exp)).fit(X, y)
         dist = model.predict_dist(rng.uniform(size=(300, 3)))
         assert dist.mean().max() < y.max()
         assert dist.quantiles(1.0 - 1e-6).max() < 20.0 * y.max()
         heavy = np.exp(rng.standard_t(2.0, size=150))
-        dist = make(Transformed(QUICK)).fit(X, heavy).predict_dist(X)
+        dist = make(localexpert.Transformed(QUICK)).fit(X, heavy).predict_dist(X)
         assert np.isfinite(dist.kurtosis()).all()
 
 
@@ -264,11 +249,14 @@ class Refusing(LinearRegression):
         ("frame", "must be \"auto\", a Road or a list of them, got 'frame'"),
         ([], "must hold at least one road, got none"),
         ([3], "must hold roads such as FrameRoad"),
-        (DiscreteRoad(), "must fit the target, got a road to few values"),
-        (CellRoad(), "must fit the target, got a road to few values"),
-        (Transformed(), "`func` must be finite on y, got nan at -"),
-        (Transformed(None, np.negative, np.negative), "`func` must increase on y"),
-        (Transformed(None, np.cbrt, np.exp), "`inverse` must undo `func`"),
+        (localexpert.DiscreteRoad(), "must fit the target, got a road to few values"),
+        (localexpert.CellRoad(), "must fit the target, got a road to few values"),
+        (localexpert.Transformed(), "`func` must be finite on y, got nan at -"),
+        (
+            localexpert.Transformed(None, np.negative, np.negative),
+            "`func` must increase on y",
+        ),
+        (localexpert.Transformed(None, np.cbrt, np.exp), "`inverse` must undo `func`"),
     ],
 )
 def test_roads_are_refused_before_anything_is_fitted(roads, message, rng):
@@ -278,18 +266,18 @@ def test_roads_are_refused_before_anything_is_fitted(roads, message, rng):
 
 
 def test_steps_that_do_not_fit_the_laws_they_read():
-    for around in (CellRoad, Transformed):
-        for wrong in (DiscreteRoad(), CellRoad(), 3):
+    for around in (localexpert.CellRoad, localexpert.Transformed):
+        for wrong in (localexpert.DiscreteRoad(), localexpert.CellRoad(), 3):
             with pytest.raises(TypeError, match="`road` must be a road to smooth"):
                 around(wrong)
-    log = Transformed().steps
+    log = localexpert.Transformed().steps
     for steps, read in ((log, "probabilities of values"), (("log",), "")):
         with pytest.raises(TypeError, match=f"`steps` must be steps that read {read}"):
-            Road(thresholds="values", steps=steps)
+            localexpert.Road(thresholds="values", steps=steps)
     with pytest.raises(TypeError, match=r"`steps` must be .* probabilities of values"):
-        CellRoad().with_step(log[0])
+        localexpert.CellRoad().with_step(log[0])
     with pytest.raises(ValueError, match=r"`frame` must be .* got 'sideways'"):
-        FrameRoad("sideways")
+        localexpert.FrameRoad("sideways")
 
 
 # What the sweep over all public parameters does not try.
@@ -298,12 +286,12 @@ WRONG = {
     "thresholds": ["even", [[1, 2]], [np.nan], [1, 1], 3.0, [True]],
     "frame": ["centre", True, ["auto"]],
     "center": ["mean", (), LinearRegression, LogisticRegression(), [None]],
-    "strategy": ["forest", JointForest],
+    "strategy": ["forest", localexpert.JointForest],
     "calibrator": ["spline", 3, LogisticRegression()],
     "smoothing": ["spline", True, np.nan, 1j],
     "bounds": [(1,), (2, 1), (0, 0), ("0", "99"), (np.nan, 1), (0, 0.5), (9, None)],
     "effort": [0, np.inf, "fast", True],
-    "recalibrate": ["pits", True, PitRecalibration],
+    "recalibrate": ["pits", True, localexpert.PitRecalibration],
     "stacker": ["ridge", True, LinearRegression],
     "cv": [0, 1, True, 2.5, 1000],
     "random_state": [1.5, True, 2**32],
@@ -321,7 +309,7 @@ TOGETHER = [
         '`strategy` must be "independent" or "auto" with an `expert`',
     ),
     *(
-        ({"roads": [FrameRoad()], **part}, '`roads` must be "auto" where')
+        ({"roads": [localexpert.FrameRoad()], **part}, '`roads` must be "auto" where')
         for part in (
             {"frame": None},
             {"n_thresholds": 9},
@@ -332,13 +320,13 @@ TOGETHER = [
 ]
 # What refuses its own parameters is asked to do so before anything else is fitted.
 INSIDE = [
-    ("strategy", JointForest(0), "`n_estimators`"),
+    ("strategy", localexpert.JointForest(0), "`n_estimators`"),
     ("strategy", SharedBoosting(learning_rate=-1), "`learning_rate`"),
     ("strategy", IndependentExperts(3), "`classifier`"),
     ("calibrator", HistogramCalibrator(0), "`n_bins`"),
-    ("recalibrate", ConformalRecalibration(-1), "`largest_gap`"),
-    ("recalibrate", PitRecalibration((-1,)), "`strengths`"),
-    ("stacker", Stacker(passthrough="yes"), "`passthrough`"),
+    ("recalibrate", localexpert.ConformalRecalibration(-1), "`largest_gap`"),
+    ("recalibrate", localexpert.PitRecalibration((-1,)), "`strengths`"),
+    ("stacker", localexpert.Stacker(passthrough="yes"), "`passthrough`"),
 ]
 
 
@@ -364,7 +352,7 @@ def data(request, rng, monkeypatch):
 def test_wrong_parameters_are_refused_by_name(data, name):
     for value in WRONG[name]:
         with pytest.raises((TypeError, ValueError), match=f"^`{name}` must "):
-            LocalExpertRegressor(**{name: value}).fit(*data)
+            localexpert.LocalExpertRegressor(**{name: value}).fit(*data)
 
 
 def test_parameters_that_do_not_go_together_are_refused(data):
@@ -373,20 +361,20 @@ def test_parameters_that_do_not_go_together_are_refused(data):
         if "cv" in parameters and np.ptp(y) == 0.0:
             continue  # no row of a constant target is set aside
         with pytest.raises(ValueError, match=message):
-            LocalExpertRegressor(**parameters).fit(X, y)
+            localexpert.LocalExpertRegressor(**parameters).fit(X, y)
 
 
 @pytest.mark.parametrize(("name", "value", "inner"), INSIDE)
 def test_parts_with_wrong_parameters_are_refused(data, name, value, inner):
     with pytest.raises((TypeError, ValueError), match=f"^{inner} must "):
-        LocalExpertRegressor(**{name: value}).fit(*data)
+        localexpert.LocalExpertRegressor(**{name: value}).fit(*data)
 
 
 def test_an_ensemble_checks_every_member_first(data):
     members = [
-        ("good", LocalExpertRegressor()),
-        ("bad", LocalExpertRegressor(calibrator="spline")),
+        ("good", localexpert.LocalExpertRegressor()),
+        ("bad", localexpert.LocalExpertRegressor(calibrator="spline")),
     ]
     with pytest.raises(ValueError, match=r"^`calibrator` must ") as caught:
-        DistributionEnsemble(members).fit(*data)
+        localexpert.DistributionEnsemble(members).fit(*data)
     assert caught.value.__notes__ == ["This is the member 'bad'."]

@@ -78,9 +78,8 @@ def draw_rows(n, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = draw_rows(300)
-    model = LocalExpertRegressor(
-        strategy="joint", frame=None, n_thresholds=9, cv=3, random_state=0
-    )
+    quick = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
+    model = LocalExpertRegressor(**quick, random_state=0)
     return model.fit(X, y), y
 
 

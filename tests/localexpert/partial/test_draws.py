@@ -44,9 +44,7 @@ def test_counts_stay_counts_and_both_ends_are_possible() -> None:
     np.testing.assert_allclose(counts / n, [0.4, 0.6], atol=1e-3)
 
 
-def test_copies_have_parts_of_the_weight_and_one_fold(
-    rng: np.random.Generator,
-) -> None:
+def test_copies_have_parts_of_the_weight_and_one_fold(rng: np.random.Generator) -> None:
     lower, upper = np.array([[1.0, 0.0, 2.0, 0.0], [1.0, INF, 2.0, 3.0]])
     weight = np.array([1.0, 2.0, 3.0, 4.0])
     outcomes = Outcomes.of(lower, upper, None, weight)
@@ -63,9 +61,7 @@ def test_copies_have_parts_of_the_weight_and_one_fold(
         assert len(part) == np.isin(draws.rows, rows).sum()
 
 
-def test_rows_that_entered_late_stand_for_those_not_seen(
-    rng: np.random.Generator,
-) -> None:
+def test_rows_that_entered_late_stand_for_others(rng: np.random.Generator) -> None:
     n = 1500
     y = stats.truncnorm(0.0, INF).rvs(n, random_state=rng)
     entry = np.where(np.arange(n) % 3, 0.0, -INF)
@@ -122,9 +118,7 @@ def test_row_losses_are_those_of_what_is_known() -> None:
 def test_the_best_mixture_of_laws(rng: np.random.Generator) -> None:
     losses, weight = rng.gamma(2.0, size=(2, 300)), rng.uniform(size=300)
     parts = np.linspace(0.0, 1.0, 2001)
-    mixed = parts[:, None] * np.exp(-losses[0]) + (1.0 - parts)[:, None] * np.exp(
-        -losses[1]
-    )
+    mixed = np.column_stack([parts, 1.0 - parts]) @ np.exp(-losses)
     wanted = -(np.log(mixed) @ weight) / weight.sum()
     loss, shares = mix_laws(losses, weight)
     assert loss == pytest.approx(wanted.min(), abs=1e-5)

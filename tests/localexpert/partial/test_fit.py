@@ -27,9 +27,8 @@ LIMIT = np.random.default_rng(1).exponential(8.0, N)
 RIGHT = censored(np.minimum(Y, LIMIT), Y <= LIMIT)
 LEFT = np.column_stack([np.where(Y > LIMIT, Y, -INF), np.maximum(Y, LIMIT)])
 EDGES = np.array([-INF, 2.5, 4.0, 6.0, INF])
-CLASSES = np.column_stack(
-    [EDGES[np.searchsorted(EDGES, Y) - 1], EDGES[np.searchsorted(EDGES, Y)]]
-)
+PLACE = np.searchsorted(EDGES, Y)
+CLASSES = np.column_stack([EDGES[PLACE - 1], EDGES[PLACE]])
 
 
 def quick(**options: Any) -> LocalExpertRegressor:
@@ -71,9 +70,8 @@ def test_contract(ends: np.ndarray, options: Any, given: Any, tmp_path: Any) -> 
     oof, copies = model.oof_prediction_, rows == rows[:, None]
     assert (np.where(copies, oof, oof[:, None]) == oof[:, None]).all()
     model.save(tmp_path / "model.zip")
-    np.testing.assert_array_equal(
-        load(tmp_path / "model.zip").predict(frame), model.predict(frame)
-    )
+    again = load(tmp_path / "model.zip")
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
     assert "targets known" in str(model.report_)
 
 
@@ -137,8 +135,7 @@ def test_all_censored_is_wide_and_says_so() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_demand_cut_off_by_stock_stays_on_its_lattice() -> None:
-    rng = np.random.default_rng(0)
+def test_demand_cut_off_by_stock_stays_on_its_lattice(rng: np.random.Generator) -> None:
     days, _ = draw(400)
     demand = rng.poisson(np.exp(1.0 + days[:, 0])).astype(float)
     stock = rng.poisson(4.0, len(days)).astype(float)

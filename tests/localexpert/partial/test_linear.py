@@ -21,9 +21,8 @@ def forecast(
     """Return the forecasts of a linear model out of fold."""
     n = len(lower)
     outcomes = Outcomes.of(lower, upper, given.get("entry"), np.ones(n))
-    return PredictiveDistribution(
-        linear_law(outcomes, columns, make_folds(n, 5, random_state=0))
-    )
+    folds = make_folds(n, 5, random_state=0)
+    return PredictiveDistribution(linear_law(outcomes, columns, folds))
 
 
 @pytest.fixture
@@ -89,9 +88,7 @@ def test_counts_go_on_beyond_the_greatest_known(
     assert dist.mean().mean() == pytest.approx(y.mean(), rel=0.06)
 
 
-def test_uneven_values_stay_values(
-    columns: np.ndarray, rng: np.random.Generator
-) -> None:
+def test_uneven_values_stay(columns: np.ndarray, rng: np.random.Generator) -> None:
     values = np.array([-4.0, 0.0, 1.0, 10.0])
     y = values[np.digitize(columns[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.0, 0.5])]
     known = (y < 10.0) | (rng.uniform(size=N) < 0.5)
@@ -99,9 +96,7 @@ def test_uneven_values_stay_values(
     np.testing.assert_array_equal(dist.law.atoms, values)
 
 
-def test_rows_not_seen_are_thought_of(
-    columns: np.ndarray, rng: np.random.Generator
-) -> None:
+def test_rows_not_seen_count(columns: np.ndarray, rng: np.random.Generator) -> None:
     mean = 2.0 * columns[:, 0]
     y = mean + rng.normal(size=N)
     entry = np.full(N, -0.5)

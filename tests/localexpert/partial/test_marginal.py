@@ -21,15 +21,12 @@ def test_of_ties_as_scikit_survival() -> None:
     values, survival = kaplan_meier(censored(TIME, EVENT))
     np.testing.assert_array_equal(values, np.arange(1.0, 9.0))
     np.testing.assert_allclose(survival, OF_SKSURV, atol=5e-7)
-    array = np.array(
-        list(zip(EVENT, TIME, strict=True)), dtype=[("dead", "?"), ("days", "f8")]
-    )
+    rows = list(zip(EVENT, TIME, strict=True))
+    array = np.array(rows, dtype=[("dead", "?"), ("days", "f8")])
     np.testing.assert_array_equal(kaplan_meier(array)[1], survival)
 
 
-def test_known_targets_give_the_empirical_distribution(
-    rng: np.random.Generator,
-) -> None:
+def test_known_targets_give_the_empirical_law(rng: np.random.Generator) -> None:
     y = rng.normal(size=50)
     values, survival = kaplan_meier(censored(y, np.ones(50)))
     np.testing.assert_array_equal(values, np.sort(y))

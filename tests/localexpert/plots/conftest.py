@@ -1,6 +1,5 @@
 """Forecasts of every kind for the pictures, and a clean desk after each test."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -8,15 +7,8 @@ from tests.forecasts import normal, sixty
 
 
 @pytest.fixture(autouse=True)
-def closed():
+def closed_always(closed):
     """Close the figures of a test."""
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def ax():
-    return plt.subplots()[1]
 
 
 @pytest.fixture

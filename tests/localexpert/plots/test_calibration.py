@@ -133,9 +133,8 @@ def test_bars_are_the_shares_that_a_score_test_keeps(smooth, y, labelled):
 
         inside = min(max(share, 1e-9), 1.0 - 1e-9)
         assert bar[0] == pytest.approx(brentq(gap, 0.0, inside), abs=1e-6)
-        assert bar[1] == pytest.approx(
-            1.0 if share == 1.0 else brentq(gap, inside, 1.0), abs=1e-6
-        )
+        high = 1.0 if share == 1.0 else brentq(gap, inside, 1.0)
+        assert bar[1] == pytest.approx(high, abs=1e-6)
 
 
 def test_numbers_keep_their_order(smooth, y):
@@ -161,11 +160,8 @@ def test_tied_numbers_stay_together(smooth, y):
 
 def test_missing_numbers_are_a_group(smooth, y):
     values = np.where(np.arange(60) < 7, np.nan, np.arange(60.0) % 2)
-    assert ticks(plot_coverage(y, smooth, values)) == [
-        "0 (26)",
-        "1 (27)",
-        "missing (7)",
-    ]
+    ax = plot_coverage(y, smooth, values)
+    assert ticks(ax) == ["0 (26)", "1 (27)", "missing (7)"]
 
 
 def test_outcomes_known_in_part_count_by_their_share(smooth, y, labelled):
@@ -191,10 +187,8 @@ def test_values_that_repeat_count_by_their_share(discrete, labelled, rng):
 
 def test_groups_of_near_numbers_have_different_names(smooth, y):
     groups = np.where(np.arange(60) % 2, 2019.0001, 2019.0002)
-    assert ticks(plot_coverage(y, smooth, groups)) == [
-        "2019.0001 (30)",
-        "2019.0002 (30)",
-    ]
+    ax = plot_coverage(y, smooth, groups)
+    assert ticks(ax) == ["2019.0001 (30)", "2019.0002 (30)"]
 
 
 def bars(ax):

@@ -154,16 +154,12 @@ def test_means_and_deviations_over_folds(report, panels, name):
 
 
 def test_losses_before_and_after(report, panels):
-    for title, name in (
-        ("Log loss", "log_loss"),
-        ("Calibration error", "calibration_error"),
-    ):
+    for title in ("Log loss", "Calibration error"):
+        name = title.lower().replace(" ", "_")
         drawn = lines(panels[title])
         for label, suffix in (("before", "_raw"), ("after", "")):
-            assert_array_equal(
-                drawn[f"{label} calibration"].get_xydata(),
-                np.column_stack([CUTS, getattr(report, name + suffix)]),
-            )
+            want = np.column_stack([CUTS, getattr(report, name + suffix)])
+            assert_array_equal(drawn[f"{label} calibration"].get_xydata(), want)
     assert panels["Calibration error"].get_ylim()[0] == 0.0
 
 
@@ -210,13 +206,10 @@ def tasks(rng):
 def test_curves_before_and_after(tasks, labelled):
     (ax,) = plot_threshold_reliability(tasks, numbers=[4], n_bins=5)
     for label, p in (("before", tasks.raw), ("after", tasks.calibrated)):
-        curve = reliability_curve(
-            tasks.below[:, 4], p[:, 4], sample_weight=tasks.weight, n_bins=5
-        )
-        assert_array_equal(
-            labelled(ax, f"{label} calibration").get_xydata(),
-            np.column_stack([curve.mean_prob, curve.event_rate]),
-        )
+        options = {"sample_weight": tasks.weight, "n_bins": 5}
+        curve = reliability_curve(tasks.below[:, 4], p[:, 4], **options)
+        want = np.column_stack([curve.mean_prob, curve.event_rate])
+        assert_array_equal(labelled(ax, f"{label} calibration").get_xydata(), want)
 
 
 def test_a_handful_is_shown_by_default(tasks):

@@ -250,9 +250,8 @@ def test_groups_of_neighbours(smooth, labelled, rng):
     x = rng.normal(size=60)
     ax = plot_fan(smooth, x, n_groups=6)
     parts = np.argsort(x).reshape(6, 10)
-    expected = np.column_stack(
-        [x[parts].mean(axis=1), smooth.median()[parts].mean(axis=1)]
-    )
+    both = (x[parts], smooth.median()[parts])
+    expected = np.column_stack([part.mean(axis=1) for part in both])
     drawn = labelled(ax, "median").get_xydata()
     assert_allclose(drawn[1:-1], expected)
     # The outer groups reach to the ends of x.

@@ -13,9 +13,8 @@ def write_claims(path, n=2000, seed=0):
     """Write 2 000 claims and 100 of them again; return the odd cells by their lines."""
     rng = np.random.default_rng(seed)
     exposure = np.round(rng.gamma(2.0, 50.0, n) + 1.0, 2)
-    cities = rng.choice(
-        ["München", "Köln", "Bad Tölz", "Ulm"], n, p=[0.4, 0.3, 0.2, 0.1]
-    )
+    names = ["München", "Köln", "Bad Tölz", "Ulm"]
+    cities = rng.choice(names, n, p=[0.4, 0.3, 0.2, 0.1])
     size = rng.integers(1, 5000, n)
     y = np.round(exposure * (1.0 + (cities == "Köln")) * rng.gamma(4.0, 0.25, n), 2)
     days = np.datetime64("2023-01-01") + rng.integers(0, 700, n)

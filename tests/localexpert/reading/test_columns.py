@@ -549,11 +549,8 @@ def test_a_model_of_files_reads_data_frames(houses):
     reader = ColumnReader("price", categories=["size"]).fit(texts)
     model = fit(reader.transform(texts), reader.read_target(texts))
     want = forecasts(model, reader.transform(texts))
-    for raw in (
-        frame,
-        frame.convert_dtypes(),
-        pl.from_pandas(frame.astype({"size": int})),
-    ):
+    polars = pl.from_pandas(frame.astype({"size": int}))
+    for raw in (frame, frame.convert_dtypes(), polars):
         np.testing.assert_array_equal(forecasts(model, reader.transform(raw)), want)
 
 
@@ -578,10 +575,7 @@ def test_ends_of_targets(lower, upper):
     np.testing.assert_array_equal(reader.read_target(frame), want)
     assert (reader.feature_names_, reader.target_name) == (["x"], "a to b")
     assert reader.find_unknown(frame) == []
-    assert reader.lay_out().splitlines()[:2] == [
-        "a  lower",
-        "b  upper",
-    ]
+    assert reader.lay_out().splitlines()[:2] == ["a  lower", "b  upper"]
 
 
 @pytest.mark.parametrize(

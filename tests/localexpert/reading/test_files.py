@@ -206,9 +206,7 @@ class TestStandardInput:
 
     def test_that_is_closed_or_a_terminal(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", None)
-        with pytest.raises(
-            TableError, match="cannot read standard input: it is closed"
-        ):
+        with pytest.raises(TableError, match="cannot read standard input: it is"):
             files.read_table("-")
         leader, terminal = os.openpty()
         with os.fdopen(leader), os.fdopen(terminal) as stream:
@@ -217,9 +215,7 @@ class TestStandardInput:
                 files.read_table("-")
 
 
-def test_parquet_keeps_types_and_what_pandas_numbers_rows_by_is_no_column(
-    tmp_path, typed
-):
+def test_parquet_keeps_types_and_a_pandas_index_is_no_column(tmp_path, typed):
     path = str(tmp_path / "t.parquet")
     typed.set_index("x").iloc[3:].to_parquet(path)
     frame = files.read_table(path)
@@ -292,12 +288,8 @@ class TestSeveral:
         for name in ("b.parquet", "sub/a.parquet", "_SUCCESS.parquet", "c.csv"):
             (tmp_path / name).touch()
         found = files.find_tables([str(tmp_path), "-", "x.csv"])
-        assert found == [
-            f"{tmp_path}/b.parquet",
-            f"{tmp_path}/sub/a.parquet",
-            "-",
-            "x.csv",
-        ]
+        inside = [str(tmp_path / name) for name in ("b.parquet", "sub/a.parquet")]
+        assert found == [*inside, "-", "x.csv"]
         assert files.name_tables(["a/b.csv", "c"]) == "b.csv and 1 more"
         with pytest.raises(TableError, match="standard input can be read only once"):
             files.find_tables(["-", "-"])
@@ -313,9 +305,7 @@ class TestSeveral:
         frame = files.join_tables(list(files.read_tables(paths)), left_out=["w"])
         assert frame.to_dict("list") == {"x": ["1", "4"], "y": ["2", "3"]}
         assert frame.index.tolist() == [(paths[0], 2), (paths[1], 3)]
-        with pytest.raises(
-            TableError, match=r"a\.csv has no column 'w', which .*b\.csv"
-        ):
+        with pytest.raises(TableError, match=r"a\.csv has no .* 'w', .*b\.csv"):
             files.join_tables(list(files.read_tables(paths)))
         os.mkfifo(tmp_path / "pipe")  # is not counted, nor is standard input
         streams = [str(tmp_path / "pipe"), "-"]

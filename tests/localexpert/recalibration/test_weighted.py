@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
 
@@ -22,7 +23,7 @@ def test_weights_are_near_the_ratio_of_densities(rng):
     assert found.weight.mean() == pytest.approx(1.0)
     assert found.effective_rows == pytest.approx(effective_rows(true), rel=0.25)
     at = np.column_stack([np.linspace(-1.5, 1.5, 7), np.zeros(7)])
-    np.testing.assert_allclose(found.of(at), np.exp(0.8 * at[:, 0] - 0.32), rtol=0.35)
+    assert_allclose(found.of(at), np.exp(0.8 * at[:, 0] - 0.32), rtol=0.35)
 
 
 def of_cells(rng, n):
@@ -42,8 +43,8 @@ def of_cells(rng, n):
 def test_the_same_table_has_weights_of_one(rng, draw):
     table = draw(rng, 1000)
     found = shift_weights(table, table, random_state=0)
-    np.testing.assert_allclose(found.weight, 1.0, atol=0.02)
-    np.testing.assert_allclose(found.of(table), 1.0, atol=0.15)
+    assert_allclose(found.weight, 1.0, atol=0.02)
+    assert_allclose(found.of(table), 1.0, atol=0.15)
     # Of a part of the old rows that was drawn blindly, too.
     part = table[:300]
     assert shift_weights(table, part, random_state=0).effective_rows > 850.0
@@ -58,7 +59,7 @@ def test_categories_and_gaps_tell_tables_apart(rng):
     old, new = table(800, 0.8, 0.1), table(800, 0.4, 0.1)
     found = shift_weights(old, new, random_state=0)
     means = [found.weight[old["town"] == town].mean() for town in "ab"]
-    np.testing.assert_allclose(means, [0.5, 3.0], rtol=0.2)
+    assert_allclose(means, [0.5, 3.0], rtol=0.2)
     gappy = shift_weights(old, table(800, 0.8, 0.5), random_state=0)
     missing = old["x"].isna().to_numpy()
     assert gappy.weight[missing].mean() > 4.0 * gappy.weight[~missing].mean()
@@ -87,15 +88,10 @@ def test_knots_are_at_the_sums_of_weights(rng):
     fitted = WeightedConformal().fit(normal(np.zeros(300)), y, weight)
     for new in (0.0, 1.0, 30.0):
         got = through(fitted, fitted.knots_, new)
-        want = [
-            (
-                weight[y < z - 1e-9].sum()
-                + 0.5 * (weight[np.abs(y - z) < 1e-9].sum() + new)
-            )
-            / (weight.sum() + new)
-            for z in fitted.knots_
-        ]
-        np.testing.assert_allclose(got, want, atol=1e-12)
+        below = [weight[y < z - 1e-9].sum() for z in fitted.knots_]
+        at = [weight[np.abs(y - z) < 1e-9].sum() for z in fitted.knots_]
+        want = (below + 0.5 * (np.array(at) + new)) / (weight.sum() + new)
+        assert_allclose(got, want, atol=1e-12)
 
 
 def test_equal_weights_are_conformal_recalibration(rng):
@@ -104,11 +100,9 @@ def test_equal_weights_are_conformal_recalibration(rng):
     mine = WeightedConformal().fit(said, y, 7.0 * ones)
     other = ConformalRecalibration().fit(said, y)
     assert mine.effective_rows_ == pytest.approx(399.0)
-    np.testing.assert_allclose(mine.bound(np.array([7.0])), other.bound_, atol=1e-3)
+    assert_allclose(mine.bound(np.array([7.0])), other.bound_, atol=1e-3)
     levels = np.arange(1, 20) / 20
-    np.testing.assert_allclose(
-        through(mine, np.sort(y)[20 * np.arange(1, 20) - 1], 7.0), levels
-    )
+    assert_allclose(through(mine, np.sort(y)[20 * np.arange(1, 20) - 1], 7.0), levels)
 
 
 @pytest.mark.parametrize("heavy", [0.0, 0.3, 0.8])
@@ -135,15 +129,14 @@ def test_ties_are_one_knot_and_jumps_are_drawn_in(rng):
     said = of_values([0, 1, 2], np.tile([0.3, 0.4, 0.3], (600, 1)))
     fitted = WeightedConformal(random_state=0).fit(said, y, np.ones(600))
     got = fitted.apply(said[:2], np.array([1.0, 1.0])).cdf_at([0.0, 1.0])
-    np.testing.assert_allclose(got, [[0.1, 0.3]] * 2, atol=0.06)
+    assert_allclose(got, [[0.1, 0.3]] * 2, atol=0.06)
     same = WeightedConformal().fit(normal(np.zeros(100)), np.zeros(100), np.ones(100))
     assert len(same.knots_) == 1
 
 
 def weights_of(**given):
-    old = pd.DataFrame(
-        np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"]
-    )
+    cells = np.random.default_rng(0).normal(size=(60, 2))
+    old = pd.DataFrame(cells, columns=["a", "b"])
     return shift_weights(**{"X_old": old, "X_new": old, "random_state": 0, **given})
 
 

@@ -10,13 +10,10 @@ import pytest
 from lightgbm import LGBMRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn import config_context
+from sklearn import config_context, neighbors, pipeline, preprocessing
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from calibration import CalibrationWarning
 from localexpert import (
@@ -65,14 +62,9 @@ def test_out_of_fold_forecasts_are_those_of_the_folds(data):
 
 def test_one_quantile_regressor_becomes_one_for_each_level(data):
     X, y, X_new, _ = data
-    model = DistributionAdapter(
-        LGBMRegressor(objective="quantile", n_estimators=20, n_jobs=1, verbose=-1),
-        levels=[0.1, 0.5, 0.9],
-        level_name="alpha",
-        bounds=(-10.0, None),
-        cv=2,
-        random_state=0,
-    )
+    one = LGBMRegressor(objective="quantile", n_estimators=20, n_jobs=1, verbose=-1)
+    asked = {"levels": [0.1, 0.5, 0.9], "level_name": "alpha", "bounds": (-10.0, None)}
+    model = DistributionAdapter(one, **asked, cv=2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         dist = model.fit(X, y).predict_dist(X_new)
@@ -115,7 +107,7 @@ def test_recalibration_out_of_fold_widens_what_is_too_narrow(data):
 def test_frames_go_to_the_estimator_as_they_are(rng):
     X = pd.DataFrame({"place": np.repeat(["a", "b"], 60), "size": rng.normal(size=120)})
     y = np.where(X["place"] == "a", 0.0, 5.0) + rng.normal(size=120)
-    pipe = make_pipeline(OneHotEncoder(), LinearRegression())
+    pipe = pipeline.make_pipeline(preprocessing.OneHotEncoder(), LinearRegression())
     model = DistributionAdapter(pipe, narrow, random_state=0).fit(X[["place"]], y)
     assert_allclose(model.predict(X[["place"]][::60]), [0.0, 5.0], atol=0.5)
     with pytest.raises(ValueError, match="feature names"):
@@ -130,7 +122,7 @@ def test_weights(data, rng):
     repeated = LinearRegression().fit(X[copies], y[copies])
     assert_allclose(model.fit(X, y, weight).estimator_.coef_, repeated.coef_)
     with pytest.raises(TypeError, match="`sample_weight` must be None for a model"):
-        DistributionAdapter(KNeighborsRegressor(), narrow).fit(X, y, weight)
+        DistributionAdapter(neighbors.KNeighborsRegressor(), narrow).fit(X, y, weight)
 
 
 def returns_array(fitted, X):
@@ -247,21 +239,18 @@ def test_the_default_is_five_folds_in_order(table):
 def test_weights_and_groups_reach_the_fit(table, rng):
     X, y = table
     weight, groups = rng.integers(1, 4, 24).astype(float), np.arange(24) // 4
-    dist = cross_val_predict_dist(
-        Kinds("s"), X, y, cv=3, groups=groups, sample_weight=weight
-    )
+    given = {"groups": groups, "sample_weight": weight}
+    dist = cross_val_predict_dist(Kinds("s"), X, y, cv=3, **given)
     folds = list(GroupKFold(3).split(X, groups=groups))
     check_rows(dist, Kinds("s"), X, y, folds, sample_weight=weight)
-    piped = make_pipeline(StandardScaler(), Kinds("s"))
+    piped = pipeline.make_pipeline(preprocessing.StandardScaler(), Kinds("s"))
     dist = cross_val_predict_dist(piped, X, y, cv=folds, sample_weight=weight)
     check_rows(dist, piped, X, y, folds, kinds__sample_weight=weight)
     with config_context(enable_metadata_routing=True):
         own = Kinds("s").set_fit_request(sample_weight=True, groups=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        piped = make_pipeline(scaler, own)
-        dist = cross_val_predict_dist(
-            piped, X, y, cv=folds, groups=groups, sample_weight=weight
-        )
+        scaler = preprocessing.StandardScaler().set_fit_request(sample_weight=False)
+        piped = pipeline.make_pipeline(scaler, own)
+        dist = cross_val_predict_dist(piped, X, y, cv=folds, **given)
         check_rows(dist, piped, X, y, folds, sample_weight=weight, groups=groups)
 
 

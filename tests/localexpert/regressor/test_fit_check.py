@@ -26,9 +26,8 @@ def test_figures_are_those_of_brute_force(rng):
     found = checked(dist, y)
     assert found.climatology == pytest.approx(np.mean(alone))
     assert found.crps == pytest.approx(dist.crps(y).mean())
-    assert found.error == pytest.approx(
-        np.std(dist.crps(y) - alone, ddof=1) / np.sqrt(60)
-    )
+    error = np.std(dist.crps(y) - alone, ddof=1) / np.sqrt(60)
+    assert found.error == pytest.approx(error)
     assert found.coverage_90 == pytest.approx(dist.covered(y, 0.9).mean())
     assert (found.n, found.mean) == (60, pytest.approx(2.0))
     assert found.log_score == pytest.approx(-dist.logpdf(y).mean())
@@ -86,9 +85,8 @@ def test_draws_of_a_row_count_as_one(rng):
 
 def test_fit_warns_once_and_keeps_the_figures(rng, tmp_path):
     X, y = rng.normal(size=(25, 1)), rng.normal(size=25)
-    model = LocalExpertRegressor(
-        frame=None, strategy="joint", n_thresholds=3, random_state=0
-    )
+    quick = {"strategy": "joint", "n_thresholds": 3, "random_state": 0}
+    model = LocalExpertRegressor(frame=None, **quick)
     with pytest.warns(CalibrationWarning, match="25 rows tell little") as caught:
         model.fit(X, y)
     assert [warning.filename for warning in caught] == [__file__]

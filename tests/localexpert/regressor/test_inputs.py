@@ -18,11 +18,7 @@ from localexpert.experts import SharedBoosting
 
 N = 60
 DAYS = pd.date_range("2020-01-01", periods=N)
-CONTAINERS = [
-    pd.DataFrame,
-    pl.DataFrame,
-    lambda cells: np.column_stack([*cells.values()]),
-]
+CONTAINERS = [pd.DataFrame, pl.DataFrame, lambda a: np.column_stack([*a.values()])]
 
 
 def quick(**parameters):
@@ -208,11 +204,8 @@ def test_mass_below_zero_is_told_where_no_target_is(data, rng):
         assert bounded.bounds_ == (0.0, np.inf)
         assert ("bounds" in bounded.report_.choices) == (bounds == "auto")
         assert (bounded.oof_distribution_.cdf(0.0) == 0.0).all()
-    for other in (
-        bounded,
-        clone(model).fit(X, y - y.mean()),
-        clone(model).fit(X, y + 1e6),
-    ):
+    others = [clone(model).fit(X, one) for one in (y - y.mean(), y + 1e6)]
+    for other in (bounded, *others):
         assert "below zero" not in other.report_.choices
 
 
@@ -245,9 +238,7 @@ def test_labels_in_another_order_are_pointed_out(columns, y):
     X = pd.DataFrame(columns)
     target = pd.Series(y)
     shuffled = target.sample(frac=1.0, random_state=0)
-    with pytest.warns(
-        CalibrationWarning, match=r"`y` has the labels .* y\.loc\[X\.index"
-    ):
+    with pytest.warns(CalibrationWarning, match=r"`y` has .* y\.loc\[X\.index"):
         by_place = quick().fit(X, shuffled).predict(X)
     # Neither another index nor none is a mistake.
     other = quick().fit(X, shuffled.reset_index(drop=True)).predict(X)

@@ -21,9 +21,8 @@ N = 240
 @pytest.fixture
 def houses(rng):
     town = rng.choice(["Bonn", "Ulm", "Trier"], N)
-    X = pd.DataFrame(
-        {"size": rng.uniform(size=N), "town": town, "floor": rng.integers(0, 5, N)}
-    )
+    size, floor = rng.uniform(size=N), rng.integers(0, 5, N)
+    X = pd.DataFrame({"size": size, "town": town, "floor": floor})
     return X, X["size"].to_numpy() + (town == "Ulm") + 0.1 * rng.normal(size=N)
 
 
@@ -84,10 +83,7 @@ def test_names_and_texts_arrive_at_learners_as_they_were_given(houses, convert):
     assert np.sqrt(np.mean((model.predict(convert(X)) - y) ** 2)) < 0.15
     for given, message in (
         ({"center": LinearRegression()}, r"`center`: LinearReg.*'town' has cat"),
-        (
-            {"expert": LogisticRegression(), "frame": None},
-            r"expert of thr.*'town' has categories",
-        ),
+        ({"expert": LogisticRegression(), "frame": None}, r"expert .*'town' has"),
     ):
         with pytest.raises(RuntimeError, match=message):
             LocalExpertRegressor(**given).fit(convert(X), y)

@@ -33,9 +33,8 @@ def scene():
     rng = np.random.default_rng(3)
 
     def draw(n, mean=0.0):
-        X = pd.DataFrame(
-            {"x": rng.normal(mean, 1.0, n), "b": rng.choice(["p", "q"], n)}
-        )
+        x, b = rng.normal(mean, 1.0, n), rng.choice(["p", "q"], n)
+        X = pd.DataFrame({"x": x, "b": b})
         spread = np.exp(0.5 * X["x"]) * np.where(X["b"] == "q", 2.0, 1.0)
         return X, (spread * rng.normal(size=n)).to_numpy()
 

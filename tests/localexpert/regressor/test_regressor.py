@@ -95,14 +95,9 @@ class TestHonesty:
             model = fast(cv=GroupKFold(3))
             model.set_fit_request(sample_weight=True, groups=True)
             model.set_score_request(sample_weight=True)
-            found = cross_validate(
-                model,
-                X,
-                y,
-                cv=GroupKFold(2),
-                params={"sample_weight": weight, "groups": groups},
-                return_estimator=True,
-            )
+            given = {"params": {"sample_weight": weight, "groups": groups}}
+            given |= {"cv": GroupKFold(2), "return_estimator": True}
+            found = cross_validate(model, X, y, **given)
         # Neither fitted nor scored on rows without weight.
         assert found["test_score"].min() > 0.3
         for one in found["estimator"]:

@@ -11,14 +11,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import compose, ensemble, preprocessing, svm
 from sklearn.base import BaseEstimator
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import calibration
@@ -54,9 +51,10 @@ def is_default_made(cls):
     return all(p.default is not p.empty for p in parameters)
 
 
-@pytest.mark.parametrize(
-    "cls", [cls for cls in CLASSES if is_default_made(cls)], ids=name_of
-)
+DEFAULT_MADE = [cls for cls in CLASSES if is_default_made(cls)]
+
+
+@pytest.mark.parametrize("cls", DEFAULT_MADE, ids=name_of)
 def test_estimators_with_their_defaults(cls, tmp_path):
     save(cls(), tmp_path / "model.zip")
     again = load(tmp_path / "model.zip")
@@ -94,14 +92,9 @@ N = 300
 
 def fast(**parameters):
     """A regressor that fits in about a second."""
-    quick = {
-        "center": LinearRegression(),
-        "strategy": SharedBoosting(max_rounds=20, random_state=0),
-        "n_thresholds": 5,
-        "cv": 3,
-        "random_state": 0,
-    }
-    return LocalExpertRegressor(**{**quick, **parameters})
+    quick = {"center": LinearRegression(), "n_thresholds": 5, "cv": 3}
+    quick |= {"strategy": SharedBoosting(max_rounds=20, random_state=0)}
+    return LocalExpertRegressor(**{**quick, "random_state": 0, **parameters})
 
 
 @pytest.fixture(scope="module")
@@ -109,17 +102,6 @@ def rows():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(N, 3))
     return X, 3.0 * X[:, 0] + (0.2 + X[:, 1]) * rng.gamma(4.0, size=N)
-
-
-@pytest.fixture
-def reload(tmp_path):
-    """Save and load a model."""
-
-    def save_and_load(model, **options):
-        model.save(tmp_path / "model.zip")
-        return load(tmp_path / "model.zip", **options)
-
-    return save_and_load
 
 
 def assert_same_laws(first, second):
@@ -173,9 +155,9 @@ def test_all_that_a_default_regressor_may_hold(rows, reload):
         {"strategy": "independent"},
         {"stacker": LinearRegression()},
         {"center": [DecisionTreeRegressor(max_depth=3), LinearRegression()]},
-        {"center": HistGradientBoostingRegressor(max_iter=5)},
-        {"center": make_pipeline(StandardScaler(), LinearRegression())},
-        {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
+        {"center": ensemble.HistGradientBoostingRegressor(max_iter=5)},
+        {"center": make_pipeline(preprocessing.StandardScaler(), LinearRegression())},
+        {"strategy": "auto", "expert": svm.LinearSVC(), "calibrator": None},
     ],
     ids=lambda options: "-".join(f"{k}={v!r:.20}" for k, v in options.items()),
 )
@@ -236,7 +218,7 @@ def test_tables_with_categories(rows, rng, reload):
             "gap": pd.array(np.where(X[:, 2] < 0.2, None, 1), dtype="Int64"),
         }
     )
-    number = make_column_transformer(("passthrough", ["number"]))
+    number = compose.make_column_transformer(("passthrough", ["number"]))
     tree = make_pipeline(number, DecisionTreeRegressor(max_depth=3))
     check(fast(center=tree), (table, y), reload)
     joint = fast(center=tree, strategy=JointForest(n_estimators=10, random_state=0))
@@ -253,7 +235,7 @@ def test_boosters_as_experts(library, rows, reload):
         expert = module.XGBClassifier(n_estimators=8, n_jobs=1)
     # Boosters alone, and inside a pipeline.
     check(fast(strategy="auto", expert=expert), rows, reload)
-    piped = make_pipeline(StandardScaler(), expert)
+    piped = make_pipeline(preprocessing.StandardScaler(), expert)
     check(fast(strategy="auto", expert=piped, n_thresholds=3), rows, reload)
 
 

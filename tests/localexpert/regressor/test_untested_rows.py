@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
@@ -67,7 +68,7 @@ def series(rng):
 
 def check_oof(model, rows):
     n = len(rows)
-    np.testing.assert_array_equal(model.fitted_rows_, rows)
+    assert_array_equal(model.fitted_rows_, rows)
     assert len(model.oof_distribution_) == len(model.oof_prediction_) == n
     assert np.isfinite(model.oof_prediction_).all()
     assert np.isfinite(model.oof_distribution_.quantiles([0.1, 0.9])).all()
@@ -91,33 +92,27 @@ class TestWhoLearnsFromWhom:
 
     def test_no_forecast_out_of_fold_knows_of_later_drift(self, series):
         X, y = series
-        model = LocalExpertRegressor(
-            LogisticRegression(), frame=None, cv=SPLITTER, **QUICK
-        )
+        expert = LogisticRegression()
+        model = LocalExpertRegressor(expert, frame=None, cv=SPLITTER, **QUICK)
         before = model.fit(X, y).oof_probabilities_
         cuts = model.thresholds_
         jumped = np.where(np.arange(N) < 120, y, y + 40.0)
         model.set_params(thresholds=cuts)
         # The last two blocks change the forecasts of the last only.
-        np.testing.assert_array_equal(model.fit(X, y).oof_probabilities_, before)
+        assert_array_equal(model.fit(X, y).oof_probabilities_, before)
         after = model.fit(X, jumped).oof_probabilities_
-        np.testing.assert_array_equal(after[:120], before[:120])
+        assert_array_equal(after[:120], before[:120])
         assert np.abs(after[120:] - before[120:]).max() > 0.1
 
     def test_a_whole_model_of_the_default_kind(self, series):
         X, y = series
-        model = LocalExpertRegressor(
-            n_thresholds=7,
-            cv=SPLITTER,
-            stacker="auto",
-            recalibrate="pit",
-            random_state=0,
-        ).fit(X, y)
+        given = {"stacker": "auto", "recalibrate": "pit", "random_state": 0}
+        model = LocalExpertRegressor(n_thresholds=7, cv=SPLITTER, **given).fit(X, y)
         check_oof(model, np.arange(60, N))
         # Trees know nothing of a trend, the rest of the centre does.
         assert crps_score(y[60:], model.oof_distribution_) < 0.7
         training = recall_training(model)
-        np.testing.assert_allclose(training.y, y[60:], rtol=1e-9)
+        assert_allclose(training.y, y[60:], rtol=1e-9)
         assert model.expert_report_.accuracy.shape == (7, 4)
         assert list(model.oof_features().index) == list(range(60, N))
 
@@ -138,9 +133,7 @@ class TestRoads:
     def test_a_transformer_describes_all_rows_or_none(self, series):
         X, y = series
         model = LocalExpertRegressor(frame=None, strategy="joint", cv=SPLITTER, **QUICK)
-        with pytest.raises(
-            ValueError, match=r"`cv` must test every row .* got 30 rows"
-        ):
+        with pytest.raises(ValueError, match=r"`cv` must test every row .* got 30"):
             model.fit_transform(X, y)
         assert model.untested_rows_.tolist() == list(range(30))
         assert len(model.set_params(cv=3).fit_transform(X, y)) == N
@@ -154,13 +147,11 @@ class TestCorrections:
         fold, known = np.repeat([0, 1, 2], 30), [[], [0], [0, 1]]
         stage = ExpertCalibration(PlattCalibrator())
         ours = stage.fit(p, below, fold, known=known).calibrated_
-        np.testing.assert_array_equal(ours[:30], p[:30])
+        assert_array_equal(ours[:30], p[:30])
         for k in (1, 2):
             rest = fold < k
             alone = PlattCalibrator().fit(p[rest, 0], below[rest, 0])
-            np.testing.assert_allclose(
-                ours[fold == k, 0], alone.predict(p[fold == k, 0])
-            )
+            assert_allclose(ours[fold == k, 0], alone.predict(p[fold == k, 0]))
 
     def test_so_does_recalibration(self, rng):
         n = 600
@@ -172,7 +163,7 @@ class TestCorrections:
         folds += [(np.arange(400), blocks[2])]
         stage = PitRecalibration(random_state=0).fit(dist, y, folds=folds)
         told = stage.apply_oof(dist)
-        np.testing.assert_allclose(told.std()[:200], 1.0, rtol=1e-3)
+        assert_allclose(told.std()[:200], 1.0, rtol=1e-3)
         assert told.std()[200:].min() > 1.5
 
 
@@ -186,7 +177,7 @@ class TestOthers:
         # Forests know no trend: the past lies below what comes.
         assert (plain.oof_prediction_ < y[30:]).mean() > 0.7
         first = quick.fit(X[:30], y[:30]).predict_dist(X[30:60])
-        np.testing.assert_allclose(plain.oof_prediction_[:30], first.mean())
+        assert_allclose(plain.oof_prediction_[:30], first.mean())
 
     def test_an_ensemble_takes_the_rows_in_common(self, series):
         X, y = series
@@ -197,7 +188,7 @@ class TestOthers:
         ]
         members.append(("whole", LocalExpertRegressor(frame=None, cv=3, **QUICK)))
         model = DistributionEnsemble(members, random_state=0).fit(X, y)
-        np.testing.assert_array_equal(model.fitted_rows_, np.arange(60, N))
+        assert_array_equal(model.fitted_rows_, np.arange(60, N))
         assert len(model.oof_distribution_) == 120
         own = model.members_["None"].oof_distribution_[30:].crps(y[60:]).mean()
         assert model.losses_["None"] == pytest.approx(own, rel=1e-6)

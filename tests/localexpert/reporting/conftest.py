@@ -17,9 +17,8 @@ def fast(**parameters):
     """A regressor that fits in about a second."""
     shared = SharedBoosting(max_rounds=40, random_state=0)
     options = {"center": LinearRegression(), "n_thresholds": 9, "cv": 3}
-    return LocalExpertRegressor(
-        **{"strategy": shared, "random_state": 0, **options, **parameters}
-    )
+    options |= {"strategy": shared, "random_state": 0}
+    return LocalExpertRegressor(**{**options, **parameters})
 
 
 class Page:

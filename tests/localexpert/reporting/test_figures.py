@@ -2,20 +2,17 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest, chi2, norm
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from localexpert import (
-    PredictiveDistribution,
-    crps_score,
-    interval_coverage,
-    report_figures,
-)
+import localexpert
 from localexpert.data.training_rows import ColumnSummary
 from localexpert.distribution.answers import loss_variances
+from localexpert.reporting import scores
 from localexpert.reporting.evidence import measure_feature
 from localexpert.reporting.groups import (
     Column,
@@ -25,16 +22,6 @@ from localexpert.reporting.groups import (
     show_feature,
     show_p,
     show_percent,
-)
-from localexpert.reporting.scores import (
-    SIGNIFICANT,
-    BackTest,
-    Calibration,
-    CoverageTest,
-    Promise,
-    adjust_holm,
-    climatology_of,
-    recall_training,
 )
 from tests.forecasts import normal, of_values
 
@@ -50,7 +37,7 @@ class Normal:
 
 
 def figures(model, X, y, **options):
-    return report_figures(model, X, y, **{"importance_rows": 0, **options})
+    return localexpert.report_figures(model, X, y, **{"importance_rows": 0, **options})
 
 
 def facts(found, what):
@@ -94,8 +81,8 @@ class TestNumbers:
         X, y = X[400:], y[400:]
         found = figures(model, X, y, var_levels=[0.9, 0.99])
         dist = model.predict_dist(X)
-        assert found.scores["Model"].crps == crps_score(y, dist)
-        covered = interval_coverage(y, dist, coverage=0.9)
+        assert found.scores["Model"].crps == localexpert.crps_score(y, dist)
+        covered = localexpert.interval_coverage(y, dist, coverage=0.9)
         assert found.calibration.test.share == pytest.approx(covered)
         assert found.check is model.check_
         for back, level in zip(found.back_tests, (0.9, 0.99), strict=True):
@@ -137,7 +124,7 @@ class TestKnownInPart:
             assert held.quantile_loss is held.rmse is held.mae is None
         assert two.gain_p == pytest.approx(one.gain_p)
         assert two.calibration.test == one.calibration.test
-        np.testing.assert_array_equal(two.pit, one.pit)
+        assert_array_equal(two.pit, one.pit)
         covered = [[group.coverage for group in found.groups] for found in (one, two)]
         assert covered[0] == covered[1]
         assert two.examples == one.examples
@@ -190,7 +177,7 @@ class TestDrift:
         kind, told = facts(found, "forecasts")
         assert kind == "warning"
         assert told["here"] > told["there"]
-        assert told["pit"] < SIGNIFICANT
+        assert told["pit"] < scores.SIGNIFICANT
         assert facts(found, "target")[0] == "note"
 
     @pytest.mark.parametrize("given", [True, False])
@@ -225,7 +212,7 @@ class TestDrift:
             kept = ColumnSummary.of(draw(5000), names and len(names))
             before = Column(kept.sample(), names)
             now = Column(kept.place(draw(60)), names)
-            rejected += measure_feature(before, now)[1] < SIGNIFICANT
+            rejected += measure_feature(before, now)[1] < scores.SIGNIFICANT
         # At a level of .01 more have a probability below .0004.
         assert rejected <= 4
 
@@ -312,7 +299,7 @@ class TestTraining:
         inner = fast(frame=None).fit(X, y)
         piped = FrozenEstimator(make_pipeline(FunctionTransformer(), inner))
         found = figures(piped, X, y)
-        np.testing.assert_array_equal(found.training.y, recall_training(inner).y)
+        assert_array_equal(found.training.y, scores.recall_training(inner).y)
         assert found.climatology is not None
         assert found.seen.share == 1.0
         # What the regressor inside was given are no targets.
@@ -329,7 +316,7 @@ def test_climatology_is_the_targets_own_law_in_the_cells_of_the_model(kind, fast
     y = np.floor(np.minimum(y, 3.0)) if kind == "discrete" else y
     y = np.where(X[:, 0] > 0.8, 0.0, y) if kind == "mixed" else y
     model = fast().fit(X, y, sample_weight=weight)
-    climate = climatology_of(model)
+    climate = scores.climatology_of(model)
     held = np.repeat(y, weight.astype(int))
     losses = np.abs(held[:, None] - y).mean(axis=0)
     losses -= 0.5 * np.abs(held[:, None] - held).mean()
@@ -344,20 +331,21 @@ def test_climatology_is_the_targets_own_law_in_the_cells_of_the_model(kind, fast
 
 
 def test_coverage_is_tested_by_the_binomial_law():
-    test = CoverageTest(100, 78, 78.0, 0.9)
+    test = scores.CoverageTest(100, 78, 78.0, 0.9)
     assert test.p_value == binomtest(78, 100, 0.9).pvalue
     assert (test.share, test.verdict) == (0.78, "narrow")
-    assert CoverageTest(100, 99, 99.0, 0.9).verdict == "wide"
-    assert CoverageTest(100, 93, 93.0, 0.9).verdict == "right"
+    assert scores.CoverageTest(100, 99, 99.0, 0.9).verdict == "wide"
+    assert scores.CoverageTest(100, 93, 93.0, 0.9).verdict == "right"
     # Literal, and corrected for jumps, by which it is judged.
-    test = CoverageTest(1000, 950, 899.75, 0.9)
+    test = scores.CoverageTest(1000, 950, 899.75, 0.9)
     assert test.p_value == binomtest(900, 1000, 0.9).pvalue
     assert (test.literal, test.share, test.verdict) == (0.95, 0.89975, "right")
 
 
 def calibration_of(pit, hits=0.9):
     n = len(pit)
-    return Calibration(CoverageTest(n, round(hits * n), hits * n, 0.9), pit)
+    test = scores.CoverageTest(n, round(hits * n), hits * n, 0.9)
+    return scores.Calibration(test, pit)
 
 
 @pytest.mark.parametrize(
@@ -413,7 +401,7 @@ def likelihood_ratio(outcomes, null, free):
 def test_back_tests_equal_an_independent_computation(share, rng):
     passed = rng.uniform(size=400) < share
     passed[1:] |= passed[:-1] & (rng.uniform(size=399) < 0.3)
-    found = BackTest.of(passed, 0.95, 0.05)
+    found = scores.BackTest.of(passed, 0.95, 0.05)
     n = len(passed)
     often = likelihood_ratio(passed, [0.05] * n, [passed.mean()] * n)
     before, now = passed[:-1], passed[1:]
@@ -421,27 +409,29 @@ def test_back_tests_equal_an_independent_computation(share, rng):
     runs = likelihood_ratio(now, [now.mean()] * (n - 1), given)
     want = chi2.sf([often, runs, often + runs], [1, 1, 2])
     got = found.kupiec, found.independence, found.conditional
-    np.testing.assert_allclose(got, want, atol=1e-9)
+    assert_allclose(got, want, atol=1e-9)
 
 
 def test_back_tests_of_nothing_and_of_all_have_an_answer():
-    none, every = (BackTest.of(np.full(100, one), 0.95, 0.05) for one in (False, True))
+    none, every = (
+        scores.BackTest.of(np.full(100, one), 0.95, 0.05) for one in (False, True)
+    )
     # (1 - .05)^100 against 1.
     assert none.kupiec == pytest.approx(chi2.sf(-200 * np.log(0.95), 1))
     assert (none.independence, every.independence) == (1.0, 1.0)
     assert every.kupiec < 1e-9
-    assert BackTest.of(np.array([True]), 0.95, 0.05).independence == 1.0
-    certain = BackTest.of(np.array([False, True]), 0.95, 0.0)
+    assert scores.BackTest.of(np.array([True]), 0.95, 0.05).independence == 1.0
+    certain = scores.BackTest.of(np.array([False, True]), 0.95, 0.0)
     assert certain.kupiec == 0.0
 
 
 @pytest.mark.parametrize("sd", [1.0, 0.7, 1.4])
 def test_losses_are_as_promised_or_not(sd, rng):
-    dist = PredictiveDistribution.from_scipy(norm(np.zeros(2000), sd))
+    dist = localexpert.PredictiveDistribution.from_scipy(norm(np.zeros(2000), sd))
     y = rng.normal(size=2000)
     means = dist.expected_crps()
     spread = loss_variances(dist.law, "crps", means)
-    kept = Promise.of(dist.crps(y), means, spread)
+    kept = scores.Promise.of(dist.crps(y), means, spread)
     assert kept.expected.mean == pytest.approx(sd / np.sqrt(np.pi), rel=1e-9)
     assert kept.realised == pytest.approx(dist.crps(y).mean())
     inside = kept.expected.low <= kept.realised <= kept.expected.high
@@ -450,9 +440,9 @@ def test_losses_are_as_promised_or_not(sd, rng):
 
 def test_holm_is_as_by_hand():
     # Sorted .01, .02, .03 times 3, 2, 1, never less than one before.
-    np.testing.assert_allclose(adjust_holm([0.02, 0.01, 0.03]), [0.04, 0.03, 0.04])
-    np.testing.assert_allclose(adjust_holm([0.9, 0.8]), [1.0, 1.0])
-    assert len(adjust_holm([])) == 0
+    assert_allclose(scores.adjust_holm([0.02, 0.01, 0.03]), [0.04, 0.03, 0.04])
+    assert_allclose(scores.adjust_holm([0.9, 0.8]), [1.0, 1.0])
+    assert len(scores.adjust_holm([])) == 0
 
 
 def test_numbers_are_written_as_people_write_them():
