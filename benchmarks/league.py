@@ -55,6 +55,7 @@ NAMES = {
     "localexpert": "localexpert",
     "ngboost_gaussian": "NGBoost, normal",
     "xgblss_gaussian": "XGBoostLSS, normal",
+    "xgb_vector_quantile": "XGBoost, 50 quantiles",
     "tabpfn": "TabPFN",
     "tabicl": "TabICL",
     "boosted_quantiles": "LightGBM, 21 small models",
@@ -69,6 +70,7 @@ WITHOUT_WEIGHTS = {
     "localexpert",
     "ngboost_gaussian",
     "xgblss_gaussian",
+    "xgb_vector_quantile",
     "quantile_forest",
 }
 # CRPS of five folds in that protocol, as jxucoder/openboost has published them.
