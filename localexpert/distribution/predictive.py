@@ -183,7 +183,7 @@ class PredictiveDistribution(MadeForecasts):
         return self.ppf(0.5)
 
     def mode(self) -> Float64Array:
-        """Return the values of greatest density.
+        """Return the values of greatest density. A peak may coincide with an atom.
 
         Returns
         -------

@@ -22,9 +22,9 @@ from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 _PEAKS, _GOLDEN_STEPS, _PEAK_REACH = 3, 45, 6.0
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
 _LEAST_END, _ROUNDING = 1e-3, 2.0**-50
-# Halvings in which the level of a region is found (40 / 2^26 is below 1e-6), and
+# Halvings in which the level of a region is found (1 000 / 2^40 is below 1e-8), and
 # by how much the logarithms of densities fall from the median to the ends there.
-_HALVINGS, _TILT = 26, 0.03
+_HALVINGS, _TILT = 40, 0.03
 # Rows whose nodes are in memory at a time.
 _ROWS = 256
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
@@ -280,9 +280,8 @@ class Curve:
         # The density is exponential where its logarithm is a line.
         top, fall = np.maximum(*pairs), np.minimum(-np.abs(pairs[1] - pairs[0]), -1e-9)
         weight = np.diff(ndtr(grid)) / (np.exp(fall) - 1.0)
-        # Below exp(-40) of its peak a density counts as none.
-        high = top.max(axis=1)
-        low = high - 40.0
+        # A peak may be a bound with a density beyond all others.
+        low, high = heights.min(axis=1), top.max(axis=1)
         for _ in range(_HALVINGS):
             level = 0.5 * (low + high)
             part = np.exp(np.clip(level[:, None] - top, fall, 0.0)) - 1.0

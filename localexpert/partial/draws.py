@@ -59,12 +59,15 @@ class Outcomes:
     entry : ndarray of shape (n,)
         A row was only seen because its target lies above this value. -inf: always.
     weight : ndarray of shape (n,)
+    least : float
+        Targets of rows that are not seen lie at this value or above.
     """
 
     lower: Float64Array
     upper: Float64Array
     entry: Float64Array
     weight: Float64Array
+    least: float = -np.inf
 
     @classmethod
     def of(
@@ -110,10 +113,16 @@ class Outcomes:
         ends = np.concatenate([self.lower[held], self.upper[held]])
         return np.asarray(ends[np.isfinite(ends)])
 
-    def within(self, bounds: tuple[float, float]) -> Self:
-        """Return the same, with bounds of y in the place of ends that are not known."""
+    def within(
+        self, bounds: tuple[float, float], suspected: tuple[float, float]
+    ) -> Self:
+        """Return the same, with bounds of y in the place of ends that are not known.
+
+        A bound that is only suspected holds for rows that are not seen.
+        """
         lower, upper = np.clip([self.lower, self.upper], *bounds)
-        return replace(self, lower=lower, upper=upper)
+        least = max(bounds[0], suspected[0])
+        return replace(self, lower=lower, upper=upper, least=least)
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -139,8 +148,8 @@ class Outcomes:
         """Return each unknown target several times, in equal parts of its weight.
 
         A row with an entry also stands for rows that are not seen, because their
-        targets lie at most there. Their number is P(Y <= entry) / P(Y > entry), and
-        their targets are drawn there.
+        targets lie at most there, and at least at `least`. Their number is
+        P(least <= Y <= entry) / P(Y > entry), and their targets are drawn there.
 
         Parameters
         ----------
@@ -155,19 +164,21 @@ class Outcomes:
         # Draws of a row lie apart: one in each part of its conditional law.
         turn, *start = rng.uniform(size=(3, len(self)))
         upto = np.cumsum(shares, axis=0)[:-1]
-        none = np.full(len(self), -np.inf)
+        least = np.full(len(self), self.least)
         parts = [(np.flatnonzero(known), self.lower[known], self.weight[known])]
         for number in range(n_draws):
             chosen = (upto <= np.mod(turn + number / n_draws, 1.0)).sum(axis=0)
             for place, law in enumerate(laws):
                 own, entered = (part[chosen[part] == place] for part in (free, late))
-                odds = _odds_of_unseen(law.take(entered), self.entry[entered])
+                odds = _odds_of_unseen(
+                    law.take(entered), self.least, self.entry[entered]
+                )
                 seen, unseen = self.weight / n_draws, np.zeros(len(self))
                 unseen[entered] = seen[entered] * odds
                 rest = entered[odds >= _LEAST_UNSEEN]
                 pieces = (
                     (own, self.lower, self.upper, seen),
-                    (rest, none, self.entry, unseen),
+                    (rest, least, self.entry, unseen),
                 )
                 for level, (rows, low, high, weight) in zip(start, pieces, strict=True):
                     at = np.mod(level[rows] + number / n_draws, 1.0)
@@ -214,7 +225,9 @@ def draw_between(
     return np.clip(law.ppf_scores(scores[:, None])[:, 0], lower, upper)
 
 
-def _odds_of_unseen(law: Law, entry: Float64Array) -> Float64Array:
-    """Return P(Y <= entry) / P(Y > entry) of each row, bounded."""
-    below, above = (part[:, 0] for part in law.levels(entry[:, None]))
+def _odds_of_unseen(law: Law, least: float, entry: Float64Array) -> Float64Array:
+    """Return P(least <= Y <= entry) / P(Y > entry) of each row, bounded."""
+    upto, above = (part[:, 0] for part in law.levels(entry[:, None]))
+    before = law.levels(np.full((len(entry), 1), least), left=True)[0][:, 0]
+    below = np.maximum(upto - before, 0.0)
     return np.minimum(below / np.maximum(above, below / _MOST_UNSEEN), _MOST_UNSEEN)

@@ -31,6 +31,9 @@ _LEAST_GAIN = 4.0
 _RIDGE, _RIDGE_OF_RAMPS, _N_RAMPS, _OF_SPREAD = 1.0, 60.0, 6, 4.0
 # Bounds of errors in spreads, of the logarithm of the spread, and of that of rates.
 _FAR, _MOST_LOG, _MOST_RATE, _TINIEST = 36.0, 6.0, 50.0, 1e-300
+# Bounds of errors in likelihoods. Where both a target and its entry are at a bound, the
+# target seems sure, so bounds lie far beyond what may be likely.
+_FARTHEST = {"normal": 1e6, "least": 100.0}
 # A model needs so many finite ends on each side.
 _LEAST_ENDS = 2
 # Scores at which a law is told. Values on a lattice go that far, and are so many.
@@ -259,7 +262,7 @@ def _likelihood(
     mean, log_spread : ndarrays of shape (n,)
     """
     spread = np.exp(log_spread)
-    z = np.clip((ends - mean) / spread, -_FAR, _FAR)
+    z = np.clip((ends - mean) / spread, -_FARTHEST[errors], _FARTHEST[errors])
     log_sf, log_pdf, slope = _laws_of_errors(errors, z)
     log_sf = np.where(np.isinf(ends), np.where(ends > 0.0, -np.inf, 0.0), log_sf)
     known = ends[0] == ends[1]

@@ -86,8 +86,10 @@ def row_losses(outcomes: Outcomes, law: Law) -> Float64Array:
     interval A, given :math:`Y > e` if the row was only seen because of that.
     """
     losses = losses_between(outcomes.lower, outcomes.upper, PredictiveDistribution(law))
-    seen = np.maximum(law.sf(outcomes.entry[:, None])[:, 0], np.exp(-_WORST))
-    return np.clip(np.clip(losses, -_WORST, _WORST) + np.log(seen), -_WORST, _WORST)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = losses + np.log(law.sf(outcomes.entry[:, None])[:, 0])
+    # If neither the target nor its being seen is possible, the law is as bad as any.
+    return np.clip(np.where(np.isnan(losses), _WORST, losses), -_WORST, _WORST)
 
 
 def mix_laws(losses: Float64Array, weight: Float64Array) -> tuple[float, Float64Array]:

@@ -93,8 +93,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         are splines of the raw probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         Correction of whole forecasts by PIT values. "pit" uses out-of-fold PIT values,
-        without a guarantee. "conformal" sets a fifth of the rows aside and uses theirs,
-        with the guarantee of `ConformalRecalibration`.
+        without a guarantee. "conformal" sets a fifth of the rows aside, at least 50,
+        and uses theirs, with the guarantee of `ConformalRecalibration`.
     roads : "auto", Road or list of Road
         Roads to try. They are pooled by their forecasts out of fold. "auto" tries the
         roads that suit the target. If `expert`, `frame`, `strategy`, `thresholds` or
@@ -284,7 +284,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         if recalibration is not None and recalibration.holds_out:
             rule = "set no rows aside where `y` is known in part"
             refuse("recalibrate", rule, repr(self.recalibrate))
-        outcomes = outcomes.within(settings.limits.bounds)
+        limits = settings.limits
+        outcomes = outcomes.within(limits.bounds, limits.suspected)
         fits = DrawnFits(self, given, outcomes, groups, settings)
         draws, told = draw_in_rounds(
             outcomes, fits.first_law(), fits.forecast, settings.seed

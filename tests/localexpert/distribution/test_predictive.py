@@ -99,8 +99,11 @@ def test_regions_of_highest_density(name):
 
 
 @pytest.mark.parametrize("coverage", [0.1, 0.5, 0.9])
-def test_regions_of_flat_densities_hold_what_is_asked(coverage):
-    for frozen in (stats.uniform([2.0], 3.0), stats.trapezoid([0.3], [0.7])):
+def test_regions_of_flat_and_steep_densities_hold_what_is_asked(coverage):
+    flat = stats.uniform([2.0], 3.0), stats.trapezoid([0.3], [0.7])
+    # Or without bounds at 0.
+    steep = stats.gamma([0.05]), stats.gamma([0.4]), stats.beta([0.2], 5.0)
+    for frozen in (*flat, *steep):
         dist = PredictiveDistribution.from_scipy(frozen)
         (region,) = dist.hdi_regions(coverage)
         held = dist.prob_between(region[:, :1], region[:, 1:]).sum()
