@@ -98,6 +98,17 @@ def holds_dates(column: Any) -> bool:
     return bool(held) and all(isinstance(cell, datetime.date) for cell in held)
 
 
+def has_zone(column: Any) -> bool | None:
+    """Say whether dates have a time zone. None if it is UTC, as which all are read."""
+    kind = getattr(column.dtype, "pyarrow_dtype", column.dtype)
+    # Of pandas and Arrow, of polars, or of each object.
+    zone = getattr(kind, "tz", getattr(kind, "time_zone", None))
+    if zone is None and getattr(kind, "kind", None) == "O":
+        zones = {getattr(cell, "tzinfo", None) for cell in column.to_list()}
+        zone = next(iter(zones - {None}), None)
+    return None if "UTC" in str(zone) else zone is not None
+
+
 def read_days(column: Any) -> Float64Array:
     """Return days since 1970-01-01 UTC of a column of dates, NaN where missing."""
     if hasattr(column, "dt") and hasattr(column.dt, "epoch"):  # polars
@@ -285,9 +296,19 @@ def _find_kind(cell: type) -> type:
     return str if issubclass(cell, str) else cell
 
 
-def read_dates(column: Any, name: Any) -> dict[str, Float64Array]:
-    """Return a column's `date_features`. Refuse a column without dates."""
+def read_dates(
+    column: Any, name: Any, zoned: bool | None = None
+) -> dict[str, Float64Array]:
+    """Return a column's `date_features`. Refuse a column without dates.
+
+    Refuse dates without a time zone if those of `fit` had one, and the other way round:
+    the same hour of a clock would be read as another one.
+    """
     if holds_dates(column):
+        odd = zoned is not None and has_zone(column) not in (zoned, None)
+        if odd and not all(map(is_gap, column.to_list())):
+            rule = f"have {'a' if zoned else 'no'} time zone as in `fit`"
+            refuse(f"X[{name!r}]", rule, f"dtype {column.dtype}", TypeError)
         return date_features(column)
     cells = column.to_list()
     if not all(map(is_gap, cells)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -16,6 +16,7 @@ from localexpert.data.columns import (
     Columns,
     choose_features,
     has_columns,
+    has_zone,
     list_categories,
     list_columns,
     read_array,
@@ -151,12 +152,15 @@ class TableReader:
         is () if no column holds dates.
     n_added : int
         Number of columns that we add after the user's, see `Table.with_columns`.
+    zoned : dict of int to bool or None
+        Of each column of dates, whether they have a time zone. None if it is UTC.
     """
 
     columns: Columns
     category_codes: dict[int, dict[Any, float]]
     dates: tuple[tuple[str, ...], ...] = ()
     n_added: int = 0
+    zoned: Mapping[int, bool | None] = field(default_factory=dict)
 
     @classmethod
     def learn(cls, X: Any, dates: tuple[tuple[str, ...], ...] | None = None) -> Self:
@@ -169,7 +173,9 @@ class TableReader:
         if dates is None:
             found = tuple(map(choose_features, listed))
             dates = found if any(found) else ()
-        reader = cls(columns, {}, dates)
+        dated = [place for place, parts in enumerate(dates) if parts]
+        zoned = {place: has_zone(listed[place]) for place in dated}
+        reader = cls(columns, {}, dates, zoned=zoned)
         for place, column in enumerate(listed):
             values = None if dates and dates[place] else list_categories(column)
             if values is not None:
@@ -230,7 +236,7 @@ class TableReader:
             for place, column in enumerate(list_columns(X)):
                 name, parts = X.columns[place], self.dates[place] if self.dates else ()
                 if parts:
-                    features = read_dates(column, name)
+                    features = read_dates(column, name, self.zoned.get(place))
                     encoded[:, j : j + len(parts)].T[:] = [
                         features[part] for part in parts
                     ]
@@ -352,7 +358,7 @@ class Table:
             had.n_columns + more, None if had.names is None else (*had.names, *names)
         )
         return Table(
-            TableReader(wide, old.category_codes, dates, old.n_added + more),
+            TableReader(wide, old.category_codes, dates, old.n_added + more, old.zoned),
             len(self),
             lambda: _append(self.given, dict(zip(names, values, strict=True))),
             lambda: np.column_stack([self.codes, *values]),

@@ -334,6 +334,31 @@ def test_a_model_of_dates_is_saved_and_explained(model, sales, tmp_path):
     assert parts.feature_names == ("noise", "sold")
 
 
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pd.Series,
+        lambda times: pd.Series(list(times), dtype=object),
+        lambda times: pl.Series(list(times.to_pydatetime())),
+    ],
+)
+def test_a_clock_of_another_zone_is_no_clock_without_one(convert):
+    utc = STAMPS.tz_localize("UTC")
+    for one, other in [(STAMPS, ZONED), (ZONED, STAMPS)]:
+        frames = [_frame_of(convert(times)) for times in (one, other, utc)]
+        reader = Table.of(frames[0]).reader
+        codes = [reader.read(frames[k]).codes for k in (0, 2)]
+        np.testing.assert_array_equal(*codes)
+        with pytest.raises(TypeError, match=r"X\['t'\]` must have (a|no) time zone as"):
+            _ = reader.read(frames[1]).codes
+
+
+def _frame_of(column):
+    return (pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame)(
+        {"t": column}
+    )
+
+
 def test_directions_of_dates(sales):
     X, y = sales
     quick = {"n_thresholds": 5, "cv": 2, "random_state": 0}
