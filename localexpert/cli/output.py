@@ -258,6 +258,8 @@ def _write_parquet(path: Path) -> Iterator[Write]:
     def fit_to(schema: Any, name: str, held: Any) -> Any:
         """Return a column of a later part in the type of the first, unchanged."""
         kind = schema.field(name).type
+        if held.type == kind:
+            return held
         with suppress(arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
             made = held.cast(kind)
             if made.cast(held.type).equals(held):

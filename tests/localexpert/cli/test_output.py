@@ -111,6 +111,15 @@ def test_parts_of_parquet_have_the_type_of_the_first(tmp_path, first, second, wa
         assert parquet.read_table(path)["key"].to_pylist() == want
 
 
+def test_parquet_takes_cells_that_are_no_number_and_no_gap(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    cells = pd.Series(pd.arrays.ArrowExtensionArray(arrow.array([1.5, np.nan])))
+    write(path := tmp_path / "t.parquet", pd.DataFrame({"key": cells}))
+    held = pd.read_parquet(path)["key"]
+    assert held[0] == 1.5
+    assert np.isnan(held[1])
+
+
 def test_kept_columns_keep_their_digits(tmp_path):
     frame = pd.DataFrame({"kept": [1.23456], "mean": [1.23456]})
     write(path := tmp_path / "t.csv", frame, digits=2, keep=["kept"])
