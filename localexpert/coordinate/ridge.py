@@ -262,7 +262,7 @@ class KernelMachines(Fitted):
             if n_steps < _STEPS[-1]:
                 model.coefficients_ = found
                 model.step()
-        return Fitted.attempt(replace(self, regressor=chosen), X, sample, fold)
+        return replace(self, regressor=chosen)._fit_fold(X, sample, fold)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Fit with the choice of the first fold, which may be from another process."""
