@@ -1,6 +1,6 @@
 """Forecasts over HTTP, by FastAPI: a saved model, and a table of rows in JSON.
 
-``pip install localexpert fastapi uvicorn``, then::
+``pip install localexpert fastapi "uvicorn[standard]"``, then::
 
     MODEL=model.zip uvicorn examples.services.forecast_service:app
     curl localhost:8000/forecast -H "content-type: application/json"
@@ -30,8 +30,11 @@ class Question(BaseModel):
 
 
 @app.post("/forecast")  # type: ignore[untyped-decorator]
-def forecast(question: Question) -> dict[str, list[Any]]:
-    """Return the mean and the quantiles of each row."""
+async def forecast(question: Question) -> dict[str, list[Any]]:
+    """Return the mean and the quantiles of each row.
+
+    The work needs the processor, so a pool of threads would only slow it down.
+    """
     try:
         dist = model.predict_dist(pd.DataFrame(question.rows))
         quantiles = dist.quantiles(question.levels)

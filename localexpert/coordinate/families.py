@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
 
 from calibration._validation import refuse
@@ -314,4 +315,7 @@ def mass_of(w: Float64Array) -> Float64Array:
 def ask(model: Any, X: Any) -> Float64Array:
     """Return a model's predictions. Refuse anything but one number per row."""
     rule = f"{type(model).__name__} must predict a number for every row"
-    return check_answers(model.predict(X), len(X), rule)
+    # scikit-learn's checks of one row take ten times as long as its product.
+    is_plain = type(model) is Ridge and type(X) is np.ndarray
+    found = X @ model.coef_ + model.intercept_ if is_plain else model.predict(X)
+    return check_answers(found, len(X), rule)

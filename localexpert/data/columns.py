@@ -225,7 +225,7 @@ def has_columns(X: Any) -> bool:
 def list_columns(X: Any) -> list[Any]:
     """Return the columns of a data frame by position, because names may repeat."""
     if hasattr(X, "iloc"):
-        return [X.iloc[:, j] for j in range(X.shape[1])]
+        return [column for _, column in X.items()]
     return [X[name] for name in X.columns]
 
 
