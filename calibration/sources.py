@@ -455,7 +455,8 @@ class _Summarize:
     def __call__(self, name: str, frame: Any) -> ScoreSummary | None:
         """Return the summary of a part, None where no row counts."""
         if len(self.columns) > 2:
-            frame = frame[frame[self.columns[2]] != 0]
+            # A gap of a nullable column is no weight of 0: it is refused below.
+            frame = frame[(frame[self.columns[2]] != 0).fillna(True)]
             if not len(frame):
                 return None
         values = [frame[column].to_numpy() for column in self.columns]

@@ -539,8 +539,9 @@ class AllPairsClassifier(ClassifierAround):
         X, labels, _, routed = self._read_rows(X, y, sample_weight)
         forget_fit(self)
         self.classes_ = check_many_classes(labels)
-        self.response_, self.experts_ = response, []
+        self.response_ = response
         folds = self._read_folds(X, labels)
+        experts = []
         for pair in combinations(self.classes_, 2):
             rows = np.flatnonzero(np.isin(labels, np.array(pair, self.classes_.dtype)))
             weight = None if routed is None else routed[rows]
@@ -548,10 +549,10 @@ class AllPairsClassifier(ClassifierAround):
                 expert = self._make_expert()
                 if folds is not None:
                     expert.set_params(cv=_restrict(folds, rows))
-                self.experts_.append(
-                    expert.fit(take_rows(X, rows), labels[rows], weight)
-                )
-        self._note_features(self.experts_[0])
+                experts.append(expert.fit(take_rows(X, rows), labels[rows], weight))
+        # Whole or not at all: one pair's answer looks like that of all.
+        self.experts_ = experts
+        self._note_features(experts[0])
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -566,7 +567,7 @@ class AllPairsClassifier(ClassifierAround):
         ndarray of shape (n, k)
             Columns in the order of `classes_`.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "experts_")
         chances = (expert.predict_proba(X)[:, 1] for expert in self.experts_)
         return couple_pairs(chances, len(self.classes_))
 

@@ -260,9 +260,10 @@ def estimate_prior(
     .. math:: (\bar g - G \pi')^T \Sigma^{-1} (\bar g - G \pi'), \qquad
         \Sigma = \frac{cov(g)}{n} + \sum_k \frac{\pi_k'^2 cov_k(g)}{m_k},
 
-    Here G holds the means over the :math:`m_k` old rows of each class. The interval
-    holds the shares that are within :math:`\chi^2_1` of the least value. All this is
-    valid if only the prior has changed; `prior_shift_test` checks this.
+    Here G holds the means over the :math:`m_k` old rows of each class, and cov(g) is
+    that of old rows mixed by the new prior. The interval holds the shares that are
+    within :math:`\chi^2_1` of the least value. All this is valid if only the prior has
+    changed; `prior_shift_test` checks this.
 
     Isotonic regression separates the classes better in its own rows than in new rows.
     With forecasts of its own rows, 95 % intervals held the prior in .72 to .93 of
@@ -407,6 +408,7 @@ def _match_scores(
         near = (1.0 - _EVEN) * shares + _EVEN / len(shares)
         functions = [part / (part @ near)[:, None] for part in parts]
         matched = MatchedMeans.of(functions, weights)
+        matched = matched._replace(sizes=[float(one.sum()) for one in weights])
         shares = matched.nearest()[2]
     return matched
 

@@ -187,11 +187,15 @@ class MatchedMeans(NamedTuple):
     means : ndarray of shape (q, k)
     spreads : list of 1 + k ndarrays of shape (q, q)
         Covariances of the means, with the new rows first.
+    sizes : list of 1 + k floats, optional
+        Numbers of rows. If given, the spread of the new rows is that of a mixture of
+        the classes: few rows do not show their own.
     """
 
     target: Float64Array
     means: Float64Array
     spreads: list[Float64Array]
+    sizes: list[float] | None = None
 
     @classmethod
     def of(
@@ -262,8 +266,14 @@ class MatchedMeans(NamedTuple):
         return -0.5 * self.nearest(j, share)[0]
 
     def _covariance(self, shares: Float64Array) -> Float64Array:
-        parts = zip(shares, self.spreads[1:], strict=True)
-        return np.asarray(self.spreads[0] + sum(s**2 * one for s, one in parts))
+        new, *old = self.spreads
+        if self.sizes is not None:
+            apart = self.means - (self.means @ shares)[:, None]
+            within = zip(shares, self.sizes[1:], old, strict=True)
+            new = (shares * apart) @ apart.T + sum(s * n * one for s, n, one in within)
+            new /= self.sizes[0]
+        parts = zip(shares, old, strict=True)
+        return np.asarray(new + sum(s**2 * one for s, one in parts))
 
 
 def _inverse_root(covariance: Float64Array) -> tuple[Float64Array, int]:

@@ -202,6 +202,14 @@ def in_parts(frame, ends):
     return [frame.iloc[a:b] for a, b in itertools.pairwise(edges)]
 
 
+@pytest.mark.parametrize("kind", ["float64", "Float64", "Int64", "object"])
+def test_a_gap_among_weights_is_no_weight_of_zero(kind):
+    frame = pd.DataFrame({"score": [0.1, 0.2, 0.3], "label": [0, 1, 1]})
+    frame["w"] = pd.Series([1, 0, None]).astype(kind)
+    with pytest.raises(ValueError, match="`sample_weight` must be finite, got nan"):
+        summarize(frame, weight="w")
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("max_cells", [None, 64])
 def test_any_parts_in_any_order_are_the_whole(rng, scored, weight, max_cells):

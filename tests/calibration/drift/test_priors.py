@@ -151,6 +151,17 @@ def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
     assert np.ptp(honest.interval) > 2.0 * np.ptp(known.interval)
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_few_new_rows_do_not_tell_more_than_they_know(rng, n):
+    held = 0
+    for _ in range(20):
+        old, y_old = draw_scores(rng, 300, 0.5)
+        new, _ = draw_scores(rng, n, 0.4)
+        told = estimate_prior(expit(new), 0.5, p_old=expit(old), y_old=y_old)
+        held += told.interval[0] <= 0.4 <= told.interval[1]
+    assert held >= 17
+
+
 def test_three_classes_are_told_with_labelled_rows(rng):
     old, new = np.array([0.4, 0.3, 0.3]), np.array([0.7, 0.05, 0.25])
     places = 1.8 * np.eye(3)
