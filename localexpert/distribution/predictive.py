@@ -516,9 +516,12 @@ class PredictiveDistribution(MadeForecasts):
     def _standardized(self, order: int) -> Float64Array:
         """Return a central moment over that power of the standard deviation."""
         variance = self._moments[:, 1]
-        scale = np.where(variance > 0.0, variance, 1.0) ** (0.5 * order)
-        finite = np.isfinite(scale)
-        ratio = self.law.moments(order)[:, order - 1] / np.where(finite, scale, 1.0)
+        finite = np.isfinite(variance)
+        scale = np.where(finite & (variance > 0.0), variance, 1.0)
+        # One by one: the square of a tiny variance is 0.
+        with np.errstate(over="ignore"):
+            ratio = self.law.moments(order)[:, order - 1] / scale
+            ratio /= scale ** (0.5 * order - 1.0)
         return np.where(finite, ratio, np.nan)
 
 

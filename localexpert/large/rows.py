@@ -17,6 +17,7 @@ from calibration._validation import refuse
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
 from localexpert._kernels.row_hashes import add_hashes, finish_hashes
+from localexpert.data.columns import holds_dates
 from localexpert.data.training_rows import Hashes, salt_of
 from localexpert.recalibration.pit import PitCells
 
@@ -279,11 +280,15 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
     Returns
     -------
     pandas.DataFrame of shape (n, p)
-        Texts as plain objects, dates, all else as floats; without the part's index.
+        Texts as plain objects, dates as they are, for they may have a time zone, all
+        else as floats; without the part's index.
     """
     import pandas as pd
 
-    ways: dict[str, Any] = {"text": as_texts, "date": as_dates}
+    def as_moments(column: Any) -> Any:
+        return column.array if holds_dates(column) else as_dates(column)
+
+    ways: dict[str, Any] = {"text": as_texts, "date": as_moments}
     return pd.DataFrame(
         {name: ways.get(kind, as_floats)(frame[name]) for name, kind in kinds.items()}
     )

@@ -71,6 +71,26 @@ class TestHonesty:
             answers.append(model.answer(20))
         assert_array_equal(*answers)
 
+    def test_rows_without_weight_are_absent_from_boosting(self, data):
+        train, test = data.folds[0]
+        weight = np.where(np.arange(240) % 7 == 0, 0.0, 1.0)
+        answers = []
+        for rows in (train, train[weight[train] > 0.0]):
+            held, codes = (rows, test), data.table.codes
+            model = FoldBooster({"seed": 0}, codes, data.y, held, weight)
+            model.loss_after(20)
+            answers.append(model.answer(20))
+        assert_array_equal(*answers)
+
+    def test_rows_without_weight_move_no_scale_of_columns(self, data):
+        absent, answers = np.arange(240) % 7 == 0, []
+        for factor in (1.0, 50.0):
+            X = np.where(absent[:, None], factor, 1.0) * data.table.codes
+            sample = replace(data, table=Table.of(X), weight=1.0 - absent)
+            stack = CentreStack("linear", n_jobs=None, random_state=0).fit(sample)
+            answers.append(stack.predict(data.table))
+        assert_array_equal(*answers)
+
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
         stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0).fit(data)
         assert "extra trees" in stack.report_

@@ -135,6 +135,9 @@ def test_immutable_and_shown(discrete):
     # Without spread there is no skew.
     sure = of_values([1.0, 2.0], [[1.0, 0.0]])
     assert sure.std() == sure.skew() == sure.kurtosis() == 0.0
+    # By 1 / sqrt(p) and 1 / p, of which no power fits into a number.
+    rare = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=[[1.0, 1e-250]])
+    assert_allclose([rare.skew(), rare.kurtosis()], [[1e125], [1e250]])
     # Far targets have finite scores.
     far = np.array([[1e5], [1e3], [-1.5]])
     for dist in (discrete, smooth(), mixed()):

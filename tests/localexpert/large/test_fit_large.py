@@ -201,6 +201,16 @@ def test_columns_of_every_kind(rng: np.random.Generator) -> None:
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
 
+def test_dates_keep_their_time_zone() -> None:
+    days = pd.date_range("2020", periods=200, tz="Asia/Tokyo")
+    frame = table()[:200].assign(day=days)
+    model = fit(frame, model=joint(), max_train_rows=150)
+    assert len(model.predict(frame[["a", "b", "day"]])) == 200
+    naive = frame.assign(day=frame["day"].dt.tz_localize(None))[["a", "b", "day"]]
+    with pytest.raises(TypeError, match=r"`X\['day'\]` must have a time zone"):
+        model.predict(naive)
+
+
 def test_bounds_are_those_of_the_whole_table(rng: np.random.Generator) -> None:
     x, y = rng.normal(size=6000), 2.0 * rng.uniform(size=6000)
     frame = pd.DataFrame({"x": x, "y": y})
