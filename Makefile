@@ -24,6 +24,13 @@ FUZZ_CASES ?= 20000
 KERNELS = $(wildcard calibration/_kernels localexpert/_kernels)
 KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
+# Files that have slow tests; to collect the others takes as long as some of those do.
+SLOW_TESTS = $(shell grep -rl --include="*.py" "mark\.slow" tests)
+
+# Python keeps what it compiles, the assertions of the tests too. Without that every
+# process of every leg compiles them anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
 .PHONY: fuzz test-services test-skpro test-xgboost test-ray test-browser test-oldest test-newest warm
@@ -48,7 +55,6 @@ help:
 	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make clean   remove the environment and all that was built"
 
-demo: export PYTHONDONTWRITEBYTECODE =
 demo: $(VENV)/.installed
 	@echo "The first run compiles loops and keeps them: later ones are quicker."
 	$(BIN)/python examples/first_distribution.py
@@ -62,7 +68,7 @@ test-fast: $(VENV)/.warm
 
 # pytest exits with 5 where no test is marked slow.
 test-slow: $(VENV)/.warm
-	$(PYTEST) $(WORKERS) -m slow || [ $$? -eq 5 ]
+	$(PYTEST) $(WORKERS) -m slow $(SLOW_TESTS) || [ $$? -eq 5 ]
 
 # Compiled code is invisible to coverage, so here the kernels run as plain Python, where
 # the hashes' integers still wrap, but numpy warns of it.

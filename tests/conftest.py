@@ -7,17 +7,9 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ["MPLBACKEND"] = "Agg"
 
-from collections.abc import Callable, Generator, Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import TYPE_CHECKING, Any  # noqa: E402
-
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
-from numpy.typing import ArrayLike, NDArray  # noqa: E402
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The first call of a kernel compiles it, so examples have no deadline; the same
 # examples in every run, so a red test stays red. Uncompiled kernels get fewer of them.
@@ -31,16 +23,16 @@ settings.load_profile("suite")
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
+def rng():
     """Return a generator in the same state for every test."""
     return np.random.default_rng(0)
 
 
 @pytest.fixture
-def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
+def frozen():
     """Return a function that makes read-only copies: writing to one is an error."""
 
-    def freeze(values: ArrayLike) -> NDArray[np.generic]:
+    def freeze(values):
         array = np.array(values)
         array.flags.writeable = False
         return array
@@ -49,7 +41,7 @@ def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
 
 
 @pytest.fixture(scope="session")
-def rows() -> "pd.DataFrame":
+def rows():
     """Return numbers with gaps and a category, under an index that is no count."""
     # Some legs have no pandas.
     import pandas as pd
@@ -62,18 +54,18 @@ def rows() -> "pd.DataFrame":
 
 
 @pytest.fixture(scope="session")
-def model(rows: "pd.DataFrame") -> Any:
+def model(rows):
     """Return a regressor that is fitted to `rows` in half a second, for all to ask."""
     from localexpert import LocalExpertRegressor
 
     y = rows["a"].fillna(0.0) + (rows["b"] == "x")
-    quick: dict[str, Any] = {"strategy": "joint", "frame": None, "n_thresholds": 5}
+    quick = {"strategy": "joint", "frame": None, "n_thresholds": 5}
     made = LocalExpertRegressor(**quick, cv=2, random_state=0, n_jobs=1)
     return made.fit(rows, y + np.random.default_rng(2).normal(size=90))
 
 
 @pytest.fixture
-def closed() -> Iterator[None]:
+def closed():
     """Close the figures of a test, and those that an example has left."""
     import matplotlib.pyplot as plt
 
@@ -83,7 +75,7 @@ def closed() -> Iterator[None]:
 
 
 @pytest.fixture
-def ax() -> Any:
+def ax():
     """Return Axes to draw on."""
     import matplotlib.pyplot as plt
 
@@ -91,11 +83,11 @@ def ax() -> Any:
 
 
 @pytest.fixture
-def reload(tmp_path: Path) -> Callable[..., Any]:
+def reload(tmp_path):
     """Return a function that saves a model and loads it."""
     from calibration import load
 
-    def save_and_load(model: Any, **options: Any) -> Any:
+    def save_and_load(model, **options):
         model.save(tmp_path / "model.zip")
         return load(tmp_path / "model.zip", **options)
 
@@ -103,7 +95,7 @@ def reload(tmp_path: Path) -> Callable[..., Any]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _compile_silently() -> None:
+def _compile_silently():
     """Let no test see whether kernels had been compiled before."""
     from calibration._kernels import _jit
 
@@ -111,9 +103,9 @@ def _compile_silently() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, Any, pytest.TestReport]:
+def pytest_runtest_makereport():
     """Call a skipped test a failure in the legs that are there to run it."""
-    report: pytest.TestReport = yield
+    report = yield
     required = os.environ.get("LOCALEXPERT_NO_SKIPS") == "1"
     if required and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"

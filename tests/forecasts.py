@@ -1,35 +1,29 @@
 """Forecasts for tests to ask, made by public names alone, and an explanation."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from localexpert import Explanation, PredictiveDistribution
 
 
-def of_values(values: ArrayLike, rows: ArrayLike) -> PredictiveDistribution:
+def of_values(values, rows):
     """Return forecasts of values (V,) with probabilities (n, V)."""
     return PredictiveDistribution.from_arrays(atoms=values, masses=rows)
 
 
-def normal(center: ArrayLike, scale: ArrayLike = 1.0) -> PredictiveDistribution:
+def normal(center, scale=1.0):
     """Return normal forecasts."""
     return PredictiveDistribution.from_scipy(stats.norm(center, scale))
 
 
-def beside(
-    smooth: PredictiveDistribution,
-    atoms: ArrayLike,
-    masses: ArrayLike,
-    widths: ArrayLike | None = None,
-) -> PredictiveDistribution:
+def beside(smooth, atoms, masses, widths=None):
     """Return smooth forecasts with values (A,) of probabilities (n, A) beside them."""
     arrays = smooth.to_arrays() | {"atoms": atoms, "masses": masses, "widths": widths}
     arrays["moments"] = None  # those of the smooth part alone
     return PredictiveDistribution.from_arrays(**arrays)
 
 
-def sixty(kind: str) -> PredictiveDistribution:
+def sixty(kind):
     """Return 60 forecasts: smooth ones, of 0, 1 and 3, or mixed ones with zeros."""
     shares = np.linspace(0.1, 0.6, 60)
     if kind == "discrete":
@@ -41,7 +35,7 @@ def sixty(kind: str) -> PredictiveDistribution:
     return beside(smooth, [0.0], shares[:, None], [0.01])
 
 
-def explained() -> Explanation:
+def explained():
     """Return what three features contribute to two forecasts."""
     values = np.array([[-1.0, 3.0, 0.5], [2.0, 0.25, -4.0]])
     errors = np.array([[0.1, 0.0, 0.2], [0.3, 0.1, 0.4]])

@@ -1,12 +1,9 @@
 """Kernels that only other kernels call, for tests to call."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numba
 
 
-def open_kernels(*kernels: Callable[..., Any]) -> list[Callable[..., Any]]:
+def open_kernels(*kernels):
     """Compile kernels once more, with an entrance from Python.
 
     Not cached: the files of the cache are those of the kernels without entrance.

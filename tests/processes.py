@@ -3,10 +3,9 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 
-def run_python(*words: str, folder: Path | None = None, **variables: str) -> str:
+def run_python(*words, folder=None, **variables):
     """Return what a fresh Python prints; it must not fail."""
     done = subprocess.run(
         [sys.executable, *words],

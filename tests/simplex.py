@@ -1,13 +1,10 @@
 """Least values on a simplex by a general optimiser."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from scipy.optimize import minimize
 
 
-def least_on_simplex(loss: Callable[[Any], float], k: int) -> Any:
+def least_on_simplex(loss, k):
     """Return the shares of a whole (k,) with the least loss."""
     whole = {"type": "eq", "fun": lambda q: q.sum() - 1.0}
     how = {"bounds": [(0.0, 1.0)] * k, "options": {"ftol": 1e-15, "maxiter": 500}}

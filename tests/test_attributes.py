@@ -4,13 +4,9 @@
 `python tests/test_attributes.py` writes the file, and so adds what is new.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -22,7 +18,7 @@ import localexpert
 LIST = Path(__file__).with_name("attributes.txt")
 
 
-def attributes_of(thing: Any) -> set[str]:
+def attributes_of(thing):
     """Return the public names that are no methods; of a dictionary its keys."""
     if isinstance(thing, dict):
         return set(thing)
@@ -30,7 +26,7 @@ def attributes_of(thing: Any) -> set[str]:
     return {name for name in own if not inspect.isroutine(getattr(thing, name, None))}
 
 
-def of_probabilities() -> Iterator[tuple[str, Any]]:
+def of_probabilities():
     """Make one object of each kind of `calibration`."""
     rng = np.random.default_rng(0)
     scores = np.round(rng.uniform(size=200), 2)
@@ -50,7 +46,7 @@ def of_probabilities() -> Iterator[tuple[str, Any]]:
     yield "CorpDecomposition", calibration.corp_decomposition(y, scores)
 
 
-def of_distributions() -> Iterator[tuple[str, Any]]:
+def of_distributions():
     """Make one object of each kind of `localexpert`."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
@@ -67,7 +63,7 @@ def of_distributions() -> Iterator[tuple[str, Any]]:
     yield "ReportFigures", localexpert.report_figures(model, X, y)
 
 
-def objects() -> dict[str, set[str]]:
+def objects():
     """Return the attributes of each kind."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -75,7 +71,7 @@ def objects() -> dict[str, set[str]]:
         return {name: attributes_of(thing) for name, thing in made}
 
 
-def test_objects_keep_what_people_read() -> None:
+def test_objects_keep_what_people_read():
     now = objects()
     for line in LIST.read_text(encoding="utf-8").splitlines():
         name, listed = line.split(": ")

@@ -6,7 +6,6 @@ import importlib.util
 import re
 import runpy
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +23,14 @@ TEMPLATES = sorted((FOLDER / "templates").glob("*.py"))
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[[Path], str]:
+def run(tmp_path, monkeypatch, capsys):
     """Return a function that runs a script in an empty folder; warnings are errors.
 
     In this process: one of its own would import all libraries once more.
     """
     monkeypatch.chdir(tmp_path)
 
-    def run_script(path: Path) -> str:
+    def run_script(path):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             runpy.run_path(str(path), run_name="__main__")
@@ -49,14 +46,14 @@ NEEDS = {"causal_edges": "pyagrum"}
 NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
-def promised_lines(path: Path) -> list[str]:
+def promised_lines(path):
     """Return the output that the page of an example shows, without its heads."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     blocks = re.findall(r"^\.\. code-block:: text\n\n((?:(?: .*)?\n)+)", text, re.M)
     return [line.strip() for block in blocks for line in block.splitlines()[1:] if line]
 
 
-def says(line: str, promised: str) -> bool:
+def says(line, promised):
     """Say whether a line has these words, and numbers that are close to these."""
     words, numbers = NUMBER.sub("", promised).split(), NUMBER.findall(promised)
     came = NUMBER.findall(line)
@@ -67,7 +64,7 @@ def says(line: str, promised: str) -> bool:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path: Path, run: Callable[[Path], str], tmp_path: Path) -> None:
+def test_example(path, run, tmp_path):
     need = NEEDS.get(path.stem, "numpy")
     if importlib.util.find_spec(need) is None:
         pytest.skip(f"{need} is not installed")
@@ -81,11 +78,11 @@ def test_example(path: Path, run: Callable[[Path], str], tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_template(path: Path, run: Callable[[Path], str]) -> None:
+def test_template(path, run):
     assert run(path), "a template says what it is worth"
 
 
-def test_there_are_examples_and_templates() -> None:
+def test_there_are_examples_and_templates():
     assert EXAMPLES
     assert [path.stem for path in TEMPLATES] == [
         "own_calibrator",
@@ -99,14 +96,14 @@ def test_there_are_examples_and_templates() -> None:
 
 
 @pytest.mark.parametrize("module", [own_calibrator, own_experts, own_road])
-def test_docstrings_of_templates_run(module: object) -> None:
+def test_docstrings_of_templates_run(module):
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted > 0
     assert result.failed == 0
 
 
 @pytest.mark.parametrize("as_frame", [False, True])
-def test_own_experts_are_a_strategy(as_frame: bool, rng: np.random.Generator) -> None:
+def test_own_experts_are_a_strategy(as_frame, rng):
     X = rng.uniform(size=(300, 2))
     y = 2.0 * X[:, 0] + (0.1 + 0.5 * X[:, 1]) * rng.normal(size=300)
     weight = np.ones(300)
@@ -128,13 +125,13 @@ def test_own_experts_are_a_strategy(as_frame: bool, rng: np.random.Generator) ->
     assert crps_score(y, forecast, sample_weight=weight) < 0.8 * climatology
 
 
-def test_own_experts_refuse_what_is_no_number_of_rows() -> None:
+def test_own_experts_refuse_what_is_no_number_of_rows():
     model = LocalExpertRegressor(strategy=own_experts.NearestExperts(0))
     with pytest.raises(ValueError, match="`n_neighbors` must be at least 1, got 0"):
         model.fit(np.arange(200.0)[:, None], np.arange(200.0))
 
 
-def test_an_own_road_is_a_record_with_a_step(rng: np.random.Generator) -> None:
+def test_an_own_road_is_a_record_with_a_step(rng):
     X = rng.uniform(size=(200, 2))
     y = 3.0 * X[:, 0] + 0.3 * rng.normal(size=200)
     plain, wide = (

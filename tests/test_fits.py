@@ -1,9 +1,6 @@
 """Default fits on targets that once had wrong forecasts: all scores are finite."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +14,7 @@ Draw = Callable[[np.random.Generator, Floats], Floats]
 SQRT, LOG = (np.sqrt, np.square), (np.log1p, np.expm1)
 
 
-def forecast(
-    draw: Draw, **given: Any
-) -> tuple[localexpert.PredictiveDistribution, Floats]:
+def forecast(draw, **given):
     """Return forecasts of 100 rows of a fit to 300, and the targets of the fit."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
@@ -28,11 +23,11 @@ def forecast(
     return model.fit(X, y).predict_dist(rng.normal(size=(100, 2))), y
 
 
-def skewed(rng: np.random.Generator, x: Floats) -> Floats:
+def skewed(rng, x):
     return np.exp(0.8 * x + 1.5 * rng.normal(size=len(x)))
 
 
-def counts(rng: np.random.Generator, x: Floats) -> Floats:
+def counts(rng, x):
     mu = 100.0 * np.exp(0.3 * x)
     return rng.negative_binomial(1.5, 1.5 / (1.5 + mu)).astype(np.float64)
 
@@ -50,15 +45,15 @@ def counts(rng: np.random.Generator, x: Floats) -> Floats:
     ],
     ids=["no zeros", "zeros", "shares", "counts", "temperatures"],
 )
-def test_outcomes_never_met_have_a_log_score(draw: Draw, outcomes: list[float]) -> None:
+def test_outcomes_never_met_have_a_log_score(draw, outcomes):
     dist, _ = forecast(draw)
     assert np.isfinite(dist.logpdf(np.array(outcomes)[:, None])).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pairs", [[SQRT], [SQRT, LOG]])
-def test_roads_of_functions_of_functions_have_moments(pairs: list[Any]) -> None:
-    road: Any = localexpert.FrameRoad()
+def test_roads_of_functions_of_functions_have_moments(pairs):
+    road = localexpert.FrameRoad()
     for pair in pairs:
         road = localexpert.Transformed(road, *pair)
     dist, y = forecast(
@@ -72,7 +67,7 @@ def test_roads_of_functions_of_functions_have_moments(pairs: list[Any]) -> None:
     assert (np.diff(quantiles) > -1e-9).all()
 
 
-def test_a_target_of_few_digits_is_fitted_or_refused_by_name() -> None:
+def test_a_target_of_few_digits_is_fitted_or_refused_by_name():
     try:
         dist, y = forecast(
             lambda rng, x: 2.0**60 + 1000.0 * (x + rng.normal(size=len(x))),

@@ -2,7 +2,6 @@
 
 import ast
 import sys
-from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -30,7 +29,7 @@ _GROUND = (
     "localexpert._validation"
 )
 
-ARROWS: dict[str, str] = {
+ARROWS = {
     # calibration: from the ground up
     "calibration.typing": "",
     # Finds public names, which `__init__.pyi` lists, when they are asked for.
@@ -188,7 +187,7 @@ LAZY = {"matplotlib"}
 _TABLE = "ARROWS in tests/test_import_rules.py"
 
 
-def find_modules() -> dict[str, Path]:
+def find_modules():
     """Return the file of every module of the packages, by its full name."""
     modules = {}
     for package in PACKAGES:
@@ -202,12 +201,12 @@ MODULES = find_modules()
 Imported = tuple[str, int, list[str]]
 
 
-def read_imports(nodes: Iterable[ast.AST]) -> list[Imported]:
+def read_imports(nodes):
     """Return target, line and names of imports, `from package import file` as a file.
 
     Ruff bans relative ones.
     """
-    found: list[Imported] = []
+    found = []
     for node in nodes:
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno, []) for alias in node.names]
@@ -219,17 +218,17 @@ def read_imports(nodes: Iterable[ast.AST]) -> list[Imported]:
     return found
 
 
-def package_of(module: str) -> str:
+def package_of(module):
     """Return the top-level name of a module."""
     return module.partition(".")[0]
 
 
-def room_of(module: str) -> str:
+def room_of(module):
     """Return the room of a module: its first two names, or the package itself."""
     return ".".join(module.split(".")[:2])
 
 
-def is_allowed(target: str, module: str) -> bool:
+def is_allowed(target, module):
     """Say whether `module` may import `target`."""
     top, room = package_of(target), room_of(module)
     entries = [*ARROWS[room].split(), "calibration.typing"]
@@ -241,7 +240,7 @@ def is_allowed(target: str, module: str) -> bool:
     return top in OPEN_TO_ALL or top in entries
 
 
-def find_violations(module: str, source: str) -> list[str]:
+def find_violations(module, source):
     """Return what is wrong with the imports of one file, a line each."""
     room, tree = room_of(module), ast.parse(source)
     if room not in ARROWS:
@@ -267,19 +266,19 @@ def find_violations(module: str, source: str) -> list[str]:
     return wrong
 
 
-def test_every_import_is_an_arrow_of_the_table() -> None:
+def test_every_import_is_an_arrow_of_the_table():
     wrong = []
     for module, path in MODULES.items():
         wrong += find_violations(module, path.read_text(encoding="utf-8"))
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_cycles() -> None:
-    files: dict[str, set[str]] = {}
+def test_no_cycles():
+    files = {}
     for module, path in MODULES.items():
         nodes = ast.walk(ast.parse(path.read_text("utf-8")))
         files[module] = {target for target, *_ in read_imports(nodes)} & set(MODULES)
-    rooms: dict[str, set[str]] = {}
+    rooms = {}
     for module, targets in files.items():
         rooms.setdefault(room_of(module), set()).update(map(room_of, targets))
     for graph in (files, {room: rooms[room] - {room} for room in rooms}):
@@ -287,7 +286,7 @@ def test_no_cycles() -> None:
         TopologicalSorter(graph).prepare()
 
 
-def test_the_table_keeps_the_rules_it_must_never_lose() -> None:
+def test_the_table_keeps_the_rules_it_must_never_lose():
     for key, row in ARROWS.items():
         entries = row.split()
         if key.startswith("calibration"):
@@ -302,18 +301,18 @@ def test_the_table_keeps_the_rules_it_must_never_lose() -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_few_rooms(package: str) -> None:
+def test_few_rooms(package):
     rooms = {room_of(module) for module in MODULES if package_of(module) == package}
     assert len(rooms - {package}) <= MOST_ROOMS[package]
     assert rooms <= set(ARROWS)
 
 
-def test_every_row_is_a_room() -> None:
+def test_every_row_is_a_room():
     assert set(ARROWS) <= {room_of(module) for module in MODULES}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_tests_lie_as_what_they_test(package: str) -> None:
+def test_tests_lie_as_what_they_test(package):
     rooms = {path.parent.relative_to(ROOT) for path in MODULES.values()}
     for path in (ROOT / "tests" / package).rglob("test_*.py"):
         folder = path.parent.relative_to(ROOT / "tests")
@@ -350,7 +349,7 @@ _BETA, _PAV = "calibration.logistic.polynomial", "calibration._kernels.pav"
         ("localexpert.law.law", "from calibration.maps import f", "not in row"),
     ],
 )
-def test_the_checker_catches(module: str, source: str, complaint: str) -> None:
+def test_the_checker_catches(module, source, complaint):
     wrong = find_violations(module, source)
     assert len(wrong) == bool(complaint)
     assert complaint in "".join(wrong)

@@ -1,6 +1,5 @@
 """The bare package: no optional dependency, no side effect on import."""
 
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -101,39 +100,37 @@ NAMES = """
 """
 
 
-def block(names: tuple[str, ...]) -> str:
+def block(names):
     """Return code after which these modules cannot be imported."""
     return "import sys\n" + dedent(BLOCK).replace("{blocked}", repr(names))
 
 
-def run_code(*parts: str) -> None:
+def run_code(*parts):
     """Run pieces of code in a fresh interpreter where warnings are errors."""
     run_python("-W", "error", "-c", "\n".join(dedent(part) for part in parts))
 
 
-def test_imports_and_fits_without_optional_packages() -> None:
+def test_imports_and_fits_without_optional_packages():
     run_code(WALK, block(OPTIONAL), "import_all()", FIT)
 
 
-def test_forecasts_need_no_pictures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forecasts_need_no_pictures(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_code(block(NOT_FOR_FORECASTS), FIT, FORECAST)
 
 
-def test_importing_the_packages_loads_nothing_else() -> None:
+def test_importing_the_packages_loads_nothing_else():
     run_code(LAZY)
 
 
-def test_names_load_what_they_need_and_no_more() -> None:
+def test_names_load_what_they_need_and_no_more():
     run_code(LAZY, NAMES)
 
 
-def test_import_and_fit_leave_global_state_alone() -> None:
+def test_import_and_fit_leave_global_state_alone():
     run_code(WALK, dedent(STATE).replace("{fit}", dedent(FIT).replace("\n    ", "\n")))
 
 
-def test_the_blocker_blocks() -> None:
+def test_the_blocker_blocks():
     with pytest.raises(AssertionError, match="pandas is blocked"):
         run_code(block(OPTIONAL), "import pandas")

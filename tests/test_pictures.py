@@ -125,22 +125,27 @@ FORECASTS = {
 }
 
 
-def draw(name, kind="smooth", **more):
-    """Draw a picture and return its axes as a list."""
+def plot(name, kind="smooth", **more):
+    """Make a picture and return its axes as a list."""
     function = getattr(calibration, name, None) or getattr(localexpert, name)
     if name in FORECASTS:
         given = {"dist": data()[kind], "y": data()["outcomes"], **FORECASTS[name]}
     else:
         given = PICTURES[name]()
-    axes = np.atleast_1d(np.asarray(function(**given, **more), dtype=object)).ravel()
+    return list(np.atleast_1d(np.asarray(function(**given, **more), dtype=object)).flat)
+
+
+def draw(*what, **more):
+    """Draw a picture to the end, and return its axes as a list."""
+    axes = plot(*what, **more)
     axes[0].figure.canvas.draw()
-    return list(axes)
+    return axes
 
 
 ALL = [(name, "") for name in PICTURES]
 ALL += [(name, kind) for name in FORECASTS for kind in ("smooth", "discrete", "mixed")]
 EVERY = pytest.mark.parametrize(("name", "kind"), ALL)
-# Our own texts, which may be formulas.
+# How our own formulas begin.
 FORMULAS = (r"$P(Y \leq y)$", r"$\mathdefault{")
 
 
@@ -151,8 +156,10 @@ def test_every_public_picture_is_here():
 
 
 @EVERY
-def test_everything_lies_in_the_figure_and_a_legend_over_nothing(name, kind):
-    axes = draw(name, kind)
+def test_everything_lies_in_the_figure_and_shows_on_black(name, kind):
+    # A style of colours alone: where things lie is the same without it.
+    with plt.style.context("dark_background"):
+        axes = draw(name, kind)
     figure = axes[0].figure
     legends = [ax.get_legend() for ax in axes if ax.get_legend()] + figure.legends
     assert len(legends) == (name not in {"plot_importance", "plot_explanation"})
@@ -163,18 +170,11 @@ def test_everything_lies_in_the_figure_and_a_legend_over_nothing(name, kind):
     for legend in legends:
         box = legend.get_window_extent()
         assert not any(box.overlaps(ax.bbox) for ax in figure.axes)
-
-
-@EVERY
-def test_nothing_is_black_on_black_and_names_are_shown_as_they_are(name, kind):
-    with plt.style.context("dark_background"):
-        axes = draw(name, kind)
-    figure = axes[0].figure
     ground = [ax for ax in axes if not ax.images and name != "plot_simplex_field"]
     for line in (line for ax in ground for line in ax.lines):
         assert max(to_rgb(line.get_color())) > 0.15, line.get_label()
-    texts = [*figure.findobj(plt.Text)]
-    for text in texts:
+    # Names are shown as they are: only our own texts may be formulas.
+    for text in figure.findobj(plt.Text):
         if not text.get_text().startswith(FORMULAS):
             assert not text._preprocess_math(text.get_text())[1], text.get_text()
 
@@ -185,9 +185,9 @@ PANELS = ["plot_class_reliability", "plot_expert_report", "plot_threshold_reliab
 
 @EVERY
 def test_axes_given_are_drawn_on(name, kind):
-    n = len(draw(name, kind))
+    n = len(plot(name, kind))
     plt.close("all")
-    given = plt.subplots(1, n, layout="constrained", squeeze=False)[1][0]
+    given = plt.subplots(1, n, squeeze=False)[1][0]
     panels = "axes" if name in PANELS else "ax"
     here = list(given) if n > 1 or panels == "axes" else given[0]
     assert draw(name, kind, **{panels: here}) == list(given)
@@ -199,14 +199,14 @@ def test_a_wrong_number_of_axes_is_refused(name):
     panels = "axes" if name in PANELS else "ax"
     given = plt.subplots(1, 9)[1]
     with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got 9"):
-        draw(name, "smooth", **{panels: given})
+        plot(name, "smooth", **{panels: given})
     with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got 1"):
-        draw(name, "smooth", **{panels: given[0]})
+        plot(name, "smooth", **{panels: given[0]})
 
 
 @pytest.mark.parametrize("name", PANELS)
 def test_panels_beside_others_have_the_legend_inside(name):
-    n = len(draw(name, ""))
+    n = len(plot(name, ""))
     figure, grid = plt.subplots(2, n, layout="constrained", figsize=(20, 9))
     first = draw(name, "", axes=grid[0])[0]
     assert not figure.legends

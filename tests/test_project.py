@@ -36,19 +36,19 @@ except metadata.PackageNotFoundError:
 """
 
 
-def run(*words: str, folder: Path) -> list[str]:
+def run(*words, folder):
     """Return the lines that a Python prints when it finds the packages in the clone."""
     return run_python(*words, folder=folder, PYTHONPATH=str(ROOT)).splitlines()
 
 
-def test_a_clone_that_is_not_installed_can_be_imported(tmp_path: Path) -> None:
+def test_a_clone_that_is_not_installed_can_be_imported(tmp_path):
     versions, *files = run("-c", BARE_CLONE, folder=tmp_path)
     assert versions.split() == [calibration.__version__] * 2
     packages = (ROOT / "calibration", ROOT / "localexpert")
     assert files == [str(package / "__init__.py") for package in packages]
 
 
-def test_the_version_stands_in_one_place(tmp_path: Path) -> None:
+def test_the_version_stands_in_one_place(tmp_path):
     assert "version" in PYPROJECT["project"]["dynamic"]
     home = ROOT / PYPROJECT["tool"]["hatch"]["version"]["path"]
     found = re.findall(r'^__version__ = "(.+)"$', home.read_text("utf-8"), re.MULTILINE)
@@ -58,14 +58,14 @@ def test_the_version_stands_in_one_place(tmp_path: Path) -> None:
     assert line == [calibration.__version__]
 
 
-def test_hooks_have_the_linters_of_the_extra() -> None:
+def test_hooks_have_the_linters_of_the_extra():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
     for name in ("ruff", "codespell"):
         bounds = set(re.findall(rf'"({name}[~=].*?)"', hooks))
         assert bounds == {bound for bound in EXTRAS["lint"] if bound.startswith(name)}
 
 
-def test_the_oldest_versions_are_the_bounds(tmp_path: Path) -> None:
+def test_the_oldest_versions_are_the_bounds(tmp_path):
     lines = run(str(ROOT / ".ci" / "oldest_versions.py"), folder=tmp_path)
     wanted = PYPROJECT["project"]["dependencies"] + EXTRAS["test"]
     assert lines[: len(wanted)] == [
@@ -73,15 +73,15 @@ def test_the_oldest_versions_are_the_bounds(tmp_path: Path) -> None:
     ]
 
 
-def test_bounds_of_one_library_are_the_same_everywhere() -> None:
-    bounds: dict[str, set[str]] = {}
+def test_bounds_of_one_library_are_the_same_everywhere():
+    bounds = {}
     for bound in sum(EXTRAS.values(), PYPROJECT["project"]["dependencies"]):
         if found := re.match(r"([\w-]+)(>=[\d.]+)", bound):
             bounds.setdefault(found[1], set()).add(found[2])
     assert not [name for name, found in bounds.items() if len(found) > 1]
 
 
-def test_nothing_need_be_writable(tmp_path: Path) -> None:
+def test_nothing_need_be_writable(tmp_path):
     """Imitates a container with a read-only tree and a user without a home."""
     for package in ("calibration", "localexpert"):
         copy = tmp_path / package
@@ -99,7 +99,7 @@ def test_nothing_need_be_writable(tmp_path: Path) -> None:
     assert version == localexpert.__version__
 
 
-def test_what_archives_are_told_is_what_the_project_says() -> None:
+def test_what_archives_are_told_is_what_the_project_says():
     archive = json.loads((ROOT / ".zenodo.json").read_text("utf-8"))
     project = PYPROJECT["project"]
     assert archive["keywords"] == project["keywords"]
@@ -112,7 +112,7 @@ def test_what_archives_are_told_is_what_the_project_says() -> None:
     assert f"license: {archive['license']}" in citation
 
 
-def test_the_recipe_asks_for_what_the_project_asks_for(tmp_path: Path) -> None:
+def test_the_recipe_asks_for_what_the_project_asks_for(tmp_path):
     sdist = tmp_path / "localexpert-7.8.9.tar.gz"
     sdist.write_bytes(b"sources")
     script = str(ROOT / ".ci" / "conda_recipe.py")

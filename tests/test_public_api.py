@@ -11,14 +11,14 @@ PACKAGES = ("calibration", "localexpert")
 NAMESPACES = (*PACKAGES, "localexpert.risk", "localexpert.skpro")
 
 
-def public_objects(package: str) -> list[tuple[str, object]]:
+def public_objects(package):
     """Return the functions and classes that a package offers, with their names."""
     root = importlib.import_module(package)
     return [(f"{package}.{name}", getattr(root, name)) for name in root.__all__]
 
 
 @pytest.mark.parametrize("package", NAMESPACES)
-def test_all_is_sorted_unique_and_importable(package: str) -> None:
+def test_all_is_sorted_unique_and_importable(package):
     root = importlib.import_module(package)
     assert list(root.__all__) == sorted(set(root.__all__))
     missing = [name for name in root.__all__ if not hasattr(root, name)]
@@ -26,7 +26,7 @@ def test_all_is_sorted_unique_and_importable(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", NAMESPACES)
-def test_public_names_are_documented_with_examples(package: str) -> None:
+def test_public_names_are_documented_with_examples(package):
     for name, value in public_objects(package):
         if not (inspect.isclass(value) or inspect.isroutine(value)):
             continue
@@ -39,7 +39,7 @@ def test_public_names_are_documented_with_examples(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", NAMESPACES)
-def test_public_methods_are_documented(package: str) -> None:
+def test_public_methods_are_documented(package):
     for name, value in public_objects(package):
         if not inspect.isclass(value):
             continue
@@ -51,7 +51,7 @@ def test_public_methods_are_documented(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_type_marker(package: str) -> None:
+def test_type_marker(package):
     root = importlib.import_module(package)
     assert root.__file__ is not None
     assert Path(root.__file__).with_name("py.typed").is_file()

@@ -3,27 +3,23 @@
 import re
 from pathlib import Path
 
-import pytest
-
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_python_blocks_run_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_blocks_run_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = README.read_text(encoding="utf-8")
     blocks = list(BLOCK.finditer(text))
     assert blocks
-    namespace: dict[str, object] = {"__name__": "readme"}
+    namespace = {"__name__": "readme"}
     for block in blocks:
         # Lines keep their numbers in the README, so that an error points there.
         padding = "\n" * text.count("\n", 0, block.start(1))
         exec(compile(padding + block[1], str(README), "exec"), namespace)
 
 
-def test_links_and_pictures_exist() -> None:
+def test_links_and_pictures_exist():
     targets = re.findall(r"\]\(([^)#\s]+)\)", README.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
     assert local
@@ -31,7 +27,7 @@ def test_links_and_pictures_exist() -> None:
     assert not missing
 
 
-def test_peers_are_those_of_the_benchmark() -> None:
+def test_peers_are_those_of_the_benchmark():
     text = README.read_text(encoding="utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -49,7 +45,7 @@ def test_peers_are_those_of_the_benchmark() -> None:
     assert len(rows) > 10
 
 
-def test_examples_are_counted() -> None:
+def test_examples_are_counted():
     number = len(list((README.parent / "examples").glob("*.py")))
     assert number == 16
     assert "[sixteen examples](examples)" in README.read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ writes the list, and so adds what is new: a release begins with it.
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,10 @@ LIST = Path(__file__).with_name("signatures.txt")
 OURS = ("calibration", "localexpert")
 
 
-def signature_of(value: object) -> list[str]:
+def signature_of(value):
     """Return the name and the parameters; `*` says where those by keyword begin."""
     try:
-        found = inspect.signature(value).parameters.values()  # type: ignore[arg-type]
+        found = inspect.signature(value).parameters.values()
     except ValueError:  # built in C, as of some bases
         return []
     out = []
@@ -33,7 +32,7 @@ def signature_of(value: object) -> list[str]:
     return out
 
 
-def public_callables() -> Iterator[tuple[str, list[str]]]:
+def public_callables():
     """Return functions, classes, and the methods of classes, with their parameters."""
     for package in PACKAGES:
         root = importlib.import_module(package)
@@ -51,7 +50,7 @@ def public_callables() -> Iterator[tuple[str, list[str]]]:
                     yield f"{package}.{name}.{word}", signature_of(member)
 
 
-def keeps(old: list[str], new: list[str]) -> bool:
+def keeps(old, new):
     """Say whether calls by the old parameters still mean the same by the new ones."""
     cut, at = (side.index("*") if "*" in side else len(side) for side in (old, new))
     added = [word for word in new if word not in old and word != "*"]
@@ -60,7 +59,7 @@ def keeps(old: list[str], new: list[str]) -> bool:
     return by_place and by_name and all("=" in word or "*" in word for word in added)
 
 
-def test_public_callables_keep_their_signatures() -> None:
+def test_public_callables_keep_their_signatures():
     now = dict(public_callables())
     lines = LIST.read_text(encoding="utf-8").splitlines()
     listed = [line.split(": ", 1) for line in lines]
@@ -87,7 +86,7 @@ def test_public_callables_keep_their_signatures() -> None:
         ("x; *; a=1", "x", False),
     ],
 )
-def test_what_counts_as_kept(old: str, new: str, holds: bool) -> None:
+def test_what_counts_as_kept(old, new, holds):
     assert keeps(old.split("; "), new.split("; ")) == holds
 
 

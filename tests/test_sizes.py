@@ -8,7 +8,7 @@ MAX_FILE, MAX_FUNCTION = 700, 60
 PACKAGES = ("calibration", "localexpert")
 
 
-def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def count_lines(function):
     """Return the lines of a function below its first one, without its docstring."""
     first, last = function.body[0], function.end_lineno
     assert last is not None
@@ -19,7 +19,7 @@ def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return lines
 
 
-def test_sizes() -> None:
+def test_sizes():
     wrong = []
     for path in (p for name in PACKAGES for p in (ROOT / name).rglob("*.py")):
         source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)

@@ -10,17 +10,18 @@ from sklearn.utils.estimator_checks import (
 from calibration.classifier.classifier import AllPairsClassifier, CalibratedClassifier
 from calibration.monotone.isotonic import IsotonicCalibrator
 
+# Every value of a parameter that leads elsewhere stands in one of them.
 INSTANCES = [
     CalibratedClassifier(),
-    CalibratedClassifier(ensemble=True),
-    CalibratedClassifier(calibrator=IsotonicCalibrator()),
-    CalibratedClassifier(LogisticRegression(), "temperature"),
-    CalibratedClassifier(LogisticRegression(C=1), cv=3),
+    CalibratedClassifier(calibrator=IsotonicCalibrator(), ensemble=True),
+    CalibratedClassifier(LogisticRegression(), "temperature", cv=3),
     CalibratedClassifier(RidgeClassifier(), response="decision_function"),
     AllPairsClassifier(),
-    AllPairsClassifier(calibrator=IsotonicCalibrator()),
-    AllPairsClassifier(LogisticRegression(C=1), cv=3),
-    AllPairsClassifier(RidgeClassifier(), response="decision_function"),
+    AllPairsClassifier(
+        RidgeClassifier(),
+        IsotonicCalibrator(scale="real"),
+        response="decision_function",
+    ),
 ]
 SAMPLE_WEIGHT_EQUIVALENCE = (
     "check_sample_weight_equivalence_on_dense_data",

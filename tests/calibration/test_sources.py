@@ -1,10 +1,7 @@
 """Every way a large table comes in, and the summary of all of its rows."""
 
 import itertools
-from collections.abc import Callable
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import dask.dataframe as dd
 import numpy as np
@@ -17,7 +14,7 @@ from tests.calibration.test_summary import assert_same
 
 
 @pytest.fixture
-def frame(rng: np.random.Generator) -> pd.DataFrame:
+def frame(rng):
     texts = ["plain", 'a "quoted"\nline', "one, two", "007"]
     return pd.DataFrame(
         {
@@ -31,15 +28,15 @@ def frame(rng: np.random.Generator) -> pd.DataFrame:
 class Gather:
     """A job that returns all parts, and the names of all."""
 
-    def __call__(self, name: str, frame: pd.DataFrame) -> Any:
+    def __call__(self, name, frame):
         return [name], frame
 
-    def merge(self, parts: list[Any]) -> Any:
+    def merge(self, parts):
         names, frames = zip(*parts, strict=True)
         return list(chain(*names)), pd.concat(frames, ignore_index=True)
 
 
-def read_all(parts: Any, **how: Any) -> tuple[list[str], pd.DataFrame]:
+def read_all(parts, **how):
     """Return names and rows of all parts; twice, which must be the same."""
     opened = open_parts(parts, **how)
     (names, once), (again, twice) = (opened.ask(Gather()) for _ in range(2))
@@ -48,7 +45,7 @@ def read_all(parts: Any, **how: Any) -> tuple[list[str], pd.DataFrame]:
     return names, once
 
 
-WAYS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+WAYS = {
     "a frame": lambda f, _: f,
     "frames": lambda f, _: [f[:0], f[:300], f[300:]],
     "a function": lambda f, _: lambda: iter([f[:300], f[300:300], f[300:]]),
@@ -75,9 +72,7 @@ WAYS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
 
 @pytest.mark.parametrize("rows", [250, 10_000])
 @pytest.mark.parametrize("way", WAYS)
-def test_all_rows_come_in_order_at_each_pass(
-    tmp_path: Path, frame: pd.DataFrame, way: str, rows: int
-) -> None:
+def test_all_rows_come_in_order_at_each_pass(tmp_path, frame, way, rows):
     parts = WAYS[way](frame, tmp_path)
     _, found = read_all(parts, rows_per_part=rows)
     pd.testing.assert_frame_equal(
@@ -87,7 +82,7 @@ def test_all_rows_come_in_order_at_each_pass(
     assert list(some) == ["y", "a"]
 
 
-def test_parts_are_named(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_parts_are_named(tmp_path, frame):
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=100)
     frame[:300].to_csv(tmp_path / "b.csv", index=False)
     names, _ = read_all(sorted(tmp_path.iterdir()), rows_per_part=350)
@@ -99,26 +94,26 @@ def test_parts_are_named(tmp_path: Path, frame: pd.DataFrame) -> None:
     assert read_all(lambda: iter([frame]))[0] == ["January"]
 
 
-def test_digits_of_texts_stay(tmp_path: Path) -> None:
+def test_digits_of_texts_stay(tmp_path):
     (tmp_path / "a.csv").write_text("zip\nx1\nx2\n007\n008\n")
     _, found = read_all(tmp_path / "a.csv", rows_per_part=2)
     assert found["zip"].to_list() == ["x1", "x2", "007", "008"]
 
 
-def test_an_index_of_pandas_is_no_column(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_an_index_of_pandas_is_no_column(tmp_path, frame):
     frame.index = pd.Index(np.arange(1000) + 5, name="row")
     frame.to_parquet(tmp_path / "a.parquet")
     assert list(read_all(tmp_path)[1]) == ["a", "text", "y"]
 
 
-def test_no_rows_have_no_answer(frame: pd.DataFrame) -> None:
+def test_no_rows_have_no_answer(frame):
     assert open_parts(lambda: iter([])).ask(Gather()) is None
     assert open_parts([frame[:0]] * 9).ask(Gather()) is None
     assert open_parts(dd.from_pandas(frame[:0], npartitions=1)).ask(Gather()) is None
 
 
-def _cut(name: str) -> Callable[[Path], Path]:
-    def write(folder: Path) -> Path:
+def _cut(name):
+    def write(folder):
         frame = pd.DataFrame({"y": np.random.default_rng(0).normal(size=5000)})
         path = folder / name
         if name.endswith("parquet"):
@@ -131,7 +126,7 @@ def _cut(name: str) -> Callable[[Path], Path]:
     return write
 
 
-def _damaged(folder: Path) -> Path:
+def _damaged(folder):
     path = folder / "a.parquet"
     pd.DataFrame({"y": np.arange(1000.0)}).to_parquet(path, compression=None)
     data = bytearray(path.read_bytes())
@@ -140,7 +135,7 @@ def _damaged(folder: Path) -> Path:
     return path
 
 
-def _csv(text: str) -> Callable[[Path], Path]:
+def _csv(text):
     return lambda folder: (folder / "bad.csv").write_text(text) and folder / "bad.csv"
 
 
@@ -165,22 +160,20 @@ def _csv(text: str) -> Callable[[Path], Path]:
         (lambda _: lambda: iter([1]), TypeError, "data frames, got int as frame 0"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
-    tmp_path: Path, make: Callable[[Path], Any], error: type, message: str
-) -> None:
+def test_what_is_wrong_is_said_in_one_line(tmp_path, make, error, message):
     with pytest.raises(error, match=f"`parts` .*{message}") as caught:
         read_all(make(tmp_path))
     assert "\n" not in str(caught.value)
 
 
-def test_a_column_that_a_part_lacks(frame: pd.DataFrame) -> None:
+def test_a_column_that_a_part_lacks(frame):
     with pytest.raises(ValueError, match=r"`label` must .* got 'y'; frame 1 has 'a'"):
         read_all([frame, frame[["a"]]], columns={"label": "y"})
 
 
-def test_errors_name_the_part(frame: pd.DataFrame) -> None:
+def test_errors_name_the_part(frame):
     class Divide(Gather):
-        def __call__(self, name: str, frame: pd.DataFrame) -> Any:
+        def __call__(self, name, frame):
             return [name], len(frame) // (len(frame) - 5)
 
     with pytest.raises(ZeroDivisionError, match="by zero") as caught:

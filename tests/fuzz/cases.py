@@ -3,9 +3,7 @@
 import os
 import re
 import warnings
-from typing import Any
 
-import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from sklearn.exceptions import NotFittedError
 
@@ -16,17 +14,17 @@ CASES = int(os.environ.get("FUZZ_CASES", "500"))
 SEED = None if (given := os.environ.get("FUZZ_SEED")) is None else int(given)
 
 
-def cases_of(share: float) -> int:
+def cases_of(share):
     """Return how many cases are a share of all, one at least."""
     return 1 if SEED is not None else max(1, round(share * CASES))
 
 
-def pick(rng: np.random.Generator, *choices: Any) -> Any:
+def pick(rng, *choices):
     """Return one of the choices as it is; a generator's `choice` makes arrays."""
     return choices[rng.integers(len(choices))]
 
 
-def examples(share: float) -> settings:
+def examples(share):
     """Return the decorator of a test of Hypothesis: a share of all cases.
 
     The same in every run, as those of the whole suite; what it says of a red one, the

@@ -4,15 +4,12 @@
 `FUZZ_SEED` runs that seed alone, in every test: what a red case is run again with.
 """
 
-from collections.abc import Generator
-from typing import Any
-
 import pytest
 
 from tests.fuzz.cases import SEED, cases_of
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     """Give a test that asks for a `seed` as many as its file's share of the cases."""
     if "seed" in metafunc.fixturenames:
         n = cases_of(metafunc.module.SHARE)
@@ -20,11 +17,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, Any, pytest.TestReport]:
+def pytest_runtest_makereport(item):
     """Say below a red case how it is run again."""
-    report: pytest.TestReport = yield
+    report = yield
     seed = getattr(item, "callspec", None) and item.callspec.params.get("seed")
     if report.failed and seed is not None:
         report.sections.append(("Once more", f"make fuzz FUZZ_SEED={seed}"))

@@ -1,7 +1,5 @@
 """Ensembles end to end, and pools of distributions at hand, against formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

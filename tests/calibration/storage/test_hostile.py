@@ -139,7 +139,7 @@ UNSOUND = {
             ["builtins.dict", "pos", 10**9],
             ["builtins.dict", "bit_generator", "MT19937", "state", [0]],
             ["numpy.RandomState", [1]],
-        ),
+        )
     },
 }
 

@@ -10,7 +10,7 @@ from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
 from localexpert._kernels.law_curve import follow_curves, increase_rows, invert_rows
-from localexpert.law.basis import STANDARD, Basis, basis_of
+from localexpert.law.basis import STANDARD, basis_of
 from localexpert.law.curve import Curve
 from localexpert.law.level_map import LevelMap
 
@@ -22,9 +22,7 @@ BOUNDS = np.array([[-np.inf, np.inf], [2.0, np.inf], [-np.inf, 3.0], [-1.0, 4.0]
 every_basis = pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
 
 
-def draw_rows(
-    rng: np.random.Generator, basis: Basis, *, flat: float = 0.0, n: int = 4
-) -> Curve:
+def draw_rows(rng, basis, *, flat=0.0, n=4):
     """Return rows with bounds of each kind, and a share of coefficients alike."""
     rises = rng.exponential(size=(n, basis.size))
     rises *= rng.uniform(size=rises.shape) >= flat
@@ -34,7 +32,7 @@ def draw_rows(
     return Curve(basis, c, rng.uniform(0.1, 1.0, (n, 2)), low, high)
 
 
-def follow(basis: Basis, rows: Curve, z: Floats) -> tuple[Floats, Floats]:
+def follow(basis, rows, z):
     """Return y and dy/dz at scores (k,) between the ends, (n, k) both, by scipy."""
     spline = BSpline(basis.knots, rows.coefficients, 3, axis=1)
     low, high, u = rows.low[:, None], rows.high[:, None], spline(z)
@@ -49,7 +47,7 @@ def follow(basis: Basis, rows: Curve, z: Floats) -> tuple[Floats, Floats]:
 
 @every_basis
 @pytest.mark.parametrize("n", [1, 4])
-def test_values_and_back(basis: Basis, n: int, rng: np.random.Generator) -> None:
+def test_values_and_back(basis, n, rng):
     rows = draw_rows(rng, basis, n=n)
     z = np.sort(np.append(rng.uniform(-8.0, 8.0, 300), basis.shared.breaks))
     y, got = rows.follow(np.tile(z, (n, 1)))
@@ -67,9 +65,7 @@ def test_values_and_back(basis: Basis, n: int, rng: np.random.Generator) -> None
 
 
 @every_basis
-def test_beyond_the_breaks_there_are_lines_and_uniform_laws(
-    basis: Basis, rng: np.random.Generator
-) -> None:
+def test_beyond_the_breaks_there_are_lines_and_uniform_laws(basis, rng):
     rows = draw_rows(rng, basis)
     z = np.tile([-20.0, -9.0, 9.0, 20.0], (4, 1))
     y = rows.values(z)
@@ -88,7 +84,7 @@ def test_beyond_the_breaks_there_are_lines_and_uniform_laws(
 
 
 @every_basis
-def test_at_bounds_and_beyond(basis: Basis, rng: np.random.Generator) -> None:
+def test_at_bounds_and_beyond(basis, rng):
     rows = draw_rows(rng, basis)
     # A bound next to which floats tell nothing of the curve.
     rows.coefficients[1] -= 60.0
@@ -101,7 +97,7 @@ def test_at_bounds_and_beyond(basis: Basis, rng: np.random.Generator) -> None:
 
 
 @every_basis
-def test_flat_parts_have_finite_density(basis: Basis, rng: np.random.Generator) -> None:
+def test_flat_parts_have_finite_density(basis, rng):
     rows = draw_rows(rng, basis, flat=0.7)
     rows.coefficients[0] = 1.5  # one value alone
     z = np.tile(np.linspace(-7.5, 7.5, 301), (4, 1))
@@ -118,9 +114,7 @@ def test_flat_parts_have_finite_density(basis: Basis, rng: np.random.Generator) 
 
 
 @every_basis
-def test_the_inverse_in_any_order_is_that_of_a_root_finder(
-    basis: Basis, rng: np.random.Generator
-) -> None:
+def test_the_inverse_in_any_order_is_that_of_a_root_finder(basis, rng):
     rows = draw_rows(rng, basis)
     c = rows.coefficients
     u = np.hstack([rng.uniform(c[:, :1], c[:, -1:], (4, 30)), c[:, [0, -1]]])
@@ -137,7 +131,7 @@ def test_the_inverse_in_any_order_is_that_of_a_root_finder(
 
 @pytest.mark.parametrize("n", [1, 5])
 @pytest.mark.parametrize("m", [2, 9])
-def test_hermite_maps_and_inverses(n: int, m: int, rng: np.random.Generator) -> None:
+def test_hermite_maps_and_inverses(n, m, rng):
     knots = np.cumsum(rng.uniform(0.1, 1.0, m)) - 2.0
     values = np.cumsum(rng.exponential(size=(n, m)), axis=1) - 3.0
     slopes = PchipInterpolator(knots, values, axis=1).derivative()(knots) + 1e-3
@@ -154,7 +148,7 @@ def test_hermite_maps_and_inverses(n: int, m: int, rng: np.random.Generator) -> 
     assert_allclose(levels.inverse(got), z, atol=1e-8)
 
 
-def test_inverse_curves_go_through_points_and_rise(rng: np.random.Generator) -> None:
+def test_inverse_curves_go_through_points_and_rise(rng):
     z, u = np.cumsum(rng.exponential(size=(2, 5, 12)), axis=2)
     # Rates far too flat, too, where slopes of the inverse are cut.
     rate = rng.uniform(0.5, 1.5, z.shape) * 10.0 ** rng.integers(-3, 3, z.shape)
@@ -171,7 +165,7 @@ def test_inverse_curves_go_through_points_and_rise(rng: np.random.Generator) -> 
             assert_allclose(got[held], piece(goals[held]), rtol=1e-9)
 
 
-def test_inverse_curves_at_ties_and_beyond_their_ends() -> None:
+def test_inverse_curves_at_ties_and_beyond_their_ends():
     z = np.array([[0.0, 1.0, 1.0, 1.0, 2.0]])
     u = np.array([[0.0, 1.0, 2.0, 3.0, 4.0]])
     rate = np.array([[1.0, 1.0, 0.0, 1.0, 1.0]])
@@ -184,9 +178,7 @@ GRID = np.linspace(-8.0, 8.0, 400_001)
 
 @pytest.mark.parametrize("flat", [0.0, 0.6])
 @every_basis
-def test_integrals_are_sums_over_a_fine_grid(
-    basis: Basis, flat: float, rng: np.random.Generator
-) -> None:
+def test_integrals_are_sums_over_a_fine_grid(basis, flat, rng):
     rows = draw_rows(rng, basis, flat=flat)
     values = follow(basis, rows, GRID)[0]
     # Within, at both ends, beyond them, and beyond bounds.
@@ -211,7 +203,7 @@ def test_integrals_are_sums_over_a_fine_grid(
 
 
 @every_basis
-def test_moments_are_sums_over_nodes(basis: Basis, rng: np.random.Generator) -> None:
+def test_moments_are_sums_over_nodes(basis, rng):
     rows = draw_rows(rng, basis)
     rows.coefficients[0] += 1e8  # where digits are lost
     z = basis.panels.z

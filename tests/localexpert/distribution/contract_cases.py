@@ -20,8 +20,8 @@ from localexpert import PredictiveDistribution, concatenate, pool
 Floats = NDArray[np.float64]
 
 # Normal scores at which laws of scipy are read off; sums over them are right to 1e-7.
-SCORES: Floats = np.arange(-12_000, 12_001) / 1000.0
-SHARES: Floats = np.exp(-0.5 * SCORES**2) / np.exp(-0.5 * SCORES**2).sum()
+SCORES = np.arange(-12_000, 12_001) / 1000.0
+SHARES = np.exp(-0.5 * SCORES**2) / np.exp(-0.5 * SCORES**2).sum()
 
 from_scipy = PredictiveDistribution.from_scipy
 
@@ -42,28 +42,28 @@ class Truth:
     values: Floats = field(default_factory=lambda: np.empty(0))
     masses: Floats = field(default_factory=lambda: np.empty(0))
 
-    def _sum(self, name: str, y: Any) -> Floats:
+    def _sum(self, name, y):
         total = np.zeros(np.shape(y))
         for weight, law in self.parts:
             total = total + weight * getattr(law, name)(y)
         return total
 
-    def cdf(self, y: Any) -> Floats:
+    def cdf(self, y):
         below = np.asarray(y)[..., None] >= self.values
         return self._sum("cdf", y) + below @ self.masses
 
-    def sf(self, y: Any) -> Floats:
+    def sf(self, y):
         above = np.asarray(y)[..., None] < self.values
         return self._sum("sf", y) + above @ self.masses
 
-    def logpdf(self, y: Any) -> Floats:
+    def logpdf(self, y):
         """Return the log density of the smooth part."""
         if len(self.parts) == 1:
             weight, law = self.parts[0]
             return np.asarray(np.log(weight) + law.logpdf(y))
         return np.log(self._sum("pdf", y))
 
-    def ppf(self, q: Any) -> Floats:
+    def ppf(self, q):
         """Return the least y with P(Y <= y) >= q."""
         levels = np.asarray(q, dtype=np.float64)
         if len(self.parts) == 1 and len(self.values) == 0:
@@ -83,24 +83,24 @@ class Truth:
             high = np.where((levels > upto - mass) & (levels <= upto), value, high)
         return np.asarray(high)
 
-    def expect(self, func: Callable[[Floats], Floats]) -> float:
+    def expect(self, func):
         """Return E func(Y), a sum over normal scores of each part."""
         total = float(func(self.values) @ self.masses)
         for weight, law in self.parts:
             total += weight * float(func(_read_off(law)) @ SHARES)
         return total
 
-    def mean(self) -> float:
+    def mean(self):
         smooth = sum(weight * float(law.mean()) for weight, law in self.parts)
         return smooth + float(self.values @ self.masses)
 
-    def std(self) -> float:
+    def std(self):
         square = float(self.values**2 @ self.masses)
         for weight, law in self.parts:
             square += weight * float(law.var() + law.mean() ** 2)
         return float(np.sqrt(square - self.mean() ** 2))
 
-    def entropy(self) -> float:
+    def entropy(self):
         """Return the expected log score; values count as cells of width 1."""
         if not self.parts:
             held = self.masses[self.masses > 0.0]
@@ -109,7 +109,7 @@ class Truth:
             return float(self.parts[0][1].entropy())
         return self.expect(lambda y: -self.logpdf(y))
 
-    def losses(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def losses(self, y):
         """Return CRPS, E max(y - Y, 0) and E max(Y - y, 0), by trapezoids under F."""
         # Values with probability of their own come twice: before and after the jump.
         smooth = [_read_off(law) for _, law in self.parts]
@@ -121,17 +121,17 @@ class Truth:
         steps = np.diff(x)
         place = np.searchsorted(x, y)
 
-        def upto(g: Floats) -> Floats:
+        def upto(g):
             areas = 0.5 * steps * (g[1:] + g[:-1])
             return np.asarray(np.append(0.0, np.cumsum(areas))[place])
 
-        def beyond(g: Floats) -> Floats:
+        def beyond(g):
             areas = 0.5 * steps * (g[1:] + g[:-1])
             return np.asarray(np.append(np.cumsum(areas[::-1])[::-1], 0.0)[place])
 
         return upto(f**2) + beyond(s**2), upto(f), beyond(s)
 
-    def shortest(self, coverage: float) -> tuple[float, float]:
+    def shortest(self, coverage):
         """Return the shortest interval that holds the coverage."""
         if not self.parts:
             upto = np.cumsum(self.masses)
@@ -148,7 +148,7 @@ class Truth:
 
 
 @cache
-def _read_off(law: Any) -> Floats:
+def _read_off(law):
     """Return a law's values at the normal scores, from the nearer end."""
     half = len(SCORES) // 2
     low = law.ppf(ndtr(SCORES[:half]))
@@ -199,31 +199,31 @@ class Case:
     end: bool = False
 
     @property
-    def smooth(self) -> bool:
+    def smooth(self):
         return all(len(row.values) == 0 for row in self.rows)
 
     @property
-    def discrete(self) -> bool:
+    def discrete(self):
         return not any(row.parts for row in self.rows)
 
-    def of_rows(self, ask: Callable[[Truth], Any]) -> Floats:
+    def of_rows(self, ask):
         """Return answers of the rows, which come last."""
         return np.stack([np.asarray(ask(row), dtype=float) for row in self.rows], -1)
 
-    def std(self) -> Floats:
+    def std(self):
         return self.of_rows(Truth.std)
 
 
-LOC: Floats = np.array([-1.0, 0.5, 20.0])
-SCALE: Floats = np.array([0.3, 1.0, 5.0])
-LEVELS: Floats = np.arange(1, 100) / 100
+LOC = np.array([-1.0, 0.5, 20.0])
+SCALE = np.array([0.3, 1.0, 5.0])
+LEVELS = np.arange(1, 100) / 100
 
 
-def _alone(law: Any) -> Truth:
+def _alone(law):
     return Truth(parts=((1.0, law),))
 
 
-def _scipy(family: Any, *shape: float, end: bool = False) -> Case:
+def _scipy(family, *shape, end=False):
     laws = [family(*shape, loc=a, scale=b) for a, b in zip(LOC, SCALE, strict=True)]
     rows = tuple(_alone(law) for law in laws)
     return Case(lambda: from_scipy(family(*shape, loc=LOC, scale=SCALE)), rows, end=end)
@@ -233,11 +233,11 @@ NORMALS = tuple(stats.norm(a, b) for a, b in zip(LOC, SCALE, strict=True))
 NORMAL_ROWS = tuple(_alone(law) for law in NORMALS)
 
 
-def _normal() -> PredictiveDistribution:
+def _normal():
     return from_scipy(stats.norm(LOC, SCALE))
 
 
-def _mixture(shift: float, ratio: float, bars: Bars) -> Case:
+def _mixture(shift, ratio, bars):
     others = stats.norm(LOC + shift * SCALE, ratio * SCALE)
     rows = [
         Truth(((0.5, law), (0.5, stats.norm(a + shift * b, ratio * b))))
@@ -246,12 +246,12 @@ def _mixture(shift: float, ratio: float, bars: Bars) -> Case:
     return Case(lambda: pool([_normal(), from_scipy(others)]), tuple(rows), bars)
 
 
-def _quantiles() -> PredictiveDistribution:
+def _quantiles():
     rows = LOC[:, None] + SCALE[:, None] * stats.norm.ppf(LEVELS)
     return PredictiveDistribution.from_quantiles(rows, LEVELS)
 
 
-def _many_draws() -> PredictiveDistribution:
+def _many_draws():
     # The middles of equal shares: draws without noise, in any order.
     z = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)
     z = np.random.default_rng(0).permutation(z)
@@ -262,24 +262,24 @@ def _many_draws() -> PredictiveDistribution:
 DRAWS = np.random.default_rng(0).poisson([[1.0], [4.0], [9.0]], (3, 37)).astype(float)
 
 
-def _few_draws() -> Case:
+def _few_draws():
     found = [np.unique(row, return_counts=True) for row in DRAWS]
     rows = tuple(Truth((), values, counts / 37) for values, counts in found)
 
-    def make() -> PredictiveDistribution:
+    def make():
         return PredictiveDistribution.from_samples(DRAWS, kind="discrete")
 
     return Case(make, rows, Bars(*[1e-12] * 8))
 
 
-def _poisson() -> Case:
+def _poisson():
     values = np.arange(60.0)
     means = np.array([0.7, 4.0, 9.0])
     rows = tuple(Truth((), values, stats.poisson(m).pmf(values)) for m in means)
     return Case(lambda: from_scipy(stats.poisson(means)), rows, Bars(*[1e-9] * 8))
 
 
-def _bins() -> Case:
+def _bins():
     # A tenth of the least deviation wide.
     edges = np.linspace(-8.0, 8.0, 321)
     loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 1.2])
@@ -290,17 +290,17 @@ def _bins() -> Case:
     return Case(lambda: PredictiveDistribution.from_bins(edges, shares), rows, LOOSE)
 
 
-def _rain() -> Case:
+def _rain():
     rows = [Truth(((0.7, law),), np.zeros(1), np.array([0.3])) for law in NORMALS]
 
-    def make() -> PredictiveDistribution:
+    def make():
         dry = PredictiveDistribution.from_samples(np.zeros((3, 1)), kind="discrete")
         return pool([dry, _normal()], [0.3, 0.7])
 
     return Case(make, tuple(rows))
 
 
-def _exp() -> Case:
+def _exp():
     loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.5, 0.6])
     pairs = zip(loc, scale, strict=True)
     rows = tuple(_alone(stats.lognorm(b, scale=np.exp(a))) for a, b in pairs)
@@ -309,13 +309,13 @@ def _exp() -> Case:
     )
 
 
-def _parts() -> Case:
+def _parts():
     parts = [stats.norm(-2.0, 0.5), stats.gamma(2.0, 3.0, 2.0), stats.logistic(9.0)]
     rows = tuple(_alone(law) for law in parts)
     return Case(lambda: concatenate([from_scipy(law) for law in parts]), rows)
 
 
-CASES: dict[str, Case] = {
+CASES = {
     "norm": _scipy(stats.norm),
     "logistic": _scipy(stats.logistic),
     "uniform": _scipy(stats.uniform, end=True),
@@ -340,6 +340,6 @@ CASES: dict[str, Case] = {
 
 
 @cache
-def forecast_of(name: str) -> PredictiveDistribution:
+def forecast_of(name):
     """Return the forecast of a case, made once."""
     return CASES[name].make()

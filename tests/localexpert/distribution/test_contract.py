@@ -4,8 +4,6 @@ Nothing here knows what is behind a forecast; `contract_cases` holds the makers,
 is true of each row, and the bars.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,33 +13,31 @@ from scipy.special import ndtr
 from tests.localexpert.distribution.contract_cases import (
     CASES,
     LEVELS,
-    Case,
-    Floats,
     Truth,
     forecast_of,
 )
 
 SMOOTH = [name for name, case in CASES.items() if case.smooth]
 # Levels of outcomes to be scored; none is at a step of the CDF of a discrete case.
-SCORES: Floats = np.array([-3.09, -2.0, -1.1, -0.3, 0.05, 0.5, 1.2, 2.1, 3.09])
-OUTCOMES: Floats = ndtr(SCORES)
+SCORES = np.array([-3.09, -2.0, -1.1, -0.3, 0.05, 0.5, 1.2, 2.1, 3.09])
+OUTCOMES = ndtr(SCORES)
 
 every = pytest.mark.parametrize("name", CASES)
 smooth = pytest.mark.parametrize("name", SMOOTH)
 
 
-def _outcomes(case: Case) -> Floats:
+def _outcomes(case):
     return case.of_rows(lambda row: row.ppf(OUTCOMES))
 
 
-def _within(got: Floats, want: Floats, bar: float, case: Case) -> None:
+def _within(got, want, bar, case):
     """Check values that are to be so many standard deviations apart at most."""
     assert got.shape == want.shape
     assert_allclose(got / case.std(), want / case.std(), rtol=0.0, atol=bar)
 
 
 @every
-def test_crps(name: str) -> None:
+def test_crps(name):
     case, dist = CASES[name], forecast_of(name)
     y = _outcomes(case)
     want = np.stack([row.losses(y[:, i])[0] for i, row in enumerate(case.rows)], -1)
@@ -49,7 +45,7 @@ def test_crps(name: str) -> None:
 
 
 @every
-def test_partial_means(name: str) -> None:
+def test_partial_means(name):
     case, dist = CASES[name], forecast_of(name)
     y = _outcomes(case)
     losses = [row.losses(y[:, i]) for i, row in enumerate(case.rows)]
@@ -63,7 +59,7 @@ def test_partial_means(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not CASES[name].discrete])
-def test_log_score(name: str) -> None:
+def test_log_score(name):
     case, dist = CASES[name], forecast_of(name)
     levels = np.array([0.001, 0.01, *np.linspace(0.05, 0.95, 19), 0.99, 0.999])
     y = case.of_rows(lambda row: row.ppf(levels))
@@ -75,7 +71,7 @@ def test_log_score(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].end])
-def test_density_near_and_at_the_end(name: str) -> None:
+def test_density_near_and_at_the_end(name):
     case, dist = CASES[name], forecast_of(name)
     y = case.of_rows(lambda row: row.ppf([0.001, 0.0]))
     want = np.stack([row.logpdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
@@ -87,7 +83,7 @@ def test_density_near_and_at_the_end(name: str) -> None:
 
 
 @every
-def test_quantiles(name: str) -> None:
+def test_quantiles(name):
     case, dist = CASES[name], forecast_of(name)
     want = case.of_rows(lambda row: row.ppf(LEVELS))
     _within(dist.quantiles(LEVELS).T, want, case.bars.quantile, case)
@@ -99,7 +95,7 @@ def test_quantiles(name: str) -> None:
 
 
 @every
-def test_cdf_and_pmf(name: str) -> None:
+def test_cdf_and_pmf(name):
     case, dist = CASES[name], forecast_of(name)
     grid = case.of_rows(lambda row: row.ppf([0.02, 0.3, 0.6, 0.98])) + 0.01
     want = np.stack([row.cdf(grid[:, i]) for i, row in enumerate(case.rows)], -1)
@@ -117,7 +113,7 @@ def test_cdf_and_pmf(name: str) -> None:
 
 
 @smooth
-def test_cdf_undoes_ppf(name: str) -> None:
+def test_cdf_undoes_ppf(name):
     levels = np.array([1e-4, 0.001, *LEVELS, 0.999, 1.0 - 1e-4])[:, None]
     dist = forecast_of(name)
     assert_allclose(dist.cdf(dist.ppf(levels)), np.tile(levels, 3), atol=1e-7)
@@ -125,7 +121,7 @@ def test_cdf_undoes_ppf(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SMOOTH])
-def test_ppf_is_the_least_value_of_enough_probability(name: str) -> None:
+def test_ppf_is_the_least_value_of_enough_probability(name):
     dist = forecast_of(name)
     levels = np.tile(LEVELS[:, None], 3)
     found = dist.ppf(levels)
@@ -134,7 +130,7 @@ def test_ppf_is_the_least_value_of_enough_probability(name: str) -> None:
 
 
 @every
-def test_pit_is_uniform(name: str) -> None:
+def test_pit_is_uniform(name):
     case, dist = CASES[name], forecast_of(name)
     rng = np.random.default_rng(0)
     y = case.of_rows(lambda row: row.ppf(rng.uniform(size=2000)))
@@ -145,7 +141,7 @@ def test_pit_is_uniform(name: str) -> None:
 
 
 @every
-def test_draws(name: str) -> None:
+def test_draws(name):
     case, dist = CASES[name], forecast_of(name)
     draws = dist.rvs(4000, random_state=0)
     assert draws.shape == (4000, 3)
@@ -161,7 +157,7 @@ def test_draws(name: str) -> None:
 
 @every
 @pytest.mark.parametrize("tail", ["upper", "lower"])
-def test_expected_shortfall(name: str, tail: str) -> None:
+def test_expected_shortfall(name, tail):
     case, dist = CASES[name], forecast_of(name)
     up = tail == "upper"
     at = case.of_rows(lambda row: row.ppf(0.95 if up else 0.05))
@@ -176,7 +172,7 @@ def test_expected_shortfall(name: str, tail: str) -> None:
 
 
 @every
-def test_shortest_interval(name: str) -> None:
+def test_shortest_interval(name):
     case, dist = CASES[name], forecast_of(name)
     got, want = dist.hdi(0.8).T, case.of_rows(lambda row: row.shortest(0.8))
     # Where it lies is hardly told by a density that is flat at its ends.
@@ -188,7 +184,7 @@ def test_shortest_interval(name: str) -> None:
 
 
 @smooth
-def test_mode(name: str) -> None:
+def test_mode(name):
     case, dist = CASES[name], forecast_of(name)
     mode = dist.mode()
     grid = case.of_rows(lambda row: row.ppf(np.linspace(1e-6, 1.0 - 1e-6, 4001)))
@@ -202,7 +198,7 @@ def test_mode(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["poisson", "few draws"])
-def test_mode_of_few_values(name: str) -> None:
+def test_mode_of_few_values(name):
     case, mode = CASES[name], forecast_of(name).mode()
     for i, row in enumerate(case.rows):
         own = row.masses[row.values == mode[i]]
@@ -210,14 +206,14 @@ def test_mode_of_few_values(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, "poisson"])
-def test_entropy(name: str) -> None:
+def test_entropy(name):
     case, dist = CASES[name], forecast_of(name)
     want = case.of_rows(Truth.entropy)
     assert_allclose(dist.entropy(), want, rtol=0.0, atol=case.bars.entropy)
 
 
 @every
-def test_moments_and_expectations(name: str) -> None:
+def test_moments_and_expectations(name):
     case, dist = CASES[name], forecast_of(name)
     mean, sd = case.of_rows(Truth.mean), case.std()
     _within(dist.mean(), mean, case.bars.mean, case)
@@ -233,7 +229,7 @@ def test_moments_and_expectations(name: str) -> None:
 
 
 @every
-def test_prob_between(name: str) -> None:
+def test_prob_between(name):
     case, dist = CASES[name], forecast_of(name)
     low, high = case.of_rows(lambda row: row.ppf([0.15, 0.7]))
     rows = enumerate(case.rows)

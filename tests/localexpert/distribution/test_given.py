@@ -6,18 +6,17 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from localexpert import PredictiveDistribution
-from localexpert.law.law import Law
 from tests.localexpert.law.kinds import KINDS, SMOOTH, every, places_of
 
 # Levels between which each row is cut; the first cut of each pair is the median.
 CUTS = [(0.5, 1.0), (0.0, 0.5), (0.3, 0.9), (0.995, 1.0), (0.0, 0.02)]
 
 
-def _forecast(law: Law) -> PredictiveDistribution:
+def _forecast(law):
     return PredictiveDistribution(law)
 
 
-def _ends(law: Law, cut: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+def _ends(law, cut):
     """Return quantiles of each row, infinite for levels of 0 and 1."""
     dist = _forecast(law)
     low = dist.ppf(cut[0]) if cut[0] > 0.0 else np.full(3, -np.inf)
@@ -27,7 +26,7 @@ def _ends(law: Law, cut: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("cut", CUTS)
 @every
-def test_probabilities_are_shares(name: str, cut: tuple[float, float]) -> None:
+def test_probabilities_are_shares(name, cut):
     law = KINDS[name]
     low, high = _ends(law, cut)
     dist = _forecast(law)
@@ -46,7 +45,7 @@ def test_probabilities_are_shares(name: str, cut: tuple[float, float]) -> None:
 
 
 @every
-def test_means_are_those_of_draws_between(name: str) -> None:
+def test_means_are_those_of_draws_between(name):
     dist = _forecast(KINDS[name])
     low, high = _ends(KINDS[name], (0.3, 0.9))
     given = dist.given(lower=low, upper=high)
@@ -60,7 +59,7 @@ def test_means_are_those_of_draws_between(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_densities_are_scaled(name: str) -> None:
+def test_densities_are_scaled(name):
     law = KINDS[name]
     dist, (low, high) = _forecast(law), _ends(law, (0.2, 0.95))
     given = dist.given(lower=low, upper=high)
@@ -69,7 +68,7 @@ def test_densities_are_scaled(name: str) -> None:
     assert_allclose(given.logpdf(y), dist.logpdf(y) - gain, atol=2e-3)
 
 
-def test_the_exponential_law_forgets() -> None:
+def test_the_exponential_law_forgets():
     lives = PredictiveDistribution.from_scipy(stats.expon(scale=[1.0, 3.0]))
     old = lives.given(lower=[2.0, 5.0])
     assert_allclose(old.mean(), [3.0, 8.0], rtol=1e-4)
@@ -79,7 +78,7 @@ def test_the_exponential_law_forgets() -> None:
 
 
 @every
-def test_hazard_and_restricted_mean(name: str) -> None:
+def test_hazard_and_restricted_mean(name):
     dist = _forecast(KINDS[name])
     y = dist.ppf([[0.1], [0.6], [0.9]])
     at_least = dist.sf(y) + dist.pmf(y)
@@ -93,14 +92,14 @@ def test_hazard_and_restricted_mean(name: str) -> None:
     assert np.isnan(dist.hazard(1e6)).all() or (dist.sf(1e6) > 0.0).any()
 
 
-def test_labels_stay_and_rows_differ() -> None:
+def test_labels_stay_and_rows_differ():
     dist = PredictiveDistribution(KINDS["discrete"], np.array(["a", "b", "c"]))
     given = dist.given(lower=[1.0, -np.inf, -np.inf], upper=[np.inf, 1.0, np.inf])
     assert given.labels is not None
     assert_allclose(given.masses, [[0, 0.625, 0.375], [0, 1, 0], [0, 1, 0]], atol=1e-15)
 
 
-def test_refusals() -> None:
+def test_refusals():
     dist = _forecast(KINDS["counts"])
     for lower, upper in [(2.2, 2.8), (3.0, 1.0), (-5.0, -1.0)]:
         with pytest.raises(ValueError, match=r"`lower` must hold some of the prob.*0"):

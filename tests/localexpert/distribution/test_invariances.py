@@ -3,12 +3,8 @@
 Nothing here knows what is behind a forecast; `contract_cases` holds the makers.
 """
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,17 +24,17 @@ from tests.localexpert.distribution import contract_cases
 
 every = pytest.mark.parametrize("name", contract_cases.CASES)
 SMOOTH = [name for name, case in contract_cases.CASES.items() if case.smooth]
-LEVELS: contract_cases.Floats = np.array([0.003, 0.05, 0.25, 0.5, 0.76, 0.93, 0.998])
+LEVELS = np.array([0.003, 0.05, 0.25, 0.5, 0.76, 0.93, 0.998])
 
 Answers = dict[str, contract_cases.Floats]
 
 
-def _outcomes(dist: PredictiveDistribution) -> contract_cases.Floats:
+def _outcomes(dist):
     """Return values (7, n) that are met, and for smooth rows all over the place."""
     return dist.quantiles(LEVELS).T
 
 
-def _answers(dist: PredictiveDistribution, y: contract_cases.Floats) -> Answers:
+def _answers(dist, y):
     """Return answers of all kinds, rows last."""
     below, above = dist.partial_means(y)
     found = {name: getattr(dist, name)(y) for name in POINTWISE}
@@ -63,13 +59,13 @@ SAME = ("cdf", "sf", "pit", "pmf", "skew", "kurtosis")
 
 
 @cache
-def _known(name: str) -> tuple[contract_cases.Floats, Answers]:
+def _known(name):
     """Return outcomes and answers of a case, found once."""
     dist = contract_cases.forecast_of(name)
     return _outcomes(dist), _answers(dist, _outcomes(dist))
 
 
-def _assert_same(got: Answers, want: Answers, rtol: float) -> None:
+def _assert_same(got, want, rtol):
     for name, values in want.items():
         # What is next to nothing is so beside the greatest, not beside itself.
         finite = values[np.isfinite(values)]
@@ -77,7 +73,7 @@ def _assert_same(got: Answers, want: Answers, rtol: float) -> None:
         assert_allclose(got[name], values, rtol=rtol, atol=atol, err_msg=name)
 
 
-def _pick(found: Answers, rows: Any) -> Answers:
+def _pick(found, rows):
     return {name: values[..., rows] for name, values in found.items()}
 
 
@@ -87,7 +83,7 @@ def _pick(found: Answers, rows: Any) -> Answers:
     [[2, 0, 1], [1], [0, 0, 2, 1, 1], slice(1, None), [True, False, True], 1, -1],
     ids=["order", "one", "again", "slice", "mask", "number", "last"],
 )
-def test_rows_do_not_know_of_each_other(name: str, rows: Any) -> None:
+def test_rows_do_not_know_of_each_other(name, rows):
     dist = contract_cases.forecast_of(name)
     y, known = _known(name)
     picked = np.atleast_1d(np.arange(3)[rows])
@@ -98,7 +94,7 @@ def test_rows_do_not_know_of_each_other(name: str, rows: Any) -> None:
 
 
 @every
-def test_what_is_pickled_answers_to_the_bit(name: str) -> None:
+def test_what_is_pickled_answers_to_the_bit(name):
     dist, (y, want) = contract_cases.forecast_of(name), _known(name)
     again = pickle.loads(pickle.dumps(dist))
     got = _answers(again, y)
@@ -108,7 +104,7 @@ def test_what_is_pickled_answers_to_the_bit(name: str) -> None:
 
 
 @every
-def test_slices_put_together_are_the_whole(name: str) -> None:
+def test_slices_put_together_are_the_whole(name):
     dist = contract_cases.forecast_of(name)
     whole = concatenate([dist[:1], dist[1:2], dist[2:]])
     assert len(whole) == 3
@@ -120,7 +116,7 @@ def test_slices_put_together_are_the_whole(name: str) -> None:
 
 
 @every
-def test_shift_and_scale(name: str) -> None:
+def test_shift_and_scale(name):
     dist = contract_cases.forecast_of(name)
     moved = dist.transform(lambda y: 3.0 * y + 2.0, lambda z: (z - 2.0) / 3.0)
     y, old = _known(name)
@@ -150,7 +146,7 @@ def test_shift_and_scale(name: str) -> None:
 
 
 @every
-def test_a_pool_with_itself_is_itself(name: str) -> None:
+def test_a_pool_with_itself_is_itself(name):
     dist, (y, want) = contract_cases.forecast_of(name), _known(name)
     equal = pool([dist, dist])
     assert_allclose(equal.cdf(y), want["cdf"], rtol=0.0, atol=1e-6)
@@ -166,7 +162,7 @@ def test_a_pool_with_itself_is_itself(name: str) -> None:
 
 
 @every
-def test_a_pool_of_one_is_it(name: str) -> None:
+def test_a_pool_of_one_is_it(name):
     dist, (y, known) = contract_cases.forecast_of(name), _known(name)
     _assert_same(_answers(pool([dist]), y), known, 1e-9)
     if name != "rain":  # a probit pool is of smooth forecasts, or of discrete ones
@@ -180,9 +176,7 @@ def test_a_pool_of_one_is_it(name: str) -> None:
     "make", [PitRecalibration, ConformalRecalibration], ids=["pit", "conformal"]
 )
 @every
-def test_a_calibrated_forecast_is_hardly_recalibrated(
-    name: str, make: Callable[..., Any]
-) -> None:
+def test_a_calibrated_forecast_is_hardly_recalibrated(name, make):
     dist, case = contract_cases.forecast_of(name), contract_cases.CASES[name]
     # Outcomes at the middles of equal shares, the same for each row.
     m = 400
@@ -203,9 +197,7 @@ def test_a_calibrated_forecast_is_hardly_recalibrated(
 
 @pytest.mark.parametrize("k", [2, 5, 19, 99])
 @pytest.mark.parametrize("bounds", [None, (0.0, None), (0.0, 1e6)])
-def test_quantiles_come_back(
-    k: int, bounds: tuple[float | None, float | None] | None, rng: np.random.Generator
-) -> None:
+def test_quantiles_come_back(k, bounds, rng):
     levels = np.arange(1, k + 1) / (k + 1)
     rows = np.cumsum(rng.exponential(size=(50, k)) + 0.05, axis=1)
     dist = PredictiveDistribution.from_quantiles(rows, levels, bounds=bounds)
@@ -215,7 +207,7 @@ def test_quantiles_come_back(
 
 
 @every
-def test_what_lies_higher_has_the_lower_cdf(name: str) -> None:
+def test_what_lies_higher_has_the_lower_cdf(name):
     low = contract_cases.forecast_of(name)
     for shift in (1e-3, 0.1, 3.0):
         by = shift * float(low.std().min())
@@ -229,7 +221,7 @@ def test_what_lies_higher_has_the_lower_cdf(name: str) -> None:
 
 
 @pytest.mark.parametrize("df", [1.0, 1.5, 2.5, 3.0])
-def test_moments_that_do_not_exist_are_not_finite(df: float) -> None:
+def test_moments_that_do_not_exist_are_not_finite(df):
     loc = np.array([0.0, 3.0])
     frozen = stats.t(df, loc, 2.0)
     dist = contract_cases.from_scipy(frozen)

@@ -1,10 +1,7 @@
 """A Dask cluster of two processes, of which one dies in the middle of each pass."""
 
 import os
-from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import dask
 import dask.dataframe as dd
@@ -26,7 +23,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
+def cluster():
     """Return two workers, which are forked of a process that has all imported."""
     method = {"distributed.worker.multiprocessing-method": "forkserver"}
     with dask.config.set(method):
@@ -38,7 +35,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def client(cluster: LocalCluster) -> Iterator[Client]:
+def client(cluster):
     """Return a client when both workers are there, again if one had died."""
     with Client(cluster) as connected:
         connected.wait_for_workers(2, timeout=60)
@@ -48,16 +45,16 @@ def client(cluster: LocalCluster) -> Iterator[Client]:
 class Deaths:
     """Functions in which the worker that is the third to call them dies."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder):
         self.folder = folder
         folder.mkdir()
 
-    def of(self, call: Callable[..., Any], *, by_job: bool = False) -> Any:
+    def of(self, call, *, by_job=False):
         """Return a function in which one worker dies, or one for each kind of job."""
         folder, home = self.folder, os.getpid()
 
         # Defined here, it is sent to workers as it is.
-        def call_or_die(*given: Any) -> Any:
+        def call_or_die(*given):
             job = type(given[0]).__name__ if by_job else "any"
             if os.getpid() != home:
                 for number in count():
@@ -72,18 +69,18 @@ class Deaths:
 
         return call_or_die
 
-    def count(self, job: str = "any") -> int:
+    def count(self, job="any"):
         """Return how many calls of workers there were."""
         return len(list(self.folder.glob(f"{job} *")))
 
 
 @pytest.fixture
-def deaths(tmp_path: Path) -> Deaths:
+def deaths(tmp_path):
     return Deaths(tmp_path / "calls")
 
 
 @pytest.mark.usefixtures("client")
-def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_passes_of_a_fit(deaths, monkeypatch):
     ask = deaths.of(sources.ask_part, by_job=True)
     monkeypatch.setattr(sources, "ask_part", ask)
     model = fits.fit(dd.from_pandas(fits.table(), npartitions=6))
@@ -91,9 +88,7 @@ def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -
     fits.assert_same(model, fits.in_one_table())
 
 
-def test_forecasts_of_partitions(
-    client: Client, deaths: Deaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forecasts_of_partitions(client, deaths, monkeypatch):
     predict = deaths.of(tables._predict_part)
     monkeypatch.setattr(tables, "_predict_part", predict)
     table, model = fits.table()[["a", "b"]], fits.in_one_table()

@@ -5,14 +5,13 @@ import re
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from localexpert import LocalExpertRegressor, predict_table
+from localexpert import predict_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "large.rst"
 BLOCK = re.compile(r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
@@ -21,7 +20,7 @@ needs_ray = pytest.mark.skipif(
 )
 
 
-def run_recipe(words: str, **given: Any) -> dict[str, Any]:
+def run_recipe(words, **given):
     """Run the block of the page that has some words; return its variables."""
     blocks = [dedent(code) for code in BLOCK.findall(PAGE.read_text(encoding="utf-8"))]
     (code,) = (code for code in blocks if words in code)
@@ -30,7 +29,7 @@ def run_recipe(words: str, **given: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(rows, tmp_path, monkeypatch):
     """Return the folder of the recipes, with the rows in three files."""
     (tmp_path / "rows").mkdir()
     for number, start in enumerate(range(0, 90, 40)):
@@ -40,9 +39,7 @@ def folder(rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return tmp_path
 
 
-def assert_whole(
-    said: pd.DataFrame, rows: pd.DataFrame, model: LocalExpertRegressor
-) -> None:
+def assert_whole(said, rows, model):
     """Compare forecasts, known by their identifiers, with those of one table."""
     whole = predict_table(model, rows)
     found = said.set_index("id").loc[whole.index]
@@ -51,7 +48,7 @@ def assert_whole(
 
 # How Dask calls pandas.
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.set_index")
-def test_dask(folder: Path, rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
+def test_dask(folder, rows, model):
     run_recipe("dd.read_parquet", model=model, predict_table=predict_table)
     said = pq.read_table(folder / "forecasts").to_pandas()
     whole = predict_table(model, rows, interval=0.9)
@@ -62,7 +59,7 @@ def test_dask(folder: Path, rows: pd.DataFrame, model: LocalExpertRegressor) -> 
 @pytest.mark.usefixtures("folder")
 # Of Ray's own, about its settings and about files that it leaves open.
 @pytest.mark.filterwarnings("ignore")
-def test_ray(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
+def test_ray(rows, model):
     import ray
 
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
@@ -76,13 +73,13 @@ def test_ray(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
     assert_whole(said.astype(kinds), rows, model)
 
 
-def test_spark(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
-    told: dict[str, Any] = {}
+def test_spark(rows, model):
+    told = {}
 
     class Frame:
         """Gives a function an iterator of frames, and takes one, as Spark does."""
 
-        def mapInPandas(self, function: Any, schema: str) -> None:  # noqa: N802
+        def mapInPandas(self, function, schema):  # noqa: N802
             table = rows.reset_index()
             parts = iter([table[:40], table[40:40], table[40:]])
             told.update(frames=list(function(parts)), schema=schema)

@@ -1,8 +1,6 @@
 """`fit_large`: one model whatever the parts, corrected by what no model has seen."""
 
 import functools
-from pathlib import Path
-from typing import Any
 
 import dask.dataframe as dd
 import numpy as np
@@ -15,9 +13,9 @@ from localexpert import LocalExpertRegressor, fit_large, load
 from localexpert.large.rows import hash_rows
 
 
-def plain(**parameters: Any) -> LocalExpertRegressor:
+def plain(**parameters):
     """Return a regressor that is fitted in half a second."""
-    quick: dict[str, Any] = {
+    quick = {
         "strategy": "independent",
         "expert": LogisticRegression(),
         "center": LinearRegression(),
@@ -31,13 +29,13 @@ def plain(**parameters: Any) -> LocalExpertRegressor:
     return LocalExpertRegressor(**{**quick, **parameters})
 
 
-def joint(**parameters: Any) -> LocalExpertRegressor:
+def joint(**parameters):
     """Return a regressor that takes all kinds of columns."""
     usual = {"strategy": "joint", "expert": None, "frame": None, "center": "stack"}
     return plain(**usual, **parameters)
 
 
-def draw(n: int, seed: int = 0) -> pd.DataFrame:
+def draw(n, seed=0):
     """Return rows with numbers, weights, repeated rows, and a key."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
@@ -53,21 +51,21 @@ def draw(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 @functools.cache
-def table() -> pd.DataFrame:
+def table():
     return draw(4000)[["a", "b", "y"]]
 
 
-def fit(parts: Any, **given: Any) -> LocalExpertRegressor:
+def fit(parts, **given):
     given = {"max_train_rows": 800, "learning_curve": False, **given}
     return fit_large(given.pop("model", plain()), parts, "y", **given)
 
 
 @functools.cache
-def in_one_table() -> LocalExpertRegressor:
+def in_one_table():
     return fit(table())
 
 
-def assert_same(one: LocalExpertRegressor, other: LocalExpertRegressor) -> None:
+def assert_same(one, other):
     """Compare what was learned bit for bit: sample, thresholds, correction."""
     for name in ("thresholds_", "oof_probabilities_", "fitted_rows_", "oof_weights_"):
         assert_array_equal(getattr(one, name), getattr(other, name))
@@ -77,7 +75,7 @@ def assert_same(one: LocalExpertRegressor, other: LocalExpertRegressor) -> None:
     )
 
 
-def frames(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
+def frames(frame, seed):
     """Return the rows in another order, in parts of any size, some empty."""
     rng = np.random.default_rng(seed)
     mixed = frame.iloc[rng.permutation(len(frame))]
@@ -90,20 +88,18 @@ class Spy(LocalExpertRegressor):
 
     seen: pd.DataFrame
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(self, X, y, sample_weight=None, groups=None):
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         type(self).seen = X.assign(y=y, weight=weight, group=groups)
         return super().fit(X, y, sample_weight, groups)
 
 
 SPY = Spy(**plain().get_params(deep=False))
-ROLES: list[dict[str, str]] = [{}, {"weight": "w"}, {"key": "key"}]
+ROLES = [{}, {"weight": "w"}, {"key": "key"}]
 
 
 @pytest.mark.parametrize("roles", ROLES, ids=["plain", "weights", "keys"])
-def test_any_parts_in_any_order_give_one_model(
-    roles: dict[str, str], tmp_path: Path
-) -> None:
+def test_any_parts_in_any_order_give_one_model(roles, tmp_path):
     frame = draw(3000)[["a", "b", "y", *roles.values()]]
     whole = fit(frame, **roles)
     for seed in range(2):
@@ -119,7 +115,7 @@ def test_any_parts_in_any_order_give_one_model(
 
 @pytest.mark.parametrize("most", [50, 800])
 @pytest.mark.parametrize("roles", ROLES, ids=["plain", "weights", "keys"])
-def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> None:
+def test_the_sample_is_the_smallest_hashes(roles, most):
     frame = draw(3000)
     weight = frame["w"].to_numpy(float) if "weight" in roles else np.ones(len(frame))
     given = frame[["a", "b", "y", *roles.values()]]
@@ -127,7 +123,7 @@ def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> 
     # The truth: one dictionary of all rows.
     content = hash_rows({name: frame[name] for name in ("a", "b", "y")})
     own = hash_rows({"key": frame["key"]}) if "key" in roles else content
-    total: dict[tuple[int, int], float] = {}
+    total = {}
     pairs = zip(own.tolist(), content.tolist(), strict=True)
     for pair, w in zip(pairs, weight, strict=True):
         if w > 0.0:
@@ -148,7 +144,7 @@ def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> 
         assert_array_equal(seen["group"], np.unique(keys, return_inverse=True)[1])
 
 
-def test_all_other_rows_correct_the_forecasts() -> None:
+def test_all_other_rows_correct_the_forecasts():
     # A law that two thresholds cannot know of.
     rough = plain(calibrator=None, n_thresholds=2)
     model = fit(table(), model=rough)
@@ -169,7 +165,7 @@ def test_all_other_rows_correct_the_forecasts() -> None:
     assert choices["recalibration"]["strength"] != "inf"
 
 
-def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
+def test_the_result_is_an_ordinary_regressor(tmp_path):
     model, rows = in_one_table(), table()[["a", "b"]][:50]
     assert model.get_params()["recalibrate"] is None
     model.save(tmp_path / "m.zip")
@@ -178,14 +174,14 @@ def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
     assert "rows, the others to calibrate by" in str(again.report_)
 
 
-def test_the_curve_says_what_more_rows_would_gain() -> None:
+def test_the_curve_says_what_more_rows_would_gain():
     model = fit(draw(12_000)[["a", "b", "y"]], max_train_rows=6000, learning_curve=True)
     curve = model.report_.choices["learning curve"]
     assert list(curve["losses"]) == ["375", "1500", "6000"]
     assert "4 times the rows would gain" in curve["chosen"]
 
 
-def test_columns_of_every_kind(rng: np.random.Generator) -> None:
+def test_columns_of_every_kind(rng):
     frame = table().assign(
         day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(4400), "h"),
         kind=pd.Categorical(np.where(table()["a"] > 0.0, "x", "y")),
@@ -201,7 +197,7 @@ def test_columns_of_every_kind(rng: np.random.Generator) -> None:
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
 
-def test_dates_keep_their_time_zone() -> None:
+def test_dates_keep_their_time_zone():
     days = pd.date_range("2020", periods=200, tz="Asia/Tokyo")
     frame = table()[:200].assign(day=days)
     model = fit(frame, model=joint(), max_train_rows=150)
@@ -211,7 +207,7 @@ def test_dates_keep_their_time_zone() -> None:
         model.predict(naive)
 
 
-def test_bounds_are_those_of_the_whole_table(rng: np.random.Generator) -> None:
+def test_bounds_are_those_of_the_whole_table(rng):
     x, y = rng.normal(size=6000), 2.0 * rng.uniform(size=6000)
     frame = pd.DataFrame({"x": x, "y": y})
     assert fit(frame, max_train_rows=2000).bounds_ == (0.0, np.inf)
@@ -223,7 +219,7 @@ def test_bounds_are_those_of_the_whole_table(rng: np.random.Generator) -> None:
         fit(frame, model=plain(bounds=(0.0, None)))
 
 
-def test_what_is_small_is_learned_from_whole() -> None:
+def test_what_is_small_is_learned_from_whole():
     frame = draw(300)[["a", "b", "y"]]
     model = fit(frames(frame, 0), model=SPY)
     assert model.report_.choices["large"]["chosen"] == "330 of 330 rows"
@@ -234,7 +230,7 @@ def test_what_is_small_is_learned_from_whole() -> None:
     assert (Spy.seen["weight"] == 1.0).all()
 
 
-def test_few_distinct_rows_are_all_learned_from(rng: np.random.Generator) -> None:
+def test_few_distinct_rows_are_all_learned_from(rng):
     frame = pd.DataFrame(rng.integers(0, 2, (50_000, 3)), columns=["a", "b", "y"])
     frame["y"] |= frame["a"] & frame["b"]
     model = fit(frame, model=joint(), max_train_rows=1000)
@@ -244,7 +240,7 @@ def test_few_distinct_rows_are_all_learned_from(rng: np.random.Generator) -> Non
     assert_allclose(said, truth, atol=0.05)
 
 
-def parts_with(**change: Any) -> list[pd.DataFrame]:
+def parts_with(**change):
     """Return two parts, of which the second one is changed in its fourth row."""
     frame = draw(100).drop(columns="key").astype({"w": float}).assign(t="x")
     bad = frame.assign(w=1.0)
@@ -256,7 +252,7 @@ def parts_with(**change: Any) -> list[pd.DataFrame]:
 F = draw(100)[["a", "b", "y"]]
 TIMES = F.assign(b=pd.Timedelta("1h"))
 # By what is said of them: parts, and what else is given.
-UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
+UNFIT = {
     "finite targets in 'y', got nan in row 3 of": (
         parts_with(y=np.nan),
         {"weight": "w"},
@@ -281,13 +277,13 @@ UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("message", UNFIT)
-def test_what_cannot_be_is_refused(message: str) -> None:
+def test_what_cannot_be_is_refused(message):
     parts, given = UNFIT[message]
     with pytest.raises(ValueError, match=message):
         fit(parts, **given)
 
 
-def test_rows_without_weight_are_absent() -> None:
+def test_rows_without_weight_are_absent():
     with pytest.raises(ValueError, match="two rows with weight, got the frame with 0"):
         fit(table().assign(w=0), weight="w")
     ghost = table()[:5].assign(y=np.nan, w=0)
@@ -299,20 +295,20 @@ def test_rows_without_weight_are_absent() -> None:
     assert_same(fit(frame, weight="w"), fit(repeated))
 
 
-def test_each_pass_must_meet_the_same_rows() -> None:
+def test_each_pass_must_meet_the_same_rows():
     once = iter(frames(draw(600), 0))
     with pytest.raises(ValueError, match=r"same rows at each pass, .* rows, then 0: "):
         fit(lambda: once, max_train_rows=100)
-    calls: list[int] = []
+    calls = []
 
-    def other() -> Any:
+    def other():
         calls.append(1)
         return iter([table()[:500], table()[500 * len(calls) :][:500]])
 
     with pytest.raises(ValueError, match=r"got 1000 rows, then other ones"):
         fit(other, max_train_rows=100)
 
-    def draw_anew(n: int) -> pd.DataFrame:
+    def draw_anew(n):
         return table().sample(n, random_state=np.random.default_rng())
 
     source = dd.from_map(draw_anew, [500, 400], meta=table()[:0])
@@ -320,7 +316,7 @@ def test_each_pass_must_meet_the_same_rows() -> None:
         fit(source, max_train_rows=100)
 
 
-def test_a_hash_is_of_the_content() -> None:
+def test_a_hash_is_of_the_content():
     frame = pd.DataFrame({"a": [1.5, -0.0, np.nan], "t": ["x", None, "y"]})
     own = hash_rows(dict(frame.items()))
     kept = frame.astype({"a": np.float32, "t": "category"})[["t", "a"]]

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from localexpert import PredictiveDistribution, pool
-from localexpert.law.law import Law
 from localexpert.law.level_map import clip
 from tests.forecasts import beside, normal, of_values
 
@@ -21,7 +20,7 @@ _BETA = PredictiveDistribution.from_scipy(stats.beta([0.8, 2.0, 5.0], 2.0))
 _MASSES = np.array([[0.2, 0.0], [0.3, 0.3], [0.0, 0.9]])
 _SHARES = np.array([[0.2, 0.5, 0.3], [0.0, 0.1, 0.9], [0.0, 1.0, 0.0]])
 
-KINDS: dict[str, Law] = {
+KINDS = {
     "smooth": _SMOOTH.law,
     "bounded": _GAMMA.law,
     "share": _BETA.law,
@@ -37,10 +36,10 @@ LATTICES = ("lattice", "counts")
 every = pytest.mark.parametrize("name", KINDS)
 smooth = pytest.mark.parametrize("name", SMOOTH)
 
-LEVELS: Floats = np.tile([0.001, 0.03, 0.2, 0.5, 0.8, 0.97, 0.999], (3, 1))
+LEVELS = np.tile([0.001, 0.03, 0.2, 0.5, 0.8, 0.97, 0.999], (3, 1))
 
 
-def places_of(law: Law) -> Floats:
+def places_of(law):
     """Return values (3, k): quantiles, between them, values with jumps, and beyond."""
     y = law.ppf(LEVELS)
     wide = y[:, -1:] - y[:, :1] + 1.0

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 
-from localexpert.law.basis import STANDARD, Basis, basis_of, harmonic_slopes
+from localexpert.law.basis import STANDARD, basis_of, harmonic_slopes
 from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, map_levels
@@ -21,7 +20,7 @@ BASES = [STANDARD, basis_of(np.repeat([-8.0, -1.0, 0.5, 1.0, 8.0], [4, 2, 1, 2, 
 
 
 @pytest.mark.parametrize("basis", BASES)
-def test_curves_go_through_what_is_read(basis: Basis, rng: np.random.Generator) -> None:
+def test_curves_go_through_what_is_read(basis, rng):
     g = basis.greville
     bends = g + 0.3 * np.sin(rng.uniform(0.2, 0.6, (200, 1)) * g) + rng.normal()
     found = read_curve(bends, -FREE, FREE, basis=basis)
@@ -38,14 +37,14 @@ def test_curves_go_through_what_is_read(basis: Basis, rng: np.random.Generator) 
     assert (np.diff(risen.coefficients) >= 0).all()
 
 
-def test_coordinates_lost_to_rounding_are_on_a_line() -> None:
+def test_coordinates_lost_to_rounding_are_on_a_line():
     want = np.array([np.arange(9.0), 2.0 * np.arange(9.0)])
     lost = want.copy()
     lost[:, :2], lost[:, -2:] = -np.inf, np.inf
     assert_allclose(fill_ends(lost), want)
 
 
-def ordered_pair(rng: np.random.Generator) -> tuple[Law, Law]:
+def ordered_pair(rng):
     """Return laws of 200 rows, each row of the second greater everywhere."""
     powers = rng.exponential(size=(200, STANDARD.size)), rng.uniform(0.5, 4.0, (200, 1))
     steps = np.power(*powers)
@@ -63,9 +62,7 @@ def ordered_pair(rng: np.random.Generator) -> tuple[Law, Law]:
 
 
 @pytest.mark.parametrize("step", ["read", "mapped", "clipped", "both"])
-def test_rows_that_are_read_plainly_keep_their_order(
-    step: str, rng: np.random.Generator
-) -> None:
+def test_rows_that_are_read_plainly_keep_their_order(step, rng):
     low, high = ordered_pair(rng)
     if step in ("mapped", "both"):
         low, high = map_levels(low, BENT), map_levels(high, BENT)
@@ -82,7 +79,7 @@ def test_rows_that_are_read_plainly_keep_their_order(
 
 
 @pytest.mark.parametrize("name", LATTICES)
-def test_a_lattice_is_sums_over_its_values(name: str) -> None:
+def test_a_lattice_is_sums_over_its_values(name):
     law = KINDS[name]
     assert law.curve is not None
     values = law.offset + np.arange(-300.0, 300.0) * law.step
@@ -121,7 +118,7 @@ def test_harmonic_slopes_are_those_of_pchip(rng):
 THIRD = 0.1 + 0.2  # one float above .3
 
 
-def test_sums_are_the_numbers_they_stand_for() -> None:
+def test_sums_are_the_numbers_they_stand_for():
     tenths = np.arange(1, 1001) / 10
     y = np.concatenate([tenths, tenths, np.cumsum(np.full(1000, 0.1))])
     assert_array_equal(merge_near_values(y, np.ones(3000)), np.tile(tenths, 3))
@@ -146,5 +143,5 @@ def test_sums_are_the_numbers_they_stand_for() -> None:
         ([], 0),
     ],
 )
-def test_only_rounding_is_near(values: ArrayLike, n_runs: int) -> None:
+def test_only_rounding_is_near(values, n_runs):
     assert len(np.unique(near_runs(np.asarray(values)))) == n_runs

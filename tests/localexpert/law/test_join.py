@@ -21,7 +21,7 @@ FREE = {"smooth", "two peaks", "mixed", "discrete"}
 
 @every
 @pytest.mark.parametrize("other", KINDS)
-def test_rows_and_pools_of_unlike_laws(name: str, other: str) -> None:
+def test_rows_and_pools_of_unlike_laws(name, other):
     laws = [KINDS[name], KINDS[other]]
     joined = append_laws([*laws, KINDS[name].take(slice(0, 0))])
     assert len(joined) == 6
@@ -50,7 +50,7 @@ def test_rows_and_pools_of_unlike_laws(name: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_probit_pools_are_means_of_scores(name: str) -> None:
+def test_probit_pools_are_means_of_scores(name):
     laws = [KINDS[name], KINDS[name].take([1, 2, 0])]
     assert can_pool_scores(laws)
     pool = pool_laws(laws, WEIGHTS, "probit", 1.3)
@@ -62,13 +62,13 @@ def test_probit_pools_are_means_of_scores(name: str) -> None:
     assert_allclose(sharp.cdf(y), ndtr(1.3 * ndtri(plain.cdf(y))), atol=3e-3)
 
 
-def test_moments_that_a_member_has_not_got() -> None:
+def test_moments_that_a_member_has_not_got():
     heavy = PredictiveDistribution.from_scipy(stats.cauchy(np.zeros(3))).law
     pool = pool_laws([heavy, KINDS["smooth"]], WEIGHTS, "linear")
     assert np.isfinite(pool.moments()).all(axis=1).tolist() == [False, False, True]
 
 
-def test_what_has_no_pool_is_refused() -> None:
+def test_what_has_no_pool_is_refused():
     assert not can_pool_scores([KINDS["smooth"], KINDS["mixed"]])
     assert not can_pool_scores([KINDS["clipped"]] * 2)
     coarse = replace(KINDS[LATTICES[0]], step=2.0)
@@ -76,11 +76,11 @@ def test_what_has_no_pool_is_refused() -> None:
         pool_laws([KINDS[LATTICES[0]], coarse], [0.5, 0.5], "linear")
 
 
-def law(*masses: float) -> Law:
+def law(*masses):
     return Law.discrete(np.array([0.0, 2.0, 4.0]), np.array([masses]))
 
 
-def test_parts_by_hand() -> None:
+def test_parts_by_hand():
     one = (0.75, [law(1.0, 0.0, 0.0), law(0.0, 1.0, 0.0)])  # means 0 and 2
     other = (0.25, [law(0.5, 0.0, 0.5), law(0.0, 0.0, 1.0)])  # 2 and 4, variances 4, 0
     parts = spread_parts([one, other])
@@ -91,7 +91,7 @@ def test_parts_by_hand() -> None:
     assert parts.disagreement[0] == pytest.approx(1.75 / 2.25)
 
 
-def test_total_is_the_variance_of_the_mixture(rng: np.random.Generator) -> None:
+def test_total_is_the_variance_of_the_mixture(rng):
     values, weights = np.arange(6.0), np.array([0.2, 0.5, 0.3])
     masses = rng.dirichlet(np.ones(6), size=(3, 4, 7))
     members = [
@@ -104,12 +104,12 @@ def test_total_is_the_variance_of_the_mixture(rng: np.random.Generator) -> None:
     assert spread_parts(members).total == pytest.approx(variance)
 
 
-def test_laws_without_variance_do_not_disagree() -> None:
+def test_laws_without_variance_do_not_disagree():
     assert spread_parts([(1.0, [law(0.0, 1.0, 0.0)])]).disagreement.tolist() == [0.0]
 
 
 @pytest.mark.parametrize("kind", ["smooth", "positive", "atom", "counts"])
-def test_members_average_to_the_forecast(kind: str, rng: np.random.Generator) -> None:
+def test_members_average_to_the_forecast(kind, rng):
     X = rng.normal(size=(200, 2))
     y = 3.0 * X[:, 0] + rng.normal(size=200)
     if kind == "positive":
@@ -132,7 +132,7 @@ def test_members_average_to_the_forecast(kind: str, rng: np.random.Generator) ->
     assert (parts.disagreement < 0.5).mean() > 0.9
 
 
-def test_disagreement_is_large_where_rows_are_few(rng: np.random.Generator) -> None:
+def test_disagreement_is_large_where_rows_are_few(rng):
     X = rng.normal(size=(300, 1))
     y = X[:, 0] + rng.normal(size=300)
     model = LocalExpertRegressor(effort="quick", random_state=0).fit(X, y)
@@ -141,7 +141,7 @@ def test_disagreement_is_large_where_rows_are_few(rng: np.random.Generator) -> N
 
 
 @pytest.mark.filterwarnings("ignore:`y` is 1 in every row")
-def test_forecast_without_spread_has_no_parts() -> None:
+def test_forecast_without_spread_has_no_parts():
     X = np.arange(20.0)[:, None]
     model = LocalExpertRegressor(random_state=0).fit(X, np.ones(20))
     assert not model.spread_parts(X).total.any()

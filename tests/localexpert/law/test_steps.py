@@ -26,7 +26,7 @@ WIDE = LevelMap.through(X, np.array([-0.7, 0.0, 0.8]), np.array([0.7, 0.8, 0.8])
 
 
 @kinds.every
-def test_the_identity_returns_the_very_same_law(name: str) -> None:
+def test_the_identity_returns_the_very_same_law(name):
     law = kinds.KINDS[name]
     assert map_levels(law, LevelMap.line(0.0)) is law
     assert map_levels(law, LevelMap.through(X, X, np.ones(3))) is law
@@ -36,7 +36,7 @@ def test_the_identity_returns_the_very_same_law(name: str) -> None:
 
 @pytest.mark.parametrize("number", [(0, 0, 0), (1, 0, 1)], ids=["one", "each its own"])
 @kinds.every
-def test_levels_are_mapped(name: str, number: tuple[int, ...]) -> None:
+def test_levels_are_mapped(name, number):
     law, levels = kinds.KINDS[name], LevelMap.by_row([BENT, WIDE], np.array(number))
     found = map_levels(law, levels)
     y = kinds.places_of(law)
@@ -53,7 +53,7 @@ def test_levels_are_mapped(name: str, number: tuple[int, ...]) -> None:
 
 
 @kinds.every
-def test_ten_maps_there_and_back_do_not_widen_a_law(name: str) -> None:
+def test_ten_maps_there_and_back_do_not_widen_a_law(name):
     law = found = kinds.KINDS[name]
     for _ in range(10):
         found = map_levels(found, LevelMap.line(0.3, 1.2))
@@ -69,7 +69,7 @@ def test_ten_maps_there_and_back_do_not_widen_a_law(name: str) -> None:
         assert_allclose(error, 0.0, atol=2e-3)
 
 
-def test_maps_of_levels_themselves(rng: np.random.Generator) -> None:
+def test_maps_of_levels_themselves(rng):
     p = np.append(rng.uniform(size=20), [0.0, 1e-300, 1e-12, 1.0])
     assert_allclose(LevelMap.line(0.4, 1.5)(p), ndtr(0.4 + 1.5 * ndtri(p)), rtol=1e-10)
     one = LevelMap(np.zeros(1), np.array([0.4]), np.array([1.5]))
@@ -83,16 +83,14 @@ def test_maps_of_levels_themselves(rng: np.random.Generator) -> None:
     assert BENT.take(slice(0, 1)) is BENT
 
 
-def test_moments_that_do_not_exist_do_not_come_to_be() -> None:
+def test_moments_that_do_not_exist_do_not_come_to_be():
     law = PredictiveDistribution.from_scipy(stats.t([1.0, 1.5, 3.5])).law
     before, after = law.moments(), map_levels(law, WIDE).moments()
     assert_array_equal(np.isfinite(before), np.isfinite(after))
 
 
 @pytest.mark.parametrize(("atom", "slope"), [(0.0, 0.3), (-5.0, 1.6)])
-def test_modes_beside_atoms_are_where_there_is_probability(
-    atom: float, slope: float
-) -> None:
+def test_modes_beside_atoms_are_where_there_is_probability(atom, slope):
     # A tail of steps that rounding made flat is no peak. Atoms are in wide cells.
     levels = LevelMap.line(0.0, slope)
     law = beside(normal([0.3], 1.0), [atom], np.array([[0.3]]), [9.0]).law
@@ -107,7 +105,7 @@ def test_modes_beside_atoms_are_where_there_is_probability(
 
 @kinds.every
 @pytest.mark.parametrize("step", [-0.3, 0.0, 0.3])
-def test_means_are_those_asked_for(name: str, step: float) -> None:
+def test_means_are_those_asked_for(name, step):
     law = kinds.KINDS[name]
     mean, variance = law.moments()[:, :2].T
     goal = mean + step * np.sqrt(variance)
@@ -125,12 +123,12 @@ def test_means_are_those_asked_for(name: str, step: float) -> None:
     assert_allclose(alone.moments()[0], moved.moments()[1], rtol=1e-9, atol=1e-12)
 
 
-def test_what_cannot_be_reached_is_approached() -> None:
+def test_what_cannot_be_reached_is_approached():
     far = recentre(kinds.KINDS["discrete"], np.array([9.0, -9.0, 3.0])).moments()[:, 0]
     assert_allclose(far, [5.0, 1.0, 1.0], atol=0.02)
 
 
-def _undo(z: np.ndarray) -> np.ndarray:
+def _undo(z):
     low, high = z - 1.0, z.copy()
     for _ in range(80):
         middle = 0.5 * (low + high)
@@ -143,7 +141,7 @@ CURVED = ValueMap(lambda y: y + expit(y), _undo)
 
 
 @kinds.every
-def test_levels_stay_with_values(name: str) -> None:
+def test_levels_stay_with_values(name):
     law = kinds.KINDS[name]
     found, y = transform_law(law, CURVED), kinds.places_of(law)
     for method in ("cdf", "cdf_left"):
@@ -168,14 +166,14 @@ INNER = {
 sides = pytest.mark.parametrize("open_side", [None, 0, 1], ids=["both", "high", "low"])
 
 
-def ends_of(name: str, open_side: int | None) -> tuple[float, float]:
+def ends_of(name, open_side):
     low, high = INNER.get(name, (-0.75, 2.25))
     return -np.inf if open_side == 0 else low, np.inf if open_side == 1 else high
 
 
 @sides
 @kinds.every
-def test_what_is_cut_off_is_made_whole(name: str, open_side: int | None) -> None:
+def test_what_is_cut_off_is_made_whole(name, open_side):
     law = kinds.KINDS[name] if name != "clipped" else kinds.KINDS["clipped"].clipped
     low, high = ends_of(name, open_side)
     found, y = cut(law, low, high), np.clip(kinds.places_of(law), low, high)
@@ -192,7 +190,7 @@ def test_what_is_cut_off_is_made_whole(name: str, open_side: int | None) -> None
 
 @sides
 @pytest.mark.parametrize("name", [name for name in kinds.KINDS if name != "discrete"])
-def test_what_is_clipped_is_at_the_bounds(name: str, open_side: int | None) -> None:
+def test_what_is_clipped_is_at_the_bounds(name, open_side):
     law, (low, high) = kinds.KINDS[name], ends_of(name, open_side)
     found, y = clip(law, low, high, 0.2), kinds.places_of(law)
     want = np.where(y < low, 0.0, np.where(y >= high, 1.0, law.cdf(y)))
@@ -214,7 +212,7 @@ def test_what_is_clipped_is_at_the_bounds(name: str, open_side: int | None) -> N
 
 
 @kinds.every
-def test_bounds_that_hold_all_change_nothing(name: str) -> None:
+def test_bounds_that_hold_all_change_nothing(name):
     law = kinds.KINDS[name]
     assert clip(law, *law.support, 1.0) is clip(law, -np.inf, np.inf, 1.0) is law
     if name != "discrete":
@@ -224,9 +222,7 @@ def test_bounds_that_hold_all_change_nothing(name: str) -> None:
 @sides
 @pytest.mark.parametrize("power", [1.0, 2.0])
 @kinds.smooth
-def test_what_lies_beyond_is_laid_inside(
-    name: str, power: float, open_side: int | None
-) -> None:
+def test_what_lies_beyond_is_laid_inside(name, power, open_side):
     law, (low, high) = kinds.KINDS[name], ends_of(name, open_side)
     found = fold(law, low, high, power)
     p = np.linspace(0.001, 0.999, 99)
@@ -247,13 +243,13 @@ def test_what_lies_beyond_is_laid_inside(
     assert fold(law, -np.inf, np.inf, power) is law
 
 
-def test_a_row_beyond_a_bound_is_laid_at_it() -> None:
+def test_a_row_beyond_a_bound_is_laid_at_it():
     law = normal(np.array([-50.0, 1.0]), np.array([1.0, 1.0])).law
     y = fold(law, 0.0, np.inf, 1.0).ppf(np.tile([0.01, 0.5, 0.99], (2, 1)))
     assert_allclose(y[0], 0.005, atol=0.005)
     assert_allclose(y[1, 1:], law.ppf(np.tile([0.5, 0.99], (2, 1)))[1], rtol=1e-3)
 
 
-def test_bounds_without_any_probability_are_refused() -> None:
+def test_bounds_without_any_probability_are_refused():
     with pytest.raises(ValueError, match="`bounds` must hold some of the probability"):
         cut(kinds.KINDS["smooth"], 400.0, 500.0)

@@ -1,7 +1,5 @@
 """Roads that compete, which road a target takes, and what is refused by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression

@@ -1,7 +1,5 @@
 """Stages: one centre for roads of the same rows, and which curve is chosen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Laws of values: counts, what was never met beside them, and mass near heavy ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import nbinom, norm, poisson

@@ -5,19 +5,18 @@ import pytest
 from scipy import stats
 
 from localexpert import PredictiveDistribution
-from localexpert.law.law import Law
 from localexpert.partial.draws import Outcomes, draw_between
 from localexpert.partial.rounds import mix_laws, row_losses
 
 INF = np.inf
 
 
-def law_of(frozen: object, n: int) -> Law:
+def law_of(frozen, n):
     """Return the law of n rows that are alike."""
     return PredictiveDistribution.from_scipy(frozen, n).law
 
 
-def test_quantiles_within_intervals() -> None:
+def test_quantiles_within_intervals():
     share = np.array([0.2, 0.7, 0.5, 0.1, 0.9])
     lower = np.array([-INF, 1.0, 6.0, -0.5, -INF])
     upper = np.array([INF, INF, INF, 0.25, -7.0])
@@ -26,13 +25,13 @@ def test_quantiles_within_intervals() -> None:
     np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
-def test_an_interval_without_mass_gives_its_nearest_end() -> None:
+def test_an_interval_without_mass_gives_its_nearest_end():
     lower, upper = np.array([50.0, -60.0]), np.array([INF, -55.0])
     found = draw_between(law_of(stats.norm(), 2), lower, upper, np.full(2, 0.5))
     np.testing.assert_array_equal(found, [50.0, -55.0])
 
 
-def test_counts_stay_counts_and_both_ends_are_possible() -> None:
+def test_counts_stay_counts_and_both_ends_are_possible():
     n = 4000
     share = (np.arange(n) + 0.5) / n
     law = PredictiveDistribution.from_arrays(
@@ -44,7 +43,7 @@ def test_counts_stay_counts_and_both_ends_are_possible() -> None:
     np.testing.assert_allclose(counts / n, [0.4, 0.6], atol=1e-3)
 
 
-def test_copies_have_parts_of_the_weight_and_one_fold(rng: np.random.Generator) -> None:
+def test_copies_have_parts_of_the_weight_and_one_fold(rng):
     lower, upper = np.array([[1.0, 0.0, 2.0, 0.0], [1.0, INF, 2.0, 3.0]])
     weight = np.array([1.0, 2.0, 3.0, 4.0])
     outcomes = Outcomes.of(lower, upper, None, weight)
@@ -61,7 +60,7 @@ def test_copies_have_parts_of_the_weight_and_one_fold(rng: np.random.Generator) 
         assert len(part) == np.isin(draws.rows, rows).sum()
 
 
-def test_rows_that_entered_late_stand_for_others(rng: np.random.Generator) -> None:
+def test_rows_that_entered_late_stand_for_others(rng):
     n = 1500
     y = stats.truncnorm(0.0, INF).rvs(n, random_state=rng)
     entry = np.where(np.arange(n) % 3, 0.0, -INF)
@@ -73,7 +72,7 @@ def test_rows_that_entered_late_stand_for_others(rng: np.random.Generator) -> No
     assert draws.repeats
 
 
-def test_each_law_is_drawn_from_by_its_share(rng: np.random.Generator) -> None:
+def test_each_law_is_drawn_from_by_its_share(rng):
     n = 2000
     outcomes = Outcomes.of(np.zeros(n), np.full(n, INF), None, np.ones(n))
     laws = [law_of(stats.uniform(left, 1.0), n) for left in (0.0, 5.0)]
@@ -86,9 +85,7 @@ def test_each_law_is_drawn_from_by_its_share(rng: np.random.Generator) -> None:
     ("values", "drawn"),
     [(np.arange(6.0), np.arange(7.0, 10.0)), (np.array([0.0, 1.0, 2.7, 7.0]), [7.0])],
 )
-def test_draws_are_values_like_those_known(
-    values: np.ndarray, drawn: np.ndarray, rng: np.random.Generator
-) -> None:
+def test_draws_are_values_like_those_known(values, drawn, rng):
     known = np.repeat(values, 20)
     lower = np.append(known, np.full(30, 7.0))
     upper = np.append(known, np.full(30, INF))
@@ -98,7 +95,7 @@ def test_draws_are_values_like_those_known(
     np.testing.assert_array_equal(np.unique(found[len(known) :]), drawn)
 
 
-def test_row_losses_are_those_of_what_is_known() -> None:
+def test_row_losses_are_those_of_what_is_known():
     lower = np.array([0.3, 1.0, -INF, -1.0, 2.0])
     upper = np.array([0.3, INF, -2.0, 0.5, 2.0])
     entry = np.array([-INF, 0.5, -INF, -INF, 1.0])
@@ -115,7 +112,7 @@ def test_row_losses_are_those_of_what_is_known() -> None:
     np.testing.assert_allclose(-found, wanted, atol=1e-4)
 
 
-def test_the_best_mixture_of_laws(rng: np.random.Generator) -> None:
+def test_the_best_mixture_of_laws(rng):
     losses, weight = rng.gamma(2.0, size=(2, 300)), rng.uniform(size=300)
     parts = np.linspace(0.0, 1.0, 2001)
     mixed = np.column_stack([parts, 1.0 - parts]) @ np.exp(-losses)

@@ -1,7 +1,5 @@
 """Fits on targets known in part: contracts, refusals, and truths of simulations."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ INF = np.inf
 N = 100
 
 
-def draw(n: int = N, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def draw(n=N, seed=0):
     """Return features (n, 2) and positive targets."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 2))
@@ -31,12 +29,12 @@ PLACE = np.searchsorted(EDGES, Y)
 CLASSES = np.column_stack([EDGES[PLACE - 1], EDGES[PLACE]])
 
 
-def quick(**options: Any) -> LocalExpertRegressor:
+def quick(**options):
     """Return a regressor that is fitted in a moment."""
     return LocalExpertRegressor(**{"effort": "quick", "random_state": 0, **options})
 
 
-def test_known_targets_are_fitted_as_ever() -> None:
+def test_known_targets_are_fitted_as_ever():
     one, two = quick().fit(X, Y), quick().fit(X, np.column_stack([Y, Y]))
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     np.testing.assert_array_equal(one.oof_prediction_, two.oof_prediction_)
@@ -53,7 +51,7 @@ def test_known_targets_are_fitted_as_ever() -> None:
         (RIGHT, {}, {"entry": np.where(np.arange(N) % 2, 0.5 * RIGHT[:, 0], -INF)}),
     ],
 )
-def test_contract(ends: np.ndarray, options: Any, given: Any, tmp_path: Any) -> None:
+def test_contract(ends, options, given, tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(
         c=pd.Categorical(np.where(X[:, 0] > 0.5, "up", "down"))
     )
@@ -76,13 +74,13 @@ def test_contract(ends: np.ndarray, options: Any, given: Any, tmp_path: Any) -> 
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_one_seed_one_answer() -> None:
+def test_one_seed_one_answer():
     fitted = [quick(cv=2).fit(X, RIGHT).predict(X) for _ in range(2)]
     np.testing.assert_array_equal(*fitted)
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_rows_of_which_nothing_is_known_have_no_say() -> None:
+def test_rows_of_which_nothing_is_known_have_no_say():
     ends = RIGHT.copy()
     ends[::4] = -INF, INF
     model = quick().fit(X, ends)
@@ -107,9 +105,7 @@ def test_rows_of_which_nothing_is_known_have_no_say() -> None:
         ([[-INF, INF]] * N, {}, {}, "`y` must have a finite end in some row"),
     ],
 )
-def test_a_refused_fit_changes_nothing(
-    y: Any, options: Any, given: Any, message: str
-) -> None:
+def test_a_refused_fit_changes_nothing(y, options, given, message):
     model = quick().fit(X, Y)
     before = model.predict(X)
     model.set_params(**options)
@@ -118,14 +114,14 @@ def test_a_refused_fit_changes_nothing(
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-def test_a_finite_end_needs_weight() -> None:
+def test_a_finite_end_needs_weight():
     ends = np.full((N, 2), [-INF, INF])
     ends[0] = 1.0
     with pytest.raises(ValueError, match="finite end in a row with a weight"):
         quick().fit(X, ends, sample_weight=np.arange(N) > 0)
 
 
-def test_all_censored_is_wide_and_says_so() -> None:
+def test_all_censored_is_wide_and_says_so():
     with pytest.warns(CalibrationWarning, match="hardly any known value") as caught:
         model = quick().fit(X, censored(Y, np.zeros(N)))
     assert [one.filename for one in caught] == [__file__] * len(caught)
@@ -135,7 +131,7 @@ def test_all_censored_is_wide_and_says_so() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_demand_cut_off_by_stock_stays_on_its_lattice(rng: np.random.Generator) -> None:
+def test_demand_cut_off_by_stock_stays_on_its_lattice(rng):
     days, _ = draw(400)
     demand = rng.poisson(np.exp(1.0 + days[:, 0])).astype(float)
     stock = rng.poisson(4.0, len(days)).astype(float)
@@ -146,7 +142,7 @@ def test_demand_cut_off_by_stock_stays_on_its_lattice(rng: np.random.Generator) 
 
 
 @pytest.mark.slow
-def test_censored_rows_are_worth_more_than_nothing() -> None:
+def test_censored_rows_are_worth_more_than_nothing():
     features, y = draw(1500, 2)
     new, came = draw(1500, 3)
     limit = np.random.default_rng(4).exponential(6.0, len(y))
@@ -163,7 +159,7 @@ def test_censored_rows_are_worth_more_than_nothing() -> None:
 
 @pytest.mark.parametrize("count", [3, 11])
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_nothing_unseen_lies_below_all_that_is_possible(count: int) -> None:
+def test_nothing_unseen_lies_below_all_that_is_possible(count):
     rng = np.random.default_rng(count)
     features = rng.normal(size=(800, 2))
     claim = np.exp(rng.normal(size=800) + 0.5 * features[:, 0])
@@ -183,7 +179,7 @@ def test_nothing_unseen_lies_below_all_that_is_possible(count: int) -> None:
 
 
 @pytest.mark.slow
-def test_truncated_rows_tell_of_those_not_seen() -> None:
+def test_truncated_rows_tell_of_those_not_seen():
     features, y = draw(1500, 5)
     entry = np.random.default_rng(6).uniform(0.0, 6.0, len(y))
     seen = y > entry

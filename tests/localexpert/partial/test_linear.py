@@ -1,7 +1,5 @@
 """Linear models of targets known in part: their likelihood, and the laws they give."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -15,9 +13,7 @@ INF = np.inf
 N = 600
 
 
-def forecast(
-    lower: np.ndarray, upper: np.ndarray, columns: np.ndarray, **given: Any
-) -> PredictiveDistribution:
+def forecast(lower, upper, columns, **given):
     """Return the forecasts of a linear model out of fold."""
     n = len(lower)
     outcomes = Outcomes.of(lower, upper, given.get("entry"), np.ones(n))
@@ -26,18 +22,18 @@ def forecast(
 
 
 @pytest.fixture
-def columns(rng: np.random.Generator) -> np.ndarray:
+def columns(rng):
     return rng.uniform(-1.0, 1.0, size=(N, 3))
 
 
 @pytest.mark.parametrize("errors", ["normal", "least"])
-def test_slopes_of_the_likelihood(errors: str) -> None:
+def test_slopes_of_the_likelihood(errors):
     lower = np.array([0.3, -INF, 0.2, -1.0, 0.5, 0.9])
     upper = np.array([0.3, 0.5, INF, 1.5, 0.5, INF])
     entry = np.array([-INF, -INF, -INF, -INF, 0.1, -0.5])
     ends = np.stack([lower, upper, entry])
 
-    def total(parts: np.ndarray) -> float:
+    def total(parts):
         mean, log_spread = np.full((2, 6), parts[:, None])
         return float(_likelihood(errors, ends, mean, log_spread)[0].sum())
 
@@ -49,9 +45,7 @@ def test_slopes_of_the_likelihood(errors: str) -> None:
 
 
 @pytest.mark.parametrize("least", [False, True])
-def test_effects_beyond_limits_are_found(
-    least: bool, columns: np.ndarray, rng: np.random.Generator
-) -> None:
+def test_effects_beyond_limits_are_found(least, columns, rng):
     mean = 1.0 + columns[:, 0] + (columns[:, 1] > 0.0)
     spread = np.exp(-1.0 + 0.5 * columns[:, 2])
     errors = np.log(rng.exponential(size=N)) if least else rng.normal(size=N)
@@ -68,7 +62,7 @@ def test_effects_beyond_limits_are_found(
     assert 0.85 < dist.covered(y, 0.9).mean() < 0.95
 
 
-def test_bends_are_found(columns: np.ndarray, rng: np.random.Generator) -> None:
+def test_bends_are_found(columns, rng):
     y = 3.0 * np.abs(columns[:, 0]) - 2.0 + 0.2 * rng.normal(size=N)
     known = y > -1.0
     lower, upper = np.where(known, y, -INF), np.maximum(y, -1.0)
@@ -76,9 +70,7 @@ def test_bends_are_found(columns: np.ndarray, rng: np.random.Generator) -> None:
     assert np.abs(off).mean() < 0.15
 
 
-def test_counts_go_on_beyond_the_greatest_known(
-    columns: np.ndarray, rng: np.random.Generator
-) -> None:
+def test_counts_go_on_beyond_the_greatest_known(columns, rng):
     y = rng.poisson(np.exp(1.5 + columns[:, 0])).astype(float)
     stock = rng.poisson(5.0, N).astype(float)
     known = y < stock
@@ -88,7 +80,7 @@ def test_counts_go_on_beyond_the_greatest_known(
     assert dist.mean().mean() == pytest.approx(y.mean(), rel=0.06)
 
 
-def test_uneven_values_stay(columns: np.ndarray, rng: np.random.Generator) -> None:
+def test_uneven_values_stay(columns, rng):
     values = np.array([-4.0, 0.0, 1.0, 10.0])
     y = values[np.digitize(columns[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.0, 0.5])]
     known = (y < 10.0) | (rng.uniform(size=N) < 0.5)
@@ -96,7 +88,7 @@ def test_uneven_values_stay(columns: np.ndarray, rng: np.random.Generator) -> No
     np.testing.assert_array_equal(dist.law.atoms, values)
 
 
-def test_rows_not_seen_count(columns: np.ndarray, rng: np.random.Generator) -> None:
+def test_rows_not_seen_count(columns, rng):
     mean = 2.0 * columns[:, 0]
     y = mean + rng.normal(size=N)
     entry = np.full(N, -0.5)
@@ -106,7 +98,7 @@ def test_rows_not_seen_count(columns: np.ndarray, rng: np.random.Generator) -> N
     assert y[seen].mean() > mean[seen].mean() + 0.3
 
 
-def test_hard_cases_have_finite_laws(columns: np.ndarray) -> None:
+def test_hard_cases_have_finite_laws(columns):
     ends = np.full(N, 3.0)
     few = np.where(np.arange(N) < 2, 3.0, INF)
     for lower, upper in ((ends, few), (ends, ends + 1.0), (0.0 * ends, few)):

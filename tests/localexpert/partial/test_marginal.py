@@ -17,7 +17,7 @@ EVENT = np.array(
 OF_SKSURV = [0.9, 0.9, 0.7875, 0.75, 0.6375, 0.500893, 0.250446, 0.166964]
 
 
-def test_of_ties_as_scikit_survival() -> None:
+def test_of_ties_as_scikit_survival():
     values, survival = kaplan_meier(censored(TIME, EVENT))
     np.testing.assert_array_equal(values, np.arange(1.0, 9.0))
     np.testing.assert_allclose(survival, OF_SKSURV, atol=5e-7)
@@ -26,7 +26,7 @@ def test_of_ties_as_scikit_survival() -> None:
     np.testing.assert_array_equal(kaplan_meier(array)[1], survival)
 
 
-def test_known_targets_give_the_empirical_law(rng: np.random.Generator) -> None:
+def test_known_targets_give_the_empirical_law(rng):
     y = rng.normal(size=50)
     values, survival = kaplan_meier(censored(y, np.ones(50)))
     np.testing.assert_array_equal(values, np.sort(y))
@@ -34,7 +34,7 @@ def test_known_targets_give_the_empirical_law(rng: np.random.Generator) -> None:
     assert survival[-1] == 0.0
 
 
-def test_weights_are_repetitions() -> None:
+def test_weights_are_repetitions():
     y, weight = censored(TIME, EVENT), np.arange(len(TIME)) % 3
     values, survival = kaplan_meier(y, weight)
     repeated, expected = kaplan_meier(np.repeat(y, weight, axis=0))
@@ -43,6 +43,6 @@ def test_weights_are_repetitions() -> None:
 
 
 @pytest.mark.parametrize("row", [[1.0, 2.0], [-np.inf, 2.0]])
-def test_refuses_what_is_cut_elsewhere(row: list[float]) -> None:
+def test_refuses_what_is_cut_elsewhere(row):
     with pytest.raises(ValueError, match=r"`y` must be known or right-censored, .*1"):
         kaplan_meier([[1.0, 1.0], row])

@@ -1,7 +1,5 @@
 """Targets with two ends: what is read, and what is refused by name."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -24,12 +22,12 @@ ENDS = np.array([[1.0, 1.0], [2.0, INF], [-INF, 3.0], [4.0, 5.0]])
         np.asfortranarray(ENDS.astype(np.float32)),
     ],
 )
-def test_two_columns_of_any_container(y: Any) -> None:
+def test_two_columns_of_any_container(y):
     assert is_partial(y)
     np.testing.assert_array_equal(np.column_stack(read_ends(y)), ENDS)
 
 
-def test_times_with_events() -> None:
+def test_times_with_events():
     time, event = [3.0, 5.0, 2.0], [True, False, True]
     wanted = [[3.0, 3.0], [5.0, INF], [2.0, 2.0]]
     np.testing.assert_array_equal(censored(time, event), wanted)
@@ -41,7 +39,7 @@ def test_times_with_events() -> None:
 
 
 @pytest.mark.parametrize("y", [[1.0, 2.0], np.zeros((3, 1)), [[1, 2], [3]], None])
-def test_other_targets_are_not_partial(y: Any) -> None:
+def test_other_targets_are_not_partial(y):
     assert not is_partial(y)
 
 
@@ -62,7 +60,7 @@ _SWAPPED = np.array([(1.0, True)], dtype=[("time", float), ("event", bool)])
         (_SWAPPED, "events of booleans and times of numbers, in this order, got dtype"),
     ],
 )
-def test_refusals(y: Any, message: str) -> None:
+def test_refusals(y, message):
     with pytest.raises(ValueError, match=message):
         read_ends(y)
 
@@ -75,6 +73,6 @@ def test_refusals(y: Any, message: str) -> None:
         ([1.0, 2.0], [True], "`event` must be as long as time"),
     ],
 )
-def test_refused_times(time: Any, event: Any, message: str) -> None:
+def test_refused_times(time, event, message):
     with pytest.raises(ValueError, match=message):
         censored(time, event)

@@ -1,7 +1,6 @@
 """Scores of targets known in part: brute force, full knowledge, scikit-survival."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -45,20 +44,18 @@ SCALE = np.array(
 )
 
 
-def _lives(scale: Floats) -> PredictiveDistribution:
+def _lives(scale):
     return PredictiveDistribution.from_scipy(expon(scale))
 
 
-def _trial(
-    rng: np.random.Generator, n: int, slope: float
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _trial(rng, n, slope):
     """Return features, lives of mean 1 + x, limits of mean 2 exp(slope x)."""
     x = rng.uniform(size=n)
     limits = 2.0 * np.exp(slope * x)
     return x, rng.exponential(1.0 + x), rng.exponential(limits), limits
 
 
-def test_numbers_of_scikit_survival() -> None:
+def test_numbers_of_scikit_survival():
     """They are those of scikit-survival 0.28 for exponential survival functions."""
     y, dist, times = censored(TIME, EVENT), _lives(SCALE), [0.2, 0.5, 1.0, 1.5]
     want = [0.06778673, 0.18391151, 0.2330667, 0.22205387]
@@ -69,7 +66,7 @@ def test_numbers_of_scikit_survival() -> None:
     assert concordance_index(y, dist) == pytest.approx(0.61044177)
 
 
-def _brute_crps(y: Floats, dist: PredictiveDistribution, limit: float) -> Floats:
+def _brute_crps(y, dist, limit):
     """Sum over fine thresholds; G by its definition, row by row."""
     time, event = y[:, 0], y[:, 0] == y[:, 1]
     low = float(min(dist.ppf(0.0005).min(), time.min()))
@@ -77,7 +74,7 @@ def _brute_crps(y: Floats, dist: PredictiveDistribution, limit: float) -> Floats
     step = (high - low) / 20_000
     z = low + step * (np.arange(20_000) + 0.5)
 
-    def share(t: Any) -> Floats:
+    def share(t):
         out = np.ones(np.shape(t))
         for v in np.unique(time[~event]):
             left = 1.0 - ((time == v) & ~event).sum() / (time >= v).sum()
@@ -91,7 +88,7 @@ def _brute_crps(y: Floats, dist: PredictiveDistribution, limit: float) -> Floats
 
 
 @pytest.mark.parametrize("kind", ["smooth", "counts", "mixed", "late"])
-def test_crps_by_brute_force(kind: str, rng: np.random.Generator) -> None:
+def test_crps_by_brute_force(kind, rng):
     n, limit = 40, INF
     time, event = rng.exponential(2.0, n), rng.random(n) < 0.7
     dist = _lives(rng.uniform(1.0, 3.0, n))
@@ -115,7 +112,7 @@ def test_crps_by_brute_force(kind: str, rng: np.random.Generator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 1.5])
-def test_crps_is_that_of_full_knowledge(slope: float, rng: np.random.Generator) -> None:
+def test_crps_is_that_of_full_knowledge(slope, rng):
     """Thresholds to where 5 % are not yet censored, whatever limits depend on."""
     x, life, limit, mean = _trial(rng, 6000, slope)
     y = censored(np.minimum(life, limit), life <= limit)
@@ -139,9 +136,7 @@ def test_crps_is_that_of_full_knowledge(slope: float, rng: np.random.Generator) 
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.3])
-def test_true_forecasts_are_calibrated_and_others_not(
-    scale: float, rng: np.random.Generator
-) -> None:
+def test_true_forecasts_are_calibrated_and_others_not(scale, rng):
     x, life, limit, _ = _trial(rng, 4000, 1.0)
     y = censored(np.minimum(life, limit), life <= limit)
     y[::3] = np.column_stack([0.5 * np.floor(2.0 * life), 0.5 * np.ceil(2.0 * life)])[
@@ -159,7 +154,7 @@ def test_true_forecasts_are_calibrated_and_others_not(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_d_calibration_holds_its_level_with_atoms(seed: int) -> None:
+def test_d_calibration_holds_its_level_with_atoms(seed):
     rng = np.random.default_rng(seed)
     masses = rng.dirichlet(np.ones(6), 3000)
     dist = of_values(np.arange(6.0), masses)
@@ -170,7 +165,7 @@ def test_d_calibration_holds_its_level_with_atoms(seed: int) -> None:
     assert d_calibration_test(ends, dist[::-1])[1] < 1e-9
 
 
-def test_log_score_of_intervals() -> None:
+def test_log_score_of_intervals():
     dist = normal(np.zeros(4), 1.0)
     y = np.array([[0.5, 0.5], [1.0, INF], [-INF, -1.0], [-1.0, 1.0]])
     law = stats.norm
@@ -185,7 +180,7 @@ def test_log_score_of_intervals() -> None:
     assert log_score([[1.0, INF]], sold_out) == pytest.approx(-np.log(0.5))
 
 
-def test_known_ends_score_as_values(rng: np.random.Generator) -> None:
+def test_known_ends_score_as_values(rng):
     masses = rng.dirichlet(np.ones(3), 50)
     for dist in (normal(rng.normal(size=50), 1.0), of_values([0.0, 1, 2], masses)):
         y = dist.rvs(random_state=rng)[0]
@@ -199,15 +194,15 @@ def test_known_ends_score_as_values(rng: np.random.Generator) -> None:
 
 
 class _Lives(RegressorMixin, BaseEstimator):
-    def fit(self, _: Any, y: Any) -> "_Lives":
+    def fit(self, _, y):
         self.scale_ = float(np.mean(np.asarray(y)[:, 0]))
         return self
 
-    def predict_dist(self, X: Any) -> PredictiveDistribution:
+    def predict_dist(self, X):
         return _lives(np.full(len(X), self.scale_))
 
 
-def test_scorers_take_two_ends() -> None:
+def test_scorers_take_two_ends():
     X, y = SCALE[:, None], censored(TIME, EVENT)
     for loss in (crps_score, log_score):
         found = cross_val_score(_Lives(), X, y, scoring=DistributionScorer(loss), cv=2)
@@ -215,7 +210,7 @@ def test_scorers_take_two_ends() -> None:
         assert found[0] == pytest.approx(-loss(y[:20], model.predict_dist(X[:20])))
 
 
-def test_concordance_by_pairs(rng: np.random.Generator) -> None:
+def test_concordance_by_pairs(rng):
     time, life = rng.integers(0, 6, 30).astype(float), rng.integers(0, 4, 30)
     event = rng.random(30) < 0.6
     right, pairs = 0.0, 0
@@ -228,7 +223,7 @@ def test_concordance_by_pairs(rng: np.random.Generator) -> None:
     assert concordance_index(censored(time, event), life) == right / pairs
 
 
-def test_refusals() -> None:
+def test_refusals():
     dist = _lives(np.ones(2))
     y = censored([1.0, 2.0], [True, False])
     with pytest.raises(ValueError, match="`y_true` must be known or right-censored"):

@@ -10,7 +10,7 @@ from tests.forecasts import normal, of_values
 Y = localexpert.censored([1.0, 2.0, 3.0, 4.0], event=[1, 0, 1, 0])
 
 
-def test_steps_and_curve(labelled) -> None:
+def test_steps_and_curve(labelled):
     dist = of_values([1.0, 3.0, 5.0], np.tile([0.25, 0.5, 0.25], (4, 1)))
     ax = localexpert.plot_survival(Y, dist, target_name="days")
     x, height = labelled(ax, "Kaplan-Meier").get_data()
@@ -24,7 +24,7 @@ def test_steps_and_curve(labelled) -> None:
     assert ax.get_xlabel() == "days"
 
 
-def test_the_band_is_greenwoods(labelled) -> None:
+def test_the_band_is_greenwoods(labelled):
     ax = localexpert.plot_survival(Y, normal(np.ones(4), 1.0), coverage=0.9)
     (path,) = labelled(ax, "90% band").get_paths()
     # At 1: d = 1 of n = 4; at 3 also d = 1 of n = 2.
@@ -36,7 +36,7 @@ def test_the_band_is_greenwoods(labelled) -> None:
             assert np.abs(drawn - end).min() < 1e-6
 
 
-def test_everyone_dead_and_refusals(labelled) -> None:
+def test_everyone_dead_and_refusals(labelled):
     dist = normal(np.ones(3), 1.0)
     ax = localexpert.plot_survival(localexpert.censored([1, 2, 2], [1, 1, 1]), dist)
     assert labelled(ax, "Kaplan-Meier").get_ydata()[-1] == 0.0
@@ -46,7 +46,7 @@ def test_everyone_dead_and_refusals(labelled) -> None:
         localexpert.plot_survival(Y, dist)
 
 
-def test_pictures_of_pit_values_take_two_ends(rng) -> None:
+def test_pictures_of_pit_values_take_two_ends(rng):
     dist = normal(np.zeros(4000), 1.0)
     y = rng.normal(size=4000)
     ends = localexpert.censored(np.minimum(y, 0.5), y < 0.5)

@@ -19,7 +19,7 @@ def write_claims(path, n=2000, seed=0):
     y = np.round(exposure * (1.0 + (cities == "Köln")) * rng.gamma(4.0, 0.25, n), 2)
     days = np.datetime64("2023-01-01") + rng.integers(0, 700, n)
     share = np.round(100.0 * rng.uniform(size=n), 1)
-    odd: dict[tuple[str, str], list[int]] = {}
+    odd = {}
     texts = {
         "Exposure in T€": [_comma(x) for x in exposure],
         "Ort": list(map(str, cities)),

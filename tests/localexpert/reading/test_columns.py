@@ -12,7 +12,7 @@ import pytest
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor
-from localexpert.reading import ColumnReader, OddCell, TableError
+from localexpert.reading import ColumnReader, TableError
 from localexpert.reading.files import FileFormat, read_table
 from localexpert.reading.reader import read_flags, read_numbers, tell_odd_cells
 from localexpert.reading.texts import GAPS, read_yes_no
@@ -381,7 +381,7 @@ def test_odd_cells_of_new_rows_are_told_or_collected(reader):
     new = TEXTS.assign(x=["1", "u", "u", "inf"], kind=["c", "a", "c", "b"])
     new.index = pd.Index([4, 5, 6, 9], name="line")
     new.attrs["path"] = "new.csv"
-    found: list[OddCell] = []
+    found = []
     frame = reader.transform(new, odd=found)
     np.testing.assert_array_equal(frame["x"], [1.0, np.nan, np.nan, np.nan])
     assert frame.index.tolist() == [4, 5, 6, 9]

@@ -146,7 +146,7 @@ LEVELS = np.linspace(0.01, 0.99, 99)
 @pytest.mark.parametrize(("m", "gap"), [(20, "auto"), (57, 4)])
 def test_conformal_quantiles_cover_as_promised(m, gap):
     rng = np.random.default_rng(7)
-    law, n_draws = same_law(m), 1500
+    law, n_draws = same_law(m), 600
     covered = np.empty((n_draws, len(LEVELS)))
     for draw in range(n_draws):
         y = ndtri(TRUE_PIT.rvs(size=m, random_state=rng))
@@ -155,8 +155,7 @@ def test_conformal_quantiles_cover_as_promised(m, gap):
         quantile = ndtr(fitted.map_.inverse(ndtri(LEVELS)[None, :]))[0]
         covered[draw] = TRUE_PIT.cdf(quantile)
     miss = np.abs(covered.mean(axis=0) - LEVELS)
-    noise = 4.0 * covered.std(axis=0) / np.sqrt(n_draws)
-    assert (miss <= fitted.bound_ + noise).all()
+    assert (miss <= fitted.bound_).all()
     k = int(np.ceil(np.sqrt(m + 1))) if gap == "auto" else gap
     # What is lost where curves are read anew is counted, too.
     assert fitted.bound_ <= k / (m + 1) + 5e-3

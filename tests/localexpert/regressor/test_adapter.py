@@ -1,7 +1,5 @@
 """Estimators of other libraries: as regressors of ours, and out of fold."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `fit` and `predict` are given: right answers, or refusals by name first."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

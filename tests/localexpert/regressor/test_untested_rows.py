@@ -23,7 +23,7 @@ N = 180
 # Six blocks of 30: the first is never tested.
 SPLITTER = TimeSeriesSplit(5)
 QUICK = {"n_thresholds": 5, "calibrator": None, "random_state": 0}
-SEEN: list[tuple[str, int, np.ndarray]] = []
+SEEN = []
 
 
 class Spy(BaseEstimator):

@@ -31,8 +31,8 @@ Y = X[:, 0]
 
 
 @pytest.fixture
-def write(read_page, tmp_path, monkeypatch):
-    """Write a report without its pictures, by default on a coin, and read it."""
+def draw(read_page, tmp_path, monkeypatch):
+    """Write a report, by default on a coin, and read it; pictures are not saved."""
     monkeypatch.setattr(pictures, "_to_address", lambda _: "data:image/png;base64,")
 
     def made(model=None, rows=X, y=Y, **options):
@@ -41,6 +41,13 @@ def write(read_page, tmp_path, monkeypatch):
         return read_page(report(model or Coin(), rows, y, path, **options))
 
     return made
+
+
+@pytest.fixture
+def write(draw, monkeypatch):
+    """Write a report whose pictures are not even drawn."""
+    monkeypatch.setattr(pictures, "picture", lambda *_: "data:image/png;base64,")
+    return draw
 
 
 class TestForm:
@@ -106,7 +113,7 @@ class TestForm:
 
 
 class TestText:
-    def test_names_are_text_and_never_html(self, page, write):
+    def test_names_are_text_and_never_html(self, page, draw):
         assert not page.of("script")
         assert "<b>town</b>" in page.text
         assert "<script>alert(1)</script>" in page.text
@@ -114,7 +121,7 @@ class TestText:
         odd = SimpleNamespace(column=bad, text=bad, count=2, where=bad, why=bad)
         told = {"title": bad, "target_name": bad, "unit": bad, "source": bad}
         names = {"row_names": [bad] * 20, "groups": {bad: [bad] * 20}}
-        page = write(**told, **names, odd_cells=[odd])
+        page = draw(**told, **names, odd_cells=[odd])
         assert not page.of("script")
         shown = '"><script>x</script>{{ 7 * 7 }}\ufffd\ufffd'
         assert page.text.count(shown) > 10
@@ -139,8 +146,8 @@ class TestText:
         assert row == ["area", "k.A.", "25", "line 7 of a.csv", "gap"]
 
     @pytest.mark.parametrize("n", [1, 2, 7])
-    def test_few_rows(self, n, houses, write):
-        page = write(houses.model, houses.X[:n], houses.y[:n])
+    def test_few_rows(self, n, houses, draw):
+        page = draw(houses.model, houses.X[:n], houses.y[:n])
         told = "There is only 1 row" if n == 1 else f"There are only {n} rows"
         assert f"Warning: {told}" in page.text
         plural = r"\b1 (rows|outcomes|forecasts|groups|features)\b"
@@ -251,7 +258,7 @@ def test_the_same_seed_gives_the_same_page(houses, page, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["discrete", "mixed", "constant"])
-def test_targets_of_every_kind(kind, fast, rng, write):
+def test_targets_of_every_kind(kind, fast, rng, draw):
     rows = rng.normal(size=(240, 2))
     y = np.exp(rows[:, 0] + 0.3 * rng.normal(size=240))
     y = {
@@ -265,7 +272,7 @@ def test_targets_of_every_kind(kind, fast, rng, write):
     else:
         model = fast().fit(rows[:160], y[:160])
     train = {"X_train": rows[:160], "y_train": y[:160]}
-    page = write(model, rows[160:], y[160:], importance_rows=20, **train)
+    page = draw(model, rows[160:], y[160:], importance_rows=20, **train)
     dist = model.predict_dist(rows[160:])
     assert page.column(SCORES, "Model")["CRPS"] == localexpert.crps_score(y[160:], dist)
 
