@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.spatial import ConvexHull
-from sklearn import datasets, exceptions, metrics, model_selection
+from sklearn import datasets, metrics, model_selection
 from sklearn.isotonic import IsotonicRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -328,14 +328,3 @@ def test_a_condensed_summary_will_do(rng):
     coarse = VennAbersCalibrator().fit_summary(summary.condense(2000))
     points = np.linspace(0.05, 0.95, 50)
     assert np.abs(exact.predict(points) - coarse.predict(points)).mean() < 0.01
-
-
-def test_refused(rng):
-    va = VennAbersCalibrator()
-    with pytest.raises(exceptions.NotFittedError, match="not fitted"):
-        va.predict_interval([0.5])
-    va.fit(*random_rows(rng, 30, "ties"))
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -2"):
-        va.predict_interval([-2.0])
-    with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
-        va.predict_interval([np.nan])

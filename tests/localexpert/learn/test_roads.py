@@ -11,7 +11,7 @@ from localexpert.experts import IndependentExperts, SharedBoosting
 from localexpert.experts.calibration import CalibratedExperts
 from localexpert.law.transform import ExpLess, LogOf
 from localexpert.recalibration.conformal import set_aside
-from tests.localexpert.regressor.test_regressor import fast
+from tests.regressors import fast
 
 THIRD = 0.1 + 0.2  # one float above .3
 
