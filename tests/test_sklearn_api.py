@@ -20,7 +20,6 @@ INSTANCES = [
         response="decision_function",
         ensemble=True,
     ),
-    AllPairsClassifier(),
     AllPairsClassifier(
         RidgeClassifier(),
         IsotonicCalibrator(scale="real"),

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.spatial import ConvexHull
-from sklearn import datasets, metrics, model_selection
+from sklearn import datasets, exceptions, metrics, model_selection
 from sklearn.isotonic import IsotonicRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -328,3 +328,8 @@ def test_a_condensed_summary_will_do(rng):
     coarse = VennAbersCalibrator().fit_summary(summary.condense(2000))
     points = np.linspace(0.05, 0.95, 50)
     assert np.abs(exact.predict(points) - coarse.predict(points)).mean() < 0.01
+
+
+def test_without_a_fit_there_are_no_intervals():
+    with pytest.raises(exceptions.NotFittedError, match="not fitted"):
+        VennAbersCalibrator().predict_interval([0.5])

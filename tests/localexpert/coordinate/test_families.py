@@ -29,7 +29,7 @@ def make_sample(X, y, w=None, cv=4):
 def make_data(rng):
     X = rng.uniform(-1.0, 1.0, size=(240, 3))
     y = 2.0 * X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.1 * rng.normal(size=240)
-    return make_sample(X, y)
+    return make_sample(X, y, cv=3)
 
 
 @pytest.fixture
