@@ -56,11 +56,12 @@ def of_distributions():
     dist = model.predict_dist(X)
     yield "PredictiveDistribution", dist
     yield "RecalibratedRegressor", localexpert.recalibrate(model, X, y)
-    adapter = localexpert.DistributionAdapter(clone(model))
+    adapter = localexpert.DistributionAdapter(clone(model), cv=2)
     yield "DistributionAdapter", adapter.fit(X, y)
-    both = localexpert.DistributionEnsemble([("a", model), ("b", model)])
-    yield "DistributionEnsemble", both.fit(X, y)
-    yield "ReportFigures", localexpert.report_figures(model, X, y)
+    pool = localexpert.DistributionEnsemble([("a", model)])
+    yield "DistributionEnsemble", pool.fit(X, y)
+    figures = localexpert.report_figures(model, X, y, importance_rows=20)
+    yield "ReportFigures", figures
 
 
 def objects():

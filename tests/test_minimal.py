@@ -110,25 +110,21 @@ def run_code(*parts):
     run_python("-W", "error", "-c", "\n".join(dedent(part) for part in parts))
 
 
-def test_imports_and_fits_without_optional_packages():
-    run_code(WALK, block(OPTIONAL), "import_all()", FIT)
-
-
 def test_forecasts_need_no_pictures(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_code(block(NOT_FOR_FORECASTS), FIT, FORECAST)
 
 
-def test_importing_the_packages_loads_nothing_else():
-    run_code(LAZY)
-
-
-def test_names_load_what_they_need_and_no_more():
+def test_packages_and_names_load_what_they_need_and_no_more():
     run_code(LAZY, NAMES)
 
 
-def test_import_and_fit_leave_global_state_alone():
-    run_code(WALK, dedent(STATE).replace("{fit}", dedent(FIT).replace("\n    ", "\n")))
+def test_imports_and_fits_need_no_optional_package_and_leave_global_state_alone():
+    run_code(
+        WALK,
+        block(OPTIONAL),
+        dedent(STATE).replace("{fit}", dedent(FIT).replace("\n    ", "\n")),
+    )
 
 
 def test_the_blocker_blocks():

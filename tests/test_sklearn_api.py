@@ -13,10 +13,13 @@ from calibration.monotone.isotonic import IsotonicCalibrator
 # Every value of a parameter that leads elsewhere stands in one of them.
 INSTANCES = [
     CalibratedClassifier(),
-    CalibratedClassifier(calibrator=IsotonicCalibrator(), ensemble=True),
     CalibratedClassifier(LogisticRegression(), "temperature", cv=3),
-    CalibratedClassifier(RidgeClassifier(), response="decision_function"),
-    AllPairsClassifier(),
+    CalibratedClassifier(
+        RidgeClassifier(),
+        IsotonicCalibrator(),
+        response="decision_function",
+        ensemble=True,
+    ),
     AllPairsClassifier(
         RidgeClassifier(),
         IsotonicCalibrator(scale="real"),

@@ -81,11 +81,11 @@ def test_pit_test_keeps_its_level(kind):
     rng = np.random.default_rng(11)
     dist = true_forecast(kind, rng)
     p_values = np.array(
-        [pit_test(y, dist, random_state=k)[1] for k, y in enumerate(dist.rvs(600, rng))]
+        [pit_test(y, dist, random_state=k)[1] for k, y in enumerate(dist.rvs(300, rng))]
     )
-    # Four standard errors of a share of 600.
-    assert abs(np.mean(p_values < 0.05) - 0.05) < 0.036
-    assert abs(np.mean(p_values < 0.5) - 0.5) < 0.082
+    # Three standard errors of a share of 300.
+    assert abs(np.mean(p_values < 0.05) - 0.05) < 0.038
+    assert abs(np.mean(p_values < 0.5) - 0.5) < 0.087
 
 
 @pytest.mark.parametrize("kind", ["smooth", "coin", "counts", "mixed"])

@@ -3,8 +3,8 @@
 import doctest
 import importlib.util
 import pickle
+import sys
 from itertools import pairwise
-from textwrap import dedent
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 
 from localexpert import LocalExpertRegressor, crps_score, log_score, pinball_loss
 from localexpert.skpro import LocalExpertProba, SkproForecast
-from tests.processes import run_python
 
 needs_skpro = pytest.mark.skipif(
     importlib.util.find_spec("skpro") is None, reason="skpro is not installed"
@@ -232,30 +231,12 @@ class TestRegressor:
         assert other.clone().estimator.n_thresholds == 7
 
 
-WITHOUT = """
-    import sys
-
-    class Blocker:
-        def find_spec(self, name, path=None, target=None):
-            if name == "skpro":
-                raise ModuleNotFoundError(f"{name} is blocked", name=name)
-
-    sys.meta_path.insert(0, Blocker())
-    import localexpert
-    assert "localexpert.skpro" not in sys.modules
-    from localexpert.skpro import LocalExpertProba, SkproForecast
-
-    for make in (LocalExpertProba, lambda: SkproForecast(None)):
-        try:
-            make()
-        except ModuleNotFoundError as error:
-            print(error)
-"""
-
-
-def test_without_skpro_objects_say_what_to_install():
-    told = run_python("-W", "error", "-c", dedent(WITHOUT))
-    assert told.splitlines() == [
-        f"`{name}` needs skpro: pip install 'localexpert[skpro]'."
-        for name in ("LocalExpertProba", "SkproForecast")
-    ]
+def test_without_skpro_objects_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skpro.distributions.base", None)
+    spec = importlib.util.find_spec("localexpert.skpro")
+    without = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(without)
+    for name, given in (("LocalExpertProba", []), ("SkproForecast", [None])):
+        message = rf"`{name}` needs skpro: pip install 'localexpert\[skpro\]'"
+        with pytest.raises(ModuleNotFoundError, match=message):
+            getattr(without, name)(*given)

@@ -7,19 +7,13 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
 from calibration import CalibrationWarning
-from localexpert import LocalExpertRegressor, Stacker
-from localexpert.experts import SharedBoosting
-
-
-def fast(**parameters):
-    shared = SharedBoosting(max_rounds=60, random_state=0)
-    defaults = {"center": LinearRegression(), "strategy": shared, "random_state": 0}
-    return LocalExpertRegressor(**{**defaults, "n_thresholds": 9, **parameters})
+from localexpert import SharedBoosting, Stacker
+from tests.regressors import fast
 
 
 def rmse(a, b):

@@ -130,8 +130,13 @@ def test_fit_is_fit_summary_and_refit_is_fit(cls, scores, y):
 @everyone
 def test_who_has_intervals_tells_them(cls, data):
     if hasattr(cls, "predict_interval"):
-        low, high = make(cls).fit(*data).predict_interval([0.0, 0.3, 1.0]).T
+        fitted = make(cls).fit(*data)
+        low, high = fitted.predict_interval([0.0, 0.3, 1.0]).T
         assert ((low >= 0.0) & (low < high) & (high <= 1.0)).all()
+        with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -2"):
+            fitted.predict_interval([-2.0])
+        with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
+            fitted.predict_interval([np.nan])
 
 
 @everyone
@@ -392,31 +397,6 @@ def test_very_many_rows_have_the_fit_of_fewer(rng):
         for weight in (1e6, 1e12)
     )
     assert_allclose(many.predict(scores), few.predict(scores), rtol=0, atol=1e-7)
-
-
-def make_cells(rng, n=200):
-    return ScoreSummary.from_scores(rng.normal(size=n), rng.random(n) < 0.3)
-
-
-def test_a_fold_and_its_rest_are_the_whole(rng):
-    cells = make_cells(rng)
-    pairs = deal_by_rank(cells, 5, 0)
-    assert len(pairs) == 5
-    for rest, fold in pairs:
-        whole = rest + fold
-        assert_array_equal(whole.scores, cells.scores)
-        assert_array_equal(whole.weight1, cells.weight1)
-    assert sum(fold.n for _, fold in pairs) == cells.n
-
-
-def test_the_unit_of_the_scores_plays_no_part(rng):
-    cells = make_cells(rng)
-    scaled = ScoreSummary(0.1 * cells.scores + 7.0, cells.weight0, cells.weight1)
-    for (_, one), (_, other) in zip(
-        deal_by_rank(cells, 4, 3), deal_by_rank(scaled, 4, 3), strict=True
-    ):
-        assert_array_equal(0.1 * one.scores + 7.0, other.scores)
-        assert_array_equal(one.weight0, other.weight0)
 
 
 def test_a_rest_of_one_class_is_left_out():

@@ -330,12 +330,6 @@ def test_a_condensed_summary_will_do(rng):
     assert np.abs(exact.predict(points) - coarse.predict(points)).mean() < 0.01
 
 
-def test_refused(rng):
-    va = VennAbersCalibrator()
+def test_without_a_fit_there_are_no_intervals():
     with pytest.raises(exceptions.NotFittedError, match="not fitted"):
-        va.predict_interval([0.5])
-    va.fit(*random_rows(rng, 30, "ties"))
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -2"):
-        va.predict_interval([-2.0])
-    with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
-        va.predict_interval([np.nan])
+        VennAbersCalibrator().predict_interval([0.5])

@@ -24,30 +24,6 @@ def test_folds_spread_classes_evenly(rng):
         assert (np.abs(fold.counts - data.counts / 4) <= 1.0).all()
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.25])
-def test_weights_are_dealt_as_rows_are(rng, fraction):
-    times = rng.integers(1, 8, size=40)
-    data = make(rng.integers(3, size=40), times - fraction)
-    places = np.repeat(np.arange(40), times)
-    repeated = data.take(places, np.ones(len(places)))
-    pairs = zip(deal_by_class(data, 5, 1), deal_by_class(repeated, 5, 1), strict=True)
-    for (rest, fold), (_, other) in pairs:
-        np.testing.assert_allclose(rest.n + fold.n, data.n)
-        assert (fold.weight > 0.0).all()
-        if not fraction:
-            np.testing.assert_array_equal(fold.scores, other.scores)
-            np.testing.assert_array_equal(fold.weight, other.weight)
-
-
-def test_one_seed_has_one_answer(rng):
-    data = make(rng.integers(3, size=50))
-    first, again, other = (
-        [fold.scores.tolist() for _, fold in deal_by_class(data, 5, seed)]
-        for seed in (7, 7, 8)
-    )
-    assert first == again != other
-
-
 @pytest.mark.parametrize("labels", [[0], [0, 1], [0, 0, 0, 1]])
 def test_rows_too_few_have_no_folds(labels):
     assert deal_by_class(make(labels), 5, 0) == []

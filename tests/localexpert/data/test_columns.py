@@ -77,21 +77,6 @@ def test_texts_are_categories_even_those_of_digits(column):
 
 
 @pytest.mark.parametrize(
-    "X",
-    [
-        DAYS.to_numpy()[:, None],
-        NAT.to_numpy()[:, None],
-        (DAYS - DAYS[0]).to_numpy()[:, None],
-        DAYS.to_pydatetime()[:, None],
-    ],
-    ids=["dates", "NaT", "durations", "objects"],
-)
-def test_dates_in_arrays_are_refused(X):
-    with pytest.raises(TypeError, match=r"`X` must be numeric, got .* to hold dates"):
-        _ = Table.of(X).codes
-
-
-@pytest.mark.parametrize(
     ("cells", "got"),
     [
         ([1.5, "u", None], r"'u' \(row 1\) in column 'a'; a column is all numbers"),

@@ -42,9 +42,9 @@ def test_libraries_have_one_thread_inside_and_their_own_after(n_rows, user_api):
 
 
 def test_a_row_is_forecast_without_looking_for_threads(monkeypatch, rng):
-    X = rng.uniform(size=(300, 3))
-    y = 4.0 * (X[:, 0] > 0.5) + rng.normal(size=300)
-    model = LocalExpertRegressor(n_thresholds=9, cv=3, random_state=0, n_jobs=2)
+    X = rng.uniform(size=(120, 3))
+    y = 4.0 * (X[:, 0] > 0.5) + rng.normal(size=120)
+    model = LocalExpertRegressor(n_thresholds=9, cv=2, random_state=0, n_jobs=2)
     model.fit(X, y)
     batch = model.predict_dist(X).quantiles([0.1, 0.5, 0.9])
     model.predict_dist(X[:1])

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from localexpert.data.table import Table, TableReader
@@ -112,24 +111,6 @@ def test_pickles_hold_rows_and_no_views(frame):
     back = pickle.loads(pickle.dumps(table.take(np.array([2, 1]))))
     assert "codes" not in vars(back)
     np.testing.assert_array_equal(back.codes, CODES[[2, 1]])
-
-
-@pytest.mark.parametrize(
-    ("X", "error", "message"),
-    [
-        (np.zeros(3), ValueError, r"data frame with two axes, got shape \(3,\)"),
-        (np.array([["a"]]), TypeError, "`X` must be numeric, got 'a'"),
-        (
-            np.array([[0.0, np.inf]]),
-            ValueError,
-            "`X` must not be infinite, got it in row 0, column 1",
-        ),
-        (pa.table({"a": [1.0]}), TypeError, "pandas or polars, got pyarrow.lib.Table"),
-    ],
-)
-def test_what_is_no_table(X, error, message):
-    with pytest.raises(error, match=message):
-        _ = Table.of(X).codes
 
 
 def test_names_with_levels_get_names_with_levels():

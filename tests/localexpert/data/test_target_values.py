@@ -15,7 +15,7 @@ from localexpert.data.target_values import (
     warn_of_outliers,
 )
 
-SMALL = {"n_thresholds": 9, "cv": 3, "random_state": 0}
+SMALL = {"n_thresholds": 9, "cv": 2, "random_state": 0}
 # The nets of the default's centre take most of its time: the others have another.
 RIDGE = {"center": RidgeCV()}
 KINDS = {
@@ -38,9 +38,9 @@ def draw(n, seed):
 @cache
 def median_error(kind, fill=0.0, n_far=0, weighted=False):
     """The median absolute error of medians, learned with some rows far out."""
-    X, y = draw(400, 0)
-    y[np.arange(n_far) * 80 + 7] = fill
-    weight = 1.0 + np.arange(400) % 3 if weighted else None
+    X, y = draw(300, 0)
+    y[np.arange(n_far) * 60 + 7] = fill
+    weight = 1.0 + np.arange(300) % 3 if weighted else None
     model = LocalExpertRegressor(**{**SMALL, **KINDS[kind]})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)

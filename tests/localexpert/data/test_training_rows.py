@@ -12,7 +12,6 @@ from localexpert.data.training_rows import (
     TableSummary,
     TrainingSketch,
 )
-from tests.processes import run_python
 
 
 @pytest.mark.parametrize("n", [1, 2, 33, 34, 500])
@@ -63,13 +62,15 @@ def test_a_table_that_is_not_for_us_has_none():
     assert TableSummary.of(Table.of(lists), np.ones(3)) is None
 
 
-CALL = """
-import numpy as np
-from localexpert.data.table import Table
-from localexpert.data.training_rows import TrainingSketch
-X = np.arange(12.0).reshape(6, 2)
-print(TrainingSketch.of((Table.of(X), X[:, 0])).hashes.tolist())
-"""
+# Saved models hold such numbers: they are the same everywhere, and for good.
+HASHES = [
+    54745375494515177,
+    4672861202301687381,
+    5812582297305630032,
+    10358679158323077911,
+    15699367948104181066,
+    17216836000118334340,
+]
 
 
 def smooth(rng, n, p=3):
@@ -149,10 +150,9 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
     assert not sketch.compare(reader.read(frame), y).found
 
 
-def test_hashes_are_those_of_another_process():
-    said = run_python("-c", CALL)
+def test_hashes_are_those_of_other_processes_and_versions():
     X = np.arange(12.0).reshape(6, 2)
-    assert said.strip() == str(sketch_of(X, X[:, 0]).hashes.tolist())
+    assert sketch_of(X, X[:, 0]).hashes.tolist() == HASHES
 
 
 def test_it_does_not_depend_on_how_a_table_is_parted(rng):

@@ -197,34 +197,6 @@ def test_survives_pickling(experts, problem):
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"r": [0.0, np.nan, 1.0, 2.0]}, "`r` must be finite, got nan"),
-        ({"r": [0.0, 1.0, 2.0]}, "`X` must be as long as `?r`?, got 4"),
-        ({"X": np.zeros(4)}, r"two axes, got shape \(4,\)"),
-        ({"X": np.full((4, 1), np.inf)}, "must not be infinite, got it in row 0"),
-        ({"thresholds": [1.5, 1.5]}, "`thresholds` must increase strictly"),
-        ({"thresholds": [3.0]}, r"in the range of `r`, \[0, 3\), got 3 to 3"),
-        ({"folds": [([0, 1], [2]), ([0], [2])]}, "more than one test part, got row 2"),
-        ({"folds": [([0, 1], [1, 2, 3, 0])]}, "must keep test rows out of the"),
-        ({"sample_weight": [-1, 1, 1, 1]}, "`sample_weight` must not be negative"),
-        ({"sample_weight": [0, 0, 1, 1]}, "rows with a weight in every fold"),
-    ],
-)
-def test_wrong_input_is_refused(changes, message):
-    arguments = {
-        "X": np.arange(4.0)[:, None],
-        "r": [0.0, 1.0, 2.0, 3.0],
-        "thresholds": [1.5],
-        "folds": [([0, 1], [2, 3]), ([2, 3], [0, 1])],
-    }
-    if "sample_weight" in changes and changes["sample_weight"][0] == 0:
-        changes = {**changes, "thresholds": [2.5]}
-    with pytest.raises(ValueError, match=message):
-        JointForest(2).fit(**{**arguments, **changes})
-
-
 @pytest.mark.parametrize("strategy", [SharedBoosting, IndependentExperts])
 def test_directions_are_kept_at_every_threshold(rng, strategy):
     """Of a target that rises and falls with the column, gaps in it aside."""

@@ -157,20 +157,19 @@ def test_censored_rows_are_worth_more_than_nothing():
     assert abs(part.mean().mean() / came.mean() - 1.0) < 0.06
 
 
-@pytest.mark.parametrize("count", [3, 11])
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
-def test_nothing_unseen_lies_below_all_that_is_possible(count):
-    rng = np.random.default_rng(count)
-    features = rng.normal(size=(800, 2))
-    claim = np.exp(rng.normal(size=800) + 0.5 * features[:, 0])
-    seen, least = claim > 0.5, np.full(800, 0.5)
+def test_nothing_unseen_lies_below_all_that_is_possible():
+    n, rng = 800, np.random.default_rng(11)
+    features = rng.normal(size=(n, 2))
+    claim = np.exp(rng.normal(size=n) + 0.5 * features[:, 0])
+    seen, least = claim > 0.5, np.full(n, 0.5)
     told = quick().fit(features[seen], claim[seen], entry=least[seen])
     dist = told.predict_dist(features)
     assert dist.cdf(0.0).max() == 0.0
     assert dist.cdf(0.5).mean() == pytest.approx((~seen).mean(), abs=0.06)
     assert dist.mean().mean() == pytest.approx(claim.mean(), rel=0.15)
     # Entries that differ, and targets that are not seen to their end.
-    entry, limit = rng.exponential(1.0, 800), rng.exponential(4.0, 800)
+    entry, limit = rng.exponential(1.0, n), rng.exponential(4.0, n)
     seen = claim > entry
     ends = censored(np.minimum(claim, entry + limit), claim <= entry + limit)
     late = quick().fit(features[seen], ends[seen], entry=entry[seen])

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from calibration import CalibrationWarning
@@ -358,6 +358,8 @@ WORDS = st.one_of(
 )
 ROWS = st.lists(st.lists(WORDS, min_size=1, max_size=5), max_size=9)
 NAMES = st.lists(WORDS, min_size=1, max_size=4)
+# A table takes a hundred times as long to read as a score.
+few = settings(max_examples=40)
 
 
 @pytest.fixture(scope="module")
@@ -384,6 +386,7 @@ def learn(path, data, decimal=None, order=None):
     return True
 
 
+@few
 @given(st.binary(max_size=200))
 @example(b"\xff\xfey\x00")
 @example(b"PAR1")
@@ -392,6 +395,7 @@ def test_bytes(path, data):
     learn(path, data)
 
 
+@few
 @given(NAMES, ROWS, st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_tables(path, names, rows, mark, end):
     even = [(row * 5)[: len(names) + 1] for row in rows]
@@ -400,6 +404,7 @@ def test_tables(path, names, rows, mark, end):
         learn(path, text.encode("utf-8", "surrogatepass"), *options)
 
 
+@few
 @given(st.lists(st.lists(WORDS, min_size=3, max_size=3), min_size=2, max_size=9))
 def test_sound_targets_with_odd_features(path, rows):
     """Quoted as they should be, and the target a number."""

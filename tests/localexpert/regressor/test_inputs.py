@@ -78,6 +78,11 @@ def test_tables_that_are_none(columns, y):
         (frame.set_axis(["a", "a"], axis=1), "different names, got 'a' 2 times"),
         (pa.table(columns), "of pandas or polars, got pyarrow.lib.Table"),
         (DAYS.to_numpy()[:, None], "`X` must be numeric, got dtype datetime64"),
+        ((DAYS - DAYS[0]).to_numpy()[:, None], "got .* to hold dates"),
+        (DAYS.to_pydatetime()[:, None], "got .* to hold dates"),
+        (np.full((N, 1), "a"), "`X` must be numeric, got 'a'"),
+        (np.full((N, 1), np.inf), "Input X contains infinity"),
+        (frame.assign(b=np.inf), "must not be infinite, got it in row 0, column"),
         (frame["a"], "got a Series of 60 values"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):

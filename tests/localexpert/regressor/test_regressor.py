@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from calibration import CalibrationWarning, PlattCalibrator
@@ -17,14 +16,7 @@ from localexpert import (
     crps_score,
     interval_coverage,
 )
-from localexpert.experts import SharedBoosting
-
-
-def fast(**parameters):
-    """A regressor that fits in about a second."""
-    shared = SharedBoosting(max_rounds=60, random_state=0)
-    usual = {"center": LinearRegression(), "random_state": 0, "n_thresholds": 9}
-    return LocalExpertRegressor(**{**usual, "strategy": shared, **parameters})
+from tests.regressors import fast
 
 
 def draw(n):

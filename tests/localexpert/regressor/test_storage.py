@@ -138,7 +138,7 @@ def check(model, rows, reload, **options):
 def test_all_that_a_default_regressor_may_hold(rows, reload):
     X, y = rows
     # A step on top, so that boosting and forests are worth a weight in the stack.
-    model = LocalExpertRegressor(n_thresholds=9, cv=3, random_state=0)
+    model = LocalExpertRegressor(n_thresholds=9, cv=2, random_state=0)
     model.fit(X, y + 4.0 * (X[:, 2] > 0.5))
     assert_same_models(model, reload(model), X)
 

@@ -6,19 +6,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
 
-from localexpert import LocalExpertRegressor
-from localexpert.experts import SharedBoosting
 from localexpert.reporting import report
-
-
-def fast(**parameters):
-    """A regressor that fits in about a second."""
-    shared = SharedBoosting(max_rounds=40, random_state=0)
-    options = {"center": LinearRegression(), "n_thresholds": 9, "cv": 3}
-    options |= {"strategy": shared, "random_state": 0}
-    return LocalExpertRegressor(**{**options, **parameters})
+from tests.regressors import fast
 
 
 class Page:

@@ -258,7 +258,7 @@ def test_the_same_seed_gives_the_same_page(houses, page, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["discrete", "mixed", "constant"])
-def test_targets_of_every_kind(kind, fast, rng, draw):
+def test_targets_of_every_kind(kind, fast, rng, write):
     rows = rng.normal(size=(240, 2))
     y = np.exp(rows[:, 0] + 0.3 * rng.normal(size=240))
     y = {
@@ -272,7 +272,7 @@ def test_targets_of_every_kind(kind, fast, rng, draw):
     else:
         model = fast().fit(rows[:160], y[:160])
     train = {"X_train": rows[:160], "y_train": y[:160]}
-    page = draw(model, rows[160:], y[160:], importance_rows=20, **train)
+    page = write(model, rows[160:], y[160:], importance_rows=20, **train)
     dist = model.predict_dist(rows[160:])
     assert page.column(SCORES, "Model")["CRPS"] == localexpert.crps_score(y[160:], dist)
 
@@ -360,8 +360,9 @@ def test_an_error_leaves_what_was_there(tmp_path, monkeypatch, place):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr(pictures, "picture", lambda *_: "data:image/png;base64,")
     monkeypatch.setattr(f"localexpert.reporting.page.{place}", fail)
     with pytest.raises(OSError, match="No space left"):
-        report(Coin(), X, Y, path)
+        report(Coin(), X, Y, path, importance_rows=0)
     assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
     assert path.read_text(encoding="utf-8") == "old"
