@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency, fisher_exact, ks_2samp, mannwhitneyu, norm
 
 from calibration._validation import check_same_length, check_vector, refuse
+from calibration.measures.comparison import holm
 from calibration.typing import Float64Array
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import TableSummary
@@ -31,7 +32,6 @@ from localexpert.reporting.scores import (
     GroupFigures,
     Promise,
     Training,
-    adjust_holm,
     climatology_of,
     recall_training,
 )
@@ -91,15 +91,6 @@ class Evidence:
     def is_known(self) -> NDArray[np.bool_]:
         """Which outcomes are known, shape (n,)."""
         return np.asarray(self.ends[0] == self.ends[1])
-
-    def check_forecasts(self) -> None:
-        """Refuse a model that is not fitted, or forecasts other rows."""
-        if len(self.dist) != len(self):
-            msg = (
-                "`model` must forecast a PredictiveDistribution of as many rows as "
-                f"`X`, {len(self)}, got {self.dist!r}."
-            )
-            raise TypeError(msg)
 
     @cached_property
     def training(self) -> Training | None:
@@ -242,7 +233,7 @@ class Evidence:
             for g, label in enumerate(one.labels)
         ]
         for kind in made[0].p_values if made else ():
-            raised = adjust_holm([group.p_values[kind] for group in made]).tolist()
+            raised = holm(np.array([group.p_values[kind] for group in made])).tolist()
             for group, p_value in zip(made, raised, strict=True):
                 group.p_values[kind] = p_value
         return made
@@ -360,7 +351,7 @@ def _compare_features(evidence: Evidence) -> Finding:
     if not evidence.beside_training:
         return Finding("note", "features", {"tests": 0})
     parts = [(n, *measure_feature(*both)) for n, *both in evidence.beside_training]
-    raised = adjust_holm([p for _, _, p in parts]).tolist()
+    raised = holm(np.array([p for _, _, p in parts])).tolist()
     moved = [
         (distance, p, name)
         for (name, distance, _), p in zip(parts, raised, strict=True)

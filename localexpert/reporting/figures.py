@@ -390,7 +390,9 @@ def report_figures(
     training = read_training(X_train, y_train, table)
     texts = {"title": title, "target_name": target_name, "unit": unit, "source": source}
     _check_words(texts, date)
-    target = _name_target(y) if target_name is None else target_name
+    # The name of a series; columns may be called by anything.
+    called = getattr(y, "name", None) if target_name is None else target_name
+    target = "" if called is None else str(called)
     heading = f"Forecasts of {target}" if target else "Report on forecasts"
     labels = read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
@@ -418,19 +420,16 @@ def report_figures(
         date=datetime.date.today() if date is None else date,
         seen=seen,
         var_levels=[float(level) for level in levels],
-        given_groups=parts and [(name, column.take(new)) for name, column in parts],
+        given_groups=parts and [(name, part.take(new)) for name, part in parts],
         odd_cells=_check_odd_cells(odd_cells),
         most_rows=most_rows,
         verbose=check_verbose(verbose),
     )
-    made.check_forecasts()
+    # A model that is not fitted, or forecasts other rows, is found out at once.
+    if len(made.dist) != len(made):
+        rule = f"forecast a PredictiveDistribution of as many rows as `X`, {len(made)}"
+        refuse("model", rule, repr(made.dist), TypeError)
     return made
-
-
-def _name_target(y: Any) -> str:
-    """Return the name of a series; columns may be called by anything."""
-    own = getattr(y, "name", None)
-    return "" if own is None else str(own)
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:
