@@ -75,7 +75,7 @@ def predict(options: Any) -> None:
         refuse("--keep copies columns of rows, and --total has sums of them: say one")
     model = load_table_model(options.model)
     options.keep = list(dict.fromkeys(options.keep))
-    taken = [*_ask(options, None), *([] if options.total is None else ["rows"])]
+    taken = [*_ask(options).names, *([] if options.total is None else ["rows"])]
     for option, names in (("keep", options.keep), ("total", [options.total])):
         if clash := [name for name in names if name in taken]:
             refuse(f"--{option} {clash[0]!r} has the name of a column of forecasts")
@@ -97,7 +97,7 @@ def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
         if options.keep:
             marks[frame.attrs["path"]] = frame.attrs.get("decimal")
             files.check_marks(marks)
-        yield beside(frame[list(options.keep)], _ask(options, dist))
+        yield beside(frame[list(options.keep)], _ask(options).answers(dist))
 
 
 def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
@@ -111,29 +111,26 @@ def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
     groups = np.concatenate(found).astype(str)
     names, counts = np.unique(groups, return_counts=True)
     sums = concatenate(dists).total(groups=groups)
-    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
+    told = {options.total: names.astype(object), "rows": counts}
+    told |= _ask(options).answers(sums)
     table = load_pandas().DataFrame(told)
     table.attrs = frame.attrs
     yield table
 
 
-def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
-    """Return the columns of answers; each is None if there is no forecast."""
+def _ask(options: Any) -> Questions:
+    """Return what the options ask of every row."""
     risks = options.var or options.es
-    asked = {
-        "quantiles": sorted(set(options.quantiles)) or (() if risks else None),
-        "interval": options.interval,
-        "exceed": options.exceed or None,
-    }
-    questions = Questions.of(**asked)
-    told: dict[str, Any] = dict.fromkeys(questions.names)
-    if dist is not None:
-        told = questions.answers(dist)
+    questions = Questions.of(
+        quantiles=sorted(set(options.quantiles)) or (() if risks else None),
+        interval=options.interval,
+        exceed=options.exceed or None,
+    )
+    more: dict[str, Any] = {}
     for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
         for level in sorted(set(getattr(options, name))):
-            answer = dist and getattr(dist, method)(level, options.tail)
-            told[f"{name}_{level:.10g}"] = answer
-    return told
+            more[f"{name}_{level:.10g}"] = method, level, options.tail
+    return Questions(questions.asked | more)
 
 
 # evaluate
