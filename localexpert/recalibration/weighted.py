@@ -27,11 +27,7 @@ from localexpert.recalibration.conformal import (
     outer_shares,
     run_starts,
 )
-from localexpert.recalibration.pit import (
-    Forecast,
-    check_rows,
-    correct,
-)
+from localexpert.recalibration.pit import Forecast, check_rows, correct
 
 # Fewest rows of equal weight that a map may rest on.
 _LEAST_EFFECTIVE = 50.0
@@ -231,12 +227,11 @@ def check_effective(
     """
     found = overlap * effective_rows(weights)
     if found < _LEAST_EFFECTIVE:
-        msg = (
-            f"`X_cal` must have at least {_LEAST_EFFECTIVE:g} effective rows{where}, "
-            f"got {found:.1f} of {len(weights)}: a few rows have most of the weight, "
-            "because new rows are unlike the others."
+        rule = f"have at least {_LEAST_EFFECTIVE:g} effective rows{where}"
+        why = (
+            "a few rows have most of the weight, because new rows are unlike the others"
         )
-        raise ValueError(msg)
+        refuse("X_cal", rule, f"{found:.1f} of {len(weights)}: {why}")
     return found
 
 
