@@ -71,6 +71,7 @@ from localexpert.plots.calibration import (
     plot_quantile_reliability as plot_quantile_reliability,
 )
 from localexpert.plots.calibration import plot_sharpness as plot_sharpness
+from localexpert.plots.calibration import plot_survival as plot_survival
 from localexpert.plots.features import plot_expert_report as plot_expert_report
 from localexpert.plots.features import plot_explanation as plot_explanation
 from localexpert.plots.features import plot_importance as plot_importance
@@ -80,7 +81,6 @@ from localexpert.plots.features import (
 from localexpert.plots.forecast import plot_fan as plot_fan
 from localexpert.plots.forecast import plot_forecast as plot_forecast
 from localexpert.plots.forecast import plot_forecasts as plot_forecasts
-from localexpert.plots.survival import plot_survival as plot_survival
 from localexpert.recalibration.conformal import (
     ConformalRecalibration as ConformalRecalibration,
 )

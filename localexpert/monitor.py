@@ -167,9 +167,7 @@ def greatest_mean(
     return np.asarray(pays[..., -1] + best.max(axis=-1))
 
 
-def gains_of_bins(
-    counts: Float64Array,
-) -> tuple[dict[str, float], tuple[float, float]]:
+def gains_of_bins(counts: Float64Array) -> tuple[dict[str, float], tuple[float, float]]:
     """Return what corrections gain in log-likelihood, and the line of the best scores.
 
     Gains are of rows that were not learned from: a parameter costs one nat (Akaike),

@@ -120,7 +120,8 @@ class SkproForecast(BaseDistribution):
     ):
         self.forecast = forecast
         super().__init__(index=index, columns=columns)
-        kind = _measure_type(forecast.law)
+        kind = "mixed" if forecast.law.has_jumps else "continuous"
+        kind = "discrete" if forecast.law.all_jumps else kind
         tags = {"distr:measuretype": kind, "capabilities:exact": _EXACT[kind]}
         self.set_tags(**tags)
 
@@ -268,13 +269,6 @@ class SkproForecast(BaseDistribution):
         forecasts = [smooth, PredictiveDistribution(mixed), few]
         frames = [{"forecast": each, "index": [1, 2, 5]} for each in forecasts]
         return [*frames, *({"forecast": each[1]} for each in forecasts)]
-
-
-def _measure_type(law: Law) -> str:
-    """Return skpro's name for what the law is."""
-    if law.all_jumps:
-        return "discrete"
-    return "mixed" if law.has_jumps else "continuous"
 
 
 def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:

@@ -155,11 +155,11 @@ ARROWS = {
         "localexpert.regressor"
     ),
     "localexpert.reporting": (
-        f"matplotlib scipy lightgbm jinja2 markupsafe calibration calibration.storage "
-        f"{_GROUND} localexpert.curves localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.explain localexpert.learn "
-        "localexpert.law localexpert.metrics localexpert.partial localexpert.plots "
-        "localexpert.regressor localexpert.risk"
+        "matplotlib scipy lightgbm jinja2 markupsafe calibration calibration.measures "
+        f"calibration.storage {_GROUND} localexpert.curves localexpert.data "
+        "localexpert.distribution localexpert.experts localexpert.explain "
+        "localexpert.learn localexpert.law localexpert.metrics localexpert.partial "
+        "localexpert.plots localexpert.regressor localexpert.risk"
     ),
     # Tables of users, turned into features.
     "localexpert.reading": (

@@ -41,7 +41,11 @@ _PARAMETERS |= {"seed": "random_state"} | {
 
 def fit(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
-    _check_target(options)
+    ends, known = (options.lower, options.upper), (options.target, options.event)
+    if any(ends) and (not all(ends) or any(known)):
+        refuse("--lower and --upper go together, and without --target and --event")
+    if not any(ends) and options.target is None:
+        refuse("say what to forecast: --target, or --lower and --upper")
     check_file(options.out, "--out", options.table)
     paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
@@ -58,15 +62,6 @@ def fit(options: Any) -> None:
     show_table(saved.reader.lay_out())
     if (check := getattr(saved.model, "check_", None)) is not None:
         show_table(f"out of fold\n{check}")
-
-
-def _check_target(options: Any) -> None:
-    """Refuse options that do not say what to forecast, or say it twice."""
-    ends, known = (options.lower, options.upper), (options.target, options.event)
-    if any(ends) and (not all(ends) or any(known)):
-        refuse("--lower and --upper go together, and without --target and --event")
-    if not any(ends) and options.target is None:
-        refuse("say what to forecast: --target, or --lower and --upper")
 
 
 def _fit(options: Any, paths: list[str]) -> TableModel:

@@ -38,14 +38,7 @@ from localexpert.distribution.answers import (
 )
 from localexpert.distribution.frame import Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
-from localexpert.reading.files import (
-    STDIN,
-    Frame,
-    check_marks,
-    find_tables,
-    name_input,
-    name_tables,
-)
+from localexpert.reading import files
 from localexpert.reading.reader import find_gaps, read_words
 from localexpert.reading.texts import count, load_pandas, refuse, refusing
 from localexpert.regressor.recalibrated import seen_rows
@@ -55,7 +48,7 @@ from localexpert.reporting.groups import MISSING
 from localexpert.reporting.scores import climatology_of
 
 #: A table as it was read, and its forecasts.
-Part: TypeAlias = tuple[Frame, PredictiveDistribution]
+Part: TypeAlias = tuple[files.Frame, PredictiveDistribution]
 
 # Labels of scores in print, by their names in JSON.
 _LABELS = {
@@ -76,13 +69,13 @@ _MORE_LABELS |= _LABELS | {"width": "width of 90 %"}
 
 def predict(options: Any) -> None:
     """Load the model, read the tables part by part, write their forecasts."""
-    paths = find_tables(options.table)
+    paths = files.find_tables(options.table)
     check_table(options.out, [options.model, *options.table, *paths])
     if options.total is not None and options.keep:
         refuse("--keep copies columns of rows, and --total has sums of them: say one")
     model = load_table_model(options.model)
     options.keep = list(dict.fromkeys(options.keep))
-    taken = [*_ask(options, None), *([] if options.total is None else ["rows"])]
+    taken = [*_ask(options).names, *([] if options.total is None else ["rows"])]
     for option, names in (("keep", options.keep), ("total", [options.total])):
         if clash := [name for name in names if name in taken]:
             refuse(f"--{option} {clash[0]!r} has the name of a column of forecasts")
@@ -97,50 +90,47 @@ def predict(options: Any) -> None:
     write_table(options, "forecast", lay_out(options, parts))
 
 
-def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[Frame]:
+def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
     """Yield the forecasts of each part, beside the columns that are kept."""
     marks: dict[str, str | None] = {}
     for frame, dist in parts:
         if options.keep:
             marks[frame.attrs["path"]] = frame.attrs.get("decimal")
-            check_marks(marks)
-        yield beside(frame[list(options.keep)], _ask(options, dist))
+            files.check_marks(marks)
+        yield beside(frame[list(options.keep)], _ask(options).answers(dist))
 
 
-def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[Frame]:
+def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
     """Yield a row for each group: its name, its number of rows, the law of its sum."""
     found: list[Any] = []
     dists: list[PredictiveDistribution] = []
-    frame: Frame = None
+    frame: files.Frame = None
     for frame, dist in parts:
         found.append(read_words(frame, options.total, "column to sum by"))
         dists.append(dist)
     groups = np.concatenate(found).astype(str)
     names, counts = np.unique(groups, return_counts=True)
     sums = concatenate(dists).total(groups=groups)
-    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
+    told = {options.total: names.astype(object), "rows": counts}
+    told |= _ask(options).answers(sums)
     table = load_pandas().DataFrame(told)
     table.attrs = frame.attrs
     yield table
 
 
-def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
-    """Return the columns of answers; each is None if there is no forecast."""
+def _ask(options: Any) -> Questions:
+    """Return what the options ask of every row."""
     risks = options.var or options.es
-    asked = {
-        "quantiles": sorted(set(options.quantiles)) or (() if risks else None),
-        "interval": options.interval,
-        "exceed": options.exceed or None,
-    }
-    questions = Questions.of(**asked)
-    told: dict[str, Any] = dict.fromkeys(questions.names)
-    if dist is not None:
-        told = questions.answers(dist)
+    questions = Questions.of(
+        quantiles=sorted(set(options.quantiles)) or (() if risks else None),
+        interval=options.interval,
+        exceed=options.exceed or None,
+    )
+    more: dict[str, Any] = {}
     for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
         for level in sorted(set(getattr(options, name))):
-            answer = dist and getattr(dist, method)(level, options.tail)
-            told[f"{name}_{level:.10g}"] = answer
-    return told
+            more[f"{name}_{level:.10g}"] = method, level, options.tail
+    return Questions(questions.asked | more)
 
 
 # evaluate
@@ -148,7 +138,7 @@ def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
 
 def evaluate(options: Any) -> None:
     """Load the model, read the tables, print its scores and those of climatology."""
-    paths = find_tables(options.table)
+    paths = files.find_tables(options.table)
     model = load_table_model(options.model)
     score = _score_partial if model.partial else _score_known
     seen, facts, told, own = score(options, model, paths)
@@ -159,7 +149,7 @@ def evaluate(options: Any) -> None:
         write_out(f"{json.dumps(without_infinities(facts))}\n")
         return
     named = options.table
-    name = name_tables(named) if named[1:] else name_input(named[0])
+    name = files.name_tables(named) if named[1:] else files.name_input(named[0])
     new = count(facts["rows"], "new row" if facts["rows"] < seen.n else "row")
     if model.partial:
         name += f", {facts['known_in_part']} with a target known in part"
@@ -249,9 +239,9 @@ def without_infinities(tree: Any) -> Any:
 def report(options: Any) -> None:
     """Load the model, read the tables, write the report."""
     train = [] if options.train is None else [options.train]
-    if STDIN in options.table and STDIN in train:
+    if files.STDIN in options.table and files.STDIN in train:
         refuse("standard input can be one table only: give a file after --train")
-    paths, learned = find_tables(options.table), find_tables(train)
+    paths, learned = files.find_tables(options.table), files.find_tables(train)
     given = [options.model, *options.table, *train, *paths, *learned]
     check_file(options.out, "--out", given)
     model = load_table_model(options.model)
@@ -260,7 +250,7 @@ def report(options: Any) -> None:
         refuse(f"{rule}: {options.model} was fitted with {model.partial}")
     named = [*options.groups, *([options.id] if options.id else [])]
     (frame, features, y), n = _draw(options, model, paths, named)
-    source = name_tables(options.table)
+    source = files.name_tables(options.table)
     if len(y) < n:
         source += f" (drawn from {n:,})"
     more: dict[str, Any] = {}
@@ -300,7 +290,7 @@ def _draw(
     frame, features, y = read_whole(options, model, paths, kept)
     n, most = len(y), options.max_rows
     if n > most:
-        note(f"drew {most} (--max-rows) of {n} rows of {name_tables(paths)}")
+        note(f"drew {most} (--max-rows) of {n} rows of {files.name_tables(paths)}")
         rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
         frame, features, y = frame.iloc[rows], features.iloc[rows], y[rows]
     return (frame, features, y), n

@@ -34,7 +34,7 @@ from calibration._kernels._jit import telling
 from localexpert.cli.fit import fit
 from localexpert.cli.forecasts import evaluate, inspect, predict, report
 from localexpert.cli.monitor import monitor, recalibrate
-from localexpert.cli.output import complain, name_stdout, note, warn, write_out
+from localexpert.cli.output import name_stdout, note, warn, write_out
 from localexpert.cli.probabilities import apply, calibrate
 from localexpert.cli.warm import warm
 from localexpert.reading import FileFormat, TableError
@@ -45,10 +45,8 @@ _MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 _READING = "reading tables (CSV, Parquet or Excel, also packed; - is standard input)"
 _READS = ("--delimiter", "--decimal", "--thousands", "--encoding", "--max-unpacked")
 _THOUSANDS = {"comma": ",", "point": ".", "blank": " ", "apostrophe": "'"}
-_SMOOTHINGS, _EFFORTS = (
-    ("auto", "pchip", "smoothing_spline"),
-    ("quick", "default", "best"),
-)
+_SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
+_EFFORTS = ("quick", "default", "best")
 _SIGNS = {"+1": 1, "1": 1, "-1": -1}
 
 
@@ -81,7 +79,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
     "EFFORT": _reader(
         "be quick, default, best, or a number of seconds",
         lambda text: text if text in _EFFORTS else float(text),
-        lambda effort: isinstance(effort, str) or effort > 0.0,
+        lambda effort: effort in _EFFORTS or effort > 0.0,
     ),
     "SMOOTHING": _reader(
         "be a number, auto, pchip or smoothing_spline",
@@ -142,9 +140,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(argv)
     except TableError as error:
-        complain(str(error))
+        note(f"error: {error}")
     except MemoryError:
-        complain("not enough memory for this table; use fewer rows or columns")
+        note("error: not enough memory for this table; use fewer rows or columns")
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:  # whoever read the output has gone

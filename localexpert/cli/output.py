@@ -57,11 +57,6 @@ def note(message: str) -> None:
     _print_line(f"localexpert: {' '.join(message.split())}")
 
 
-def complain(message: str) -> None:
-    """Print the error that ends a command."""
-    note(f"error: {message}")
-
-
 def show_table(text: str) -> None:
     """Print lines that are laid out, after an empty one."""
     for line in ["", *text.splitlines()]:

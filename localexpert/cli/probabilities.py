@@ -63,9 +63,7 @@ def calibrate(options: Any) -> None:
             answers = fitted.predict(new)
     if options.report is not None:
         _write_report(fitted, scores, y, honest, options)
-    columns = np.reshape(answers, (len(answers), -1)).T
-    more = dict(zip(names, columns, strict=True))
-    write_table(options, "row", [beside(out, more)])
+    write_table(options, "row", [beside(out, _by_name(names, answers))])
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
@@ -128,14 +126,12 @@ def _find_classes(options: Any, frame: Frame) -> list[str]:
 
 
 def _make_calibrator(options: Any, classes: list[str]) -> Any:
-    settings: dict[str, Any] = {"scale": options.scale}
-    if classes:
-        settings["classes"] = classes
     # Columns of two classes are calibrated as those of more.
     made: Any = calibration.make_calibrator(
         options.method, n_classes=3 if classes else 2, random_state=options.seed
     )
-    return made.set_params(**settings)
+    named = {"classes": classes} if classes else {}
+    return made.set_params(scale=options.scale, **named)
 
 
 def _out_of_fold(
@@ -201,10 +197,9 @@ def apply(options: Any) -> None:
     scores = scores_of(options, frame, calibrator.scale)
     with refusing(f"cannot calibrate scores of {frame.attrs['path']}", *_ERRORS):
         p = calibrator.predict(scores)
-        answers = dict(zip(names, np.reshape(p, (len(p), -1)).T, strict=True))
+        answers = _by_name(names, p)
         if options.interval:
-            ends = calibrator.predict_interval(scores).T
-            answers.update(zip(_ENDS, ends, strict=True))
+            answers |= _by_name(_ENDS, calibrator.predict_interval(scores))
     if options.label is not None:
         y = labels_of(options, frame, classes)
         _tell_losses(y, scores, calibrator.scale, p)
@@ -315,6 +310,11 @@ def _name_answers(classes: Sequence[str]) -> list[str]:
     return [f"{_CALIBRATED}_{name}" for name in classes] or [_CALIBRATED]
 
 
+def _by_name(names: Sequence[str], p: Float64Array) -> dict[str, Float64Array]:
+    """Return the columns of answers (n,) or (n, k) by their names."""
+    return dict(zip(names, np.reshape(p, (len(p), -1)).T, strict=True))
+
+
 def _refuse_clash(frame: Frame, names: Iterable[str]) -> None:
     """Refuse a table that has a column of such a name already."""
     for name in set(names) & set(frame.columns):
@@ -364,7 +364,10 @@ def find_two_labels(
             refuse(
                 f"{what} holds {met[0]!r} alone: say by --positive which class is meant"
             )
-        positive = _greater(met)
+        try:
+            positive = max(met, key=Decimal)
+        except InvalidOperation:
+            positive = met[-1]
     others = [label for label in met if label != positive]
     if len(others) > 1:
         refuse(f"--positive must be one of {list_names(met)}, got {positive!r}")
@@ -390,11 +393,3 @@ def match_columns(
             f"got {list_names(classes or columns)}"
         )
     return found
-
-
-def _greater(labels: Sequence[str]) -> str:
-    """Return the greater number, or the later word."""
-    try:
-        return max(labels, key=Decimal)
-    except InvalidOperation:
-        return labels[-1]

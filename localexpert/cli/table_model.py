@@ -59,13 +59,7 @@ class TableModel:
     origin: dict[str, Any]
 
     @classmethod
-    def of(
-        cls,
-        reader: ColumnReader,
-        model: Any,
-        table: str,
-        n_rows: int,
-    ) -> Self:
+    def of(cls, reader: ColumnReader, model: Any, table: str, n_rows: int) -> Self:
         """Return a model that was fitted to so many rows of a table today."""
         origin: dict[str, Any] = {"table": table, "rows": n_rows, "fitted": today()}
         return cls(reader, model, {**origin, "version": __version__, "corrected": ""})

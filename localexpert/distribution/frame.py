@@ -30,27 +30,16 @@ DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions besides mean and deviation, checked once for all rows.
+    """What is asked of every row, a column of answers for each question.
 
     Parameters
     ----------
-    levels : tuple of float
-        Levels of quantiles.
-    coverages : tuple of float
-        Coverages of central intervals.
-    values : tuple of float
-        Values that a target may exceed.
-    risks : tuple of float
-        Confidences of values at risk and expected shortfalls.
-    tail : {"upper", "lower"}
-        The tail of these risks.
+    asked : dict of str to (str, ...)
+        By the name of the column a method of `PredictiveDistribution`, and what it
+        takes.
     """
 
-    levels: tuple[float, ...]
-    coverages: tuple[float, ...]
-    values: tuple[float, ...]
-    risks: tuple[float, ...] = ()
-    tail: str = "upper"
+    asked: dict[str, tuple[Any, ...]]
 
     @classmethod
     def of(
@@ -71,34 +60,31 @@ class Questions:
         tail : {"upper", "lower"}
         """
         check_choice(tail, "tail", ("upper", "lower"))
-        if all(asked is None for asked in (quantiles, interval, exceed, risk)):
+        if all(given is None for given in (quantiles, interval, exceed, risk)):
             quantiles = DEFAULT_LEVELS
-        levels, values = [], []
+        asked: dict[str, tuple[Any, ...]] = {"mean": ("mean",), "std": ("std",)}
         if quantiles is not None and np.size(quantiles) > 0:
-            levels = check_levels(quantiles, "quantiles").tolist()
-        inside = []
-        for asked, name in ((interval, "interval"), (risk, "risk")):
-            given = np.ravel([] if asked is None else asked).tolist()
-            inside.append(tuple(check_level(level, name) for level in given))
+            for level in check_levels(quantiles, "quantiles").tolist():
+                asked[f"q{_name(level)}"] = "ppf", level
+        for given in np.ravel([] if interval is None else interval).tolist():
+            coverage = check_level(given, "interval")
+            tail_mass = 0.5 * (1.0 - coverage)
+            asked[f"low_{_name(coverage)}"] = "ppf", tail_mass
+            asked[f"high_{_name(coverage)}"] = "ppf", 1.0 - tail_mass
         if exceed is not None and np.size(exceed) > 0:
-            vector = check_vector(np.atleast_1d(np.asarray(exceed)), "exceed")
-            values = vector.tolist()
-        return cls(tuple(levels), inside[0], tuple(values), inside[1], tail)
+            values = check_vector(np.atleast_1d(np.asarray(exceed)), "exceed")
+            for value in values.tolist():
+                asked[f"p_above_{_name(value)}"] = "sf", value
+        for given in np.ravel([] if risk is None else risk).tolist():
+            level = check_level(given, "risk")
+            asked[f"var_{_name(level)}"] = "value_at_risk", level, tail
+            asked[f"es_{_name(level)}"] = "expected_shortfall", level, tail
+        return cls(asked)
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns of the answers, in order, each once."""
-        return list(dict.fromkeys(self._all_names()))
-
-    def _all_names(self) -> list[str]:
-        """Return a name for each answer; a question asked twice has its name twice."""
-        names = ["mean", "std", *(f"q{_name(level)}" for level in self.levels)]
-        for coverage in self.coverages:
-            names += [f"low_{_name(coverage)}", f"high_{_name(coverage)}"]
-        names += [f"p_above_{_name(value)}" for value in self.values]
-        for level in self.risks:
-            names += [f"var_{_name(level)}", f"es_{_name(level)}"]
-        return names
+        """Names of the columns of the answers, in order."""
+        return list(self.asked)
 
     def answers(self, dist: Any) -> dict[str, Float64Array]:
         """Return the columns (n,) of forecasts of n rows, by their names.
@@ -113,37 +99,28 @@ class Questions:
         dict of str to ndarray of shape (n,)
             Such as mean, std, q0.05, low_0.9, high_0.9, p_above_100, var_0.95, es_0.95.
         """
-        columns = [dist.mean(), dist.std()]
-        if self.levels:
-            columns += [*dist.quantiles(self.levels).T]
-        for coverage in self.coverages:
-            columns += [*dist.interval(coverage).T]
-        columns += [dist.sf(value) for value in self.values]
-        for level in self.risks:
-            columns.append(dist.value_at_risk(level, self.tail))
-            columns.append(dist.expected_shortfall(level, self.tail))
-        return dict(zip(self._all_names(), columns, strict=True))
+        # All quantiles at once: each question by itself would look for its levels anew.
+        levels = [given[0] for method, *given in self.asked.values() if method == "ppf"]
+        quantiles = iter(dist.quantiles(levels).T if levels else ())
+        return {
+            name: next(quantiles) if method == "ppf" else getattr(dist, method)(*given)
+            for name, (method, *given) in self.asked.items()
+        }
 
 
 def forecast_frame(columns: dict[str, Float64Array], index: Any) -> pd.DataFrame:
     """Return columns as a pandas data frame with the labels of an index."""
-    pandas = import_pandas("to_frame")
+    try:
+        import pandas
+    except ImportError as error:
+        msg = "`to_frame` needs pandas: pip install localexpert[io]."
+        raise ImportError(msg) from error
     n = len(columns["mean"])
     if index is not None and count_rows(index) != n:
         got = count_rows(index) if count_rows(index) >= 0 else reprlib.repr(index)
         refuse("index", f"have a label for each of the {n} rows", got)
     frame: pd.DataFrame = pandas.DataFrame(columns, index=index)
     return frame
-
-
-def import_pandas(asker: str) -> Any:
-    """Return pandas, or say who needs it and how to get it."""
-    try:
-        import pandas
-    except ImportError as error:
-        msg = f"`{asker}` needs pandas: pip install localexpert[io]."
-        raise ImportError(msg) from error
-    return pandas
 
 
 def _name(value: float) -> str:

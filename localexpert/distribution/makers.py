@@ -22,14 +22,9 @@ from localexpert._validation import (
     check_probability_rows,
 )
 from localexpert.distribution.answers import Answers
+from localexpert.law import from_others
 from localexpert.law.basis import STANDARD, basis_of
 from localexpert.law.curve import Curve, end_slopes
-from localexpert.law.from_others import (
-    law_of_bins,
-    law_of_frozen,
-    law_of_quantiles,
-    law_of_samples,
-)
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_widths
 
@@ -240,7 +235,7 @@ class MadeForecasts(Answers):
         >>> dist.std().round(2)
         array([1.56, 1.21])
         """
-        return cls(law_of_quantiles(values, levels, bounds))
+        return cls(from_others.law_of_quantiles(values, levels, bounds))
 
     @classmethod
     def from_samples(
@@ -285,7 +280,7 @@ class MadeForecasts(Answers):
         >>> PredictiveDistribution.from_samples([[1, 1, 2, 4]]).pmf(1.0)
         array([0.5])
         """
-        return cls(law_of_samples(samples, kind, bounds))
+        return cls(from_others.law_of_samples(samples, kind, bounds))
 
     @classmethod
     def from_bins(cls, edges: ArrayLike, probabilities: ArrayLike) -> Self:
@@ -312,7 +307,7 @@ class MadeForecasts(Answers):
         >>> dist.cdf([[1.0], [2.0], [4.0]]).ravel().round(2)
         array([0.2, 0.7, 1. ])
         """
-        return cls(law_of_bins(edges, probabilities))
+        return cls(from_others.law_of_bins(edges, probabilities))
 
     @classmethod
     def from_scipy(cls, frozen: Any, n: int | None = None) -> Self:
@@ -348,7 +343,7 @@ class MadeForecasts(Answers):
         >>> counts.pmf(0).round(3)
         array([0.368, 0.018])
         """
-        return cls(law_of_frozen(frozen, n))
+        return cls(from_others.law_of_frozen(frozen, n))
 
 
 def _refuse_alone(**parts: Any) -> None:

@@ -207,11 +207,9 @@ def permutation_importance(
     check_predicts(model)
     check_integer(n_repeats, "n_repeats", 2)
     verbose = check_verbose(verbose)
-    table, partial = read_table(X, "X"), is_partial(y)
-    target = np.column_stack(read_ends(y)) if partial else check_vector(y, "y")
-    n = len(target)
-    check_same_length(len(table), "`X`", n, "y")
-    weight = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    table, target = read_rows(X, y)
+    n, partial = len(target), target.ndim == 2
+    weight = check_weights(sample_weight, n)
     asked = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
     for level in asked:
         check_level(float(level), "levels")
@@ -229,11 +227,9 @@ def permutation_importance(
 
     def measure(forecast: Any) -> Float64Array:
         options = {"sample_weight": weight}
-        if partial:
-            return np.array([crps_score(target, forecast, **options)])
         pinball = [pinball_loss(target, forecast, level=q, **options) for q in asked]
-        below = zip(values, forecast.cdf_at(values).T, strict=True)
-        events = [brier_score(target <= v, p, **options) for v, p in below]
+        below = [(target <= v, forecast.cdf(v)) for v in values]
+        events = [brier_score(*both, **options) for both in below]
         return np.array([crps_score(target, forecast, **options), *pinball, *events])
 
     baseline = measure(predict_dist(model, table))
@@ -248,6 +244,17 @@ def permutation_importance(
     mean, spread = increases.mean(axis=1), increases.std(axis=1, ddof=1)
     errors = spread / np.sqrt(n_repeats)
     return PermutationImportance(mixed.names, asked, values, baseline, mean, errors)
+
+
+def read_rows(
+    X: Any, y: ArrayLike, X_name: str = "X", y_name: str = "y"
+) -> tuple[Any, Float64Array]:
+    """Return a table that is not empty, and a target, or two ends, for each row."""
+    table = read_table(X, X_name)
+    target = np.column_stack(read_ends(y, y_name)) if is_partial(y) else None
+    target = check_vector(y, y_name) if target is None else target
+    check_same_length(len(table), f"`{X_name}`", len(target), y_name)
+    return table, target
 
 
 def _draw_donors(weight: Float64Array, rng: np.random.Generator) -> Int64Array:

@@ -319,7 +319,14 @@ class _Game:
         for start in range(0, n, _BATCH):
             asked = np.arange(start, min(start + _BATCH, n))
             dist = predict_dist(self.model, self.mixed.mix(mix(asked)))
-            answers[asked] = self._read(dist, len(asked))
+            values = np.asarray(self.evaluate(dist), dtype=np.float64)
+            if values.shape != asked.shape:
+                rule = f"return one number per row, shape {asked.shape}"
+                refuse("of", rule, f"shape {values.shape}")
+            answers[asked] = values
+        if not np.isfinite(answers).all():
+            got = answers[~np.isfinite(answers)][0]
+            refuse("of", "return finite numbers", f"{got} of {self.label}")
         return answers
 
     def enumerate(self, total: Float64Array, base: Float64Array) -> Float64Array:
@@ -381,17 +388,6 @@ class _Game:
             return np.where(members[way], row[:, None], other[:, None])
 
         return self.ask(n * ways, mix)
-
-    def _read(self, dist: PredictiveDistribution, n: int) -> Float64Array:
-        """Return the numbers of n distributions, finite and as many."""
-        values = np.asarray(self.evaluate(dist), dtype=np.float64)
-        if values.shape != (n,):
-            rule = f"return one number per row, shape ({n},)"
-            refuse("of", rule, f"shape {values.shape}")
-        if not np.isfinite(values).all():
-            got = values[~np.isfinite(values)][0]
-            refuse("of", "return finite numbers", f"{got} of {self.label}")
-        return values
 
 
 # A group shows so many of its values.

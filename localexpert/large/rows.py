@@ -54,6 +54,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def check(self) -> int:
+        """Sum of the hashes of all rows; other rows have another sum."""
+        return int(self.content.sum(dtype=np.uint64))
+
     def take(self, places: Any) -> Rows:
         """Return some rows.
 
@@ -140,27 +145,18 @@ class Roles:
     weight: str | None
     key: str | None
 
-    @classmethod
-    def of(cls, target: Any, weight: Any, key: Any) -> Roles:
-        """Check names of columns.
-
-        Parameters
-        ----------
-        target, weight, key : object
-
-        Returns
-        -------
-        Roles
-        """
-        named = {"target": target, "weight": weight, "key": key}
-        for role, name in named.items():
+    def __post_init__(self) -> None:
+        for role, name in vars(self).items():
             if not isinstance(name, str) and (role == "target" or name is not None):
                 refuse(role, "be the name of a column", f"{name!r}", TypeError)
-        held = [name for name in named.values() if name is not None]
+        held = list(self.named.values())
         if len(set(held)) < len(held):
-            listed = ", ".join(held)
-            refuse("target`, `weight` and `key", "be different", listed)
-        return cls(target, weight, key)
+            refuse("target`, `weight` and `key", "be different", ", ".join(held))
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that have a role, by their roles."""
+        return {role: name for role, name in vars(self).items() if name is not None}
 
     def read(self, name: str, frame: Any) -> Rows:
         """Return the rows of a part that have weight.
@@ -175,9 +171,7 @@ class Roles:
         -------
         Rows
         """
-        named = {"target": self.target, "weight": self.weight, "key": self.key}
-        held = {role: column for role, column in named.items() if column is not None}
-        check_columns(held, name, frame)
+        check_columns(self.named, name, frame)
         y, weight = _numbers(frame, self.target, name), np.ones(len(frame))
         if self.weight is not None:
             weight = _numbers(frame, self.weight, name)
@@ -187,13 +181,12 @@ class Roles:
         wrong = ~np.isfinite(y) & has_weight
         _refuse(wrong, y, name, self.target, "finite targets")
         frame, y, weight = frame[has_weight], y[has_weight], weight[has_weight]
-        features = frame.drop(columns=list(held.values()))
+        features = frame.drop(columns=list(self.named.values()))
         if not len(features.columns):
             refuse("parts", "have a column to learn from", f"none in {name}")
         content = hash_rows({**dict(features.items()), self.target: frame[self.target]})
-        hashes = content
-        if self.key is not None:
-            hashes = hash_rows({self.key: frame[self.key]})
+        key = self.key
+        hashes = content if key is None else hash_rows({key: frame[key]})
         return Rows(features, y, weight, hashes, content)
 
 
@@ -285,10 +278,10 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
     """
     import pandas as pd
 
-    def as_moments(column: Any) -> Any:
-        return column.array if holds_dates(column) else as_dates(column)
-
-    ways: dict[str, Any] = {"text": as_texts, "date": as_moments}
+    ways: dict[str, Any] = {
+        "text": as_texts,
+        "date": lambda held: held.array if holds_dates(held) else as_dates(held),
+    }
     return pd.DataFrame(
         {name: ways.get(kind, as_floats)(frame[name]) for name, kind in kinds.items()}
     )
@@ -447,7 +440,7 @@ class Draw:
         return Drawn(
             len(rows),
             float(rows.weight.sum()),
-            _check_of(rows),
+            rows.check,
             float(rows.y.min()),
             float(rows.y.max()),
             _look_at(name, rows.frame),
@@ -524,7 +517,7 @@ class CountScores:
         part = shares_of(unseen.hashes, "fold of a PIT value")
         fold = (part * _FOLDS).astype(np.int64)
         cells = PitCells.of(ends, self.furthest + 1.0, unseen.weight, fold, _FOLDS)
-        return Scores(cells, len(rows), _check_of(rows))
+        return Scores(cells, len(rows), rows.check)
 
     def merge(self, parts: Sequence[Scores]) -> Scores:
         """Return the counts of several parts."""
@@ -534,20 +527,6 @@ class CountScores:
         )
         check = sum(part.check for part in parts) % 2**64
         return Scores(cells, sum(part.n_rows for part in parts), check)
-
-
-def _check_of(rows: Rows) -> int:
-    """Return the sum of the hashes of rows, as often as each is there.
-
-    Parameters
-    ----------
-    rows : Rows
-
-    Returns
-    -------
-    int
-    """
-    return int(rows.content.sum(dtype=np.uint64))
 
 
 def _look_at(part: str, frame: Any) -> Columns:

@@ -110,7 +110,7 @@ def fit_large(
     _check_model(model)
     most = check_integer(max_train_rows, "max_train_rows", 10)
     check_flag(learning_curve, "learning_curve")
-    roles = Roles.of(target, weight, key)
+    roles = Roles(target, weight, key)
     opened = open_parts(parts, rows_per_part=rows_per_part)
     with show_progress(model.verbose, "fit_large"):
         drawn: Drawn = _ask(opened, Draw(roles, most + _BEYOND), "sample")
@@ -194,12 +194,10 @@ def _correct(
     n_rows = 0 if found is None else found.n_rows
     if found is None or (n_rows, found.check) != (drawn.n_rows, drawn.check):
         other = "other ones" if n_rows == drawn.n_rows else f"{n_rows}"
-        msg = (
-            f"`parts` must give the same rows at each pass, got {drawn.n_rows} rows, "
-            f"then {other}: a function must return a new iterator of the same rows, a "
-            "Dask frame whose rows are drawn anew is to be persisted."
-        )
-        raise ValueError(msg)
+        cure = "a function must return a new iterator of the same rows, a Dask frame "
+        cure += "whose rows are drawn anew is to be persisted"
+        got = f"{drawn.n_rows} rows, then {other}: {cure}"
+        refuse("parts", "give the same rows at each pass", got)
     if found.cells.weight.sum() >= _LEAST_UNSEEN:
         recalibration = PitRecalibration(random_state=fitted.random_state)
         fitted._use(recalibration.fit_cells(found.cells))
@@ -234,11 +232,9 @@ def _check_model(model: Any) -> None:
     if model.cv != "auto" and not isinstance(model.cv, Integral):
         refuse("model", 'have cv="auto" or a number of folds', f"{model.cv!r}")
     if model.recalibrate not in (None, "pit"):
-        msg = (
-            '`model` must have recalibrate=None or "pit", for rows that no model has '
-            f"seen recalibrate, got {model.recalibrate!r}."
-        )
-        raise ValueError(msg)
+        why = "for rows that no model has seen recalibrate"
+        rule = f'have recalibrate=None or "pit", {why}'
+        refuse("model", rule, f"{model.recalibrate!r}")
 
 
 # Shares of the sample that are learned from besides all of it.
@@ -427,22 +423,18 @@ def _kind_of(table: Any) -> str:
         return "pandas"
     is_array = isinstance(table, np.ndarray)
     got = f"shape {table.shape}" if is_array else f"{library}.{name}"
-    msg = (
-        "`table` must be a data frame of pandas, polars or Dask, a table of pyarrow or "
-        f"an array with two axes, got {got}."
-    )
-    raise TypeError(msg)
+    kinds = "a data frame of pandas, polars or Dask, a table of pyarrow or an array"
+    return refuse("table", f"be {kinds} with two axes", got, TypeError)
 
 
 def _batches(table: Any, kind: str, size: int) -> Iterator[Any]:
     """Yield the rows of a table, so many at a time, as models take them."""
     for start in range(0, len(table), size):
-        if kind == "pandas":
-            yield table.iloc[start : start + size]
-        elif kind == "pyarrow":
+        rows = slice(start, start + size)
+        if kind == "pyarrow":
             yield table.slice(start, size).to_pandas()
         else:
-            yield table[start : start + size]
+            yield table.iloc[rows] if kind == "pandas" else table[rows]
 
 
 def _answer(

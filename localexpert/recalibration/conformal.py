@@ -65,7 +65,14 @@ class HeldOut:
         """
         share = draw_shares(random_state, (len(y), 1))
         scores = law.scores(y[:, None], share)[:, 0]
-        _warn_of_far(scores)
+        far = int((np.abs(scores) > _FAR).sum())
+        if far >= _FEWEST and far > _MANY * len(scores):
+            msg = (
+                f"{far / len(scores):.0%} of the calibration rows lie more than "
+                f"{_FAR:g} deviations out: the forecasts are much too narrow. Beyond "
+                "the outermost rows the correction is a guess."
+            )
+            warnings.warn(msg, CalibrationWarning, stacklevel=4)
         known = scores[np.isfinite(scores)]
         most = max(_FURTHEST, 1.0 + float(np.abs(known).max(initial=0.0)))
         held = np.flatnonzero(weight > 0.0)
@@ -88,17 +95,6 @@ class HeldOut:
         before = np.clip(self.law.scores(y, ends), -_GREATEST, _GREATEST)
         after = map_levels(self.law, levels).scores(y, ends)
         return float(np.abs(ndtr(levels.forward(before)[0]) - ndtr(after)).max())
-
-
-def _warn_of_far(scores: Float64Array) -> None:
-    far = int((np.abs(scores) > _FAR).sum())
-    if far >= _FEWEST and far > _MANY * len(scores):
-        msg = (
-            f"{far / len(scores):.0%} of the calibration rows lie more than {_FAR:g} "
-            "deviations out: the forecasts are much too narrow. Beyond the outermost "
-            "rows the correction is a guess."
-        )
-        warnings.warn(msg, CalibrationWarning, stacklevel=5)
 
 
 def run_starts(scores: Float64Array) -> NDArray[np.intp]:
@@ -294,11 +290,8 @@ def set_aside(
     present = np.flatnonzero(weight)
     n = len(present)
     if n < 2 * _LEAST_PART:
-        msg = (
-            f"`y` must have at least {2 * _LEAST_PART} rows with weight where "
-            f"`recalibrate` sets rows aside, got {n}."
-        )
-        raise ValueError(msg)
+        rule = f"have at least {2 * _LEAST_PART} rows with weight"
+        refuse("y", f"{rule} where `recalibrate` sets rows aside", n)
     parts = None if groups is None else check_groups(np.asarray(groups)[present], n)
     labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
     order = make_rng(seed).permutation(labels.max() + 1)
@@ -307,11 +300,8 @@ def set_aside(
     is_aside = np.isin(labels, order[: int(np.searchsorted(sizes, wanted)) + 1])
     n_aside = int(is_aside.sum())
     if min(n_aside, n - n_aside) < _LEAST_PART:
-        msg = (
-            "`groups` must be of sizes that can be parted, "
-            f"{_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, "
-            f"got {n} rows, of which {n_aside} would recalibrate."
-        )
-        raise ValueError(msg)
+        parted = f"{_LEAST_PART} to fit and {_LEAST_PART} to recalibrate"
+        got = f"{n} rows, of which {n_aside} would recalibrate"
+        refuse("groups", f"be of sizes that can be parted, {parted}", got)
     aside = present[is_aside]
     return np.setdiff1d(np.arange(len(weight)), aside), aside

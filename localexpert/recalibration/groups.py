@@ -22,11 +22,7 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.recalibration.conformal import make_recalibration
-from localexpert.recalibration.pit import (
-    PitRecalibration,
-    Recalibration,
-    check_rows,
-)
+from localexpert.recalibration.pit import PitRecalibration, Recalibration, check_rows
 from localexpert.recalibration.weighted import WeightedConformal, check_effective
 
 _Key: TypeAlias = tuple[Any, ...]
@@ -125,12 +121,9 @@ class GroupedRecalibration:
         parts = _rows_by_group(groups, len(target))
         rare = [key for key, part in parts.items() if len(part) < _LEAST_ROWS]
         if groups is not None and rare:
-            msg = (
-                f"`groups` must have at least {_LEAST_ROWS} rows each, got "
-                f"{len(parts[rare[0]])} of {_show(rare[0])}; {len(rare)} of "
-                f"{len(parts)} groups have fewer."
-            )
-            raise ValueError(msg)
+            got = f"{len(parts[rare[0]])} of {_show(rare[0])}"
+            got += f"; {len(rare)} of {len(parts)} groups have fewer"
+            refuse("groups", f"have at least {_LEAST_ROWS} rows each", got)
         self.recalibrations_, self.effective_rows_ = {}, np.inf
         for key, part in parts.items():
             own, count = (rows.take(part), target[part]), float(len(part))
@@ -220,14 +213,11 @@ class GroupedRecalibration:
         unknown = [key for key in parts if key not in self.recalibrations_]
         if unknown:
             known = [_show(key) for key in self.recalibrations_]
-            more = "" if len(known) <= _MOST_NAMED else ", ..."
-            msg = (
-                f"`groups` must hold groups of the calibration rows only "
-                f"({', '.join(known[:_MOST_NAMED])}{more}), got {_show(unknown[0])} in "
-                f"row {parts[unknown[0]][0]} and "
-                f"{sum(len(parts[key]) for key in unknown)} such rows in all."
-            )
-            raise ValueError(msg)
+            named = known[:_MOST_NAMED] + ["..."] * (len(known) > _MOST_NAMED)
+            rule = f"hold groups of the calibration rows only ({', '.join(named)})"
+            got = f"{_show(unknown[0])} in row {parts[unknown[0]][0]}"
+            n_such = sum(len(parts[key]) for key in unknown)
+            refuse("groups", rule, f"{got} and {n_such} such rows in all")
         return parts
 
 

@@ -142,9 +142,7 @@ def _law_of(given: Any) -> Law:
 
 
 def check_rows(
-    given: Law | PredictiveDistribution,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
+    given: Law | PredictiveDistribution, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Law, Float64Array, Float64Array]:
     """Return the law, and targets and weights of its length."""
     law, target = _law_of(given), check_vector(y, "y")
@@ -213,9 +211,7 @@ class PitCells:
         """
         most = min(furthest, _EDGES[-1])
         low, high = np.clip(ends[:, [0, -1]], -most, most).T
-        first, last = (
-            np.maximum(np.searchsorted(_EDGES, end) - 1, 0) for end in (low, high)
-        )
+        first, last = np.maximum(np.searchsorted(_EDGES, [low, high]) - 1, 0)
         size = n_folds, len(_MIDDLES)
 
         def add_up(cell: NDArray[np.int64], values: Float64Array) -> Float64Array:
@@ -239,8 +235,7 @@ class PitCells:
     @property
     def scores(self) -> Float64Array:
         """Mean score in each fold and cell, (F, C); 0 in empty cells."""
-        empty = self.weight == 0.0
-        return np.where(empty, 0.0, self.sums / np.where(empty, 1.0, self.weight))
+        return self.sums / np.where(self.weight == 0.0, 1.0, self.weight)
 
     def take(self, folds: Sequence[int]) -> PitCells:
         """Return the cells of some folds together.
@@ -294,7 +289,13 @@ def fit_curve(cells: PitCells, strength: float) -> LevelMap:
     weight = np.append(cells.weight[0, used], strength / uniform.sum() * uniform)
     found = _maximise(z, weight, strength * _ROUGHNESS * _roughness())
     curve, slopes = _spline()(_KNOTS) @ found, _spline()(_KNOTS, 1) @ found
-    share = _admitted(np.diff(curve) / _STEP, slopes)
+    # `LevelMap` accepts a share of a correction, up to 1. The cubic pieces already
+    # increase. But the slopes 1 + slope of a Hermite curve must be at most 3 times the
+    # chords 1 + rise beside them.
+    rises = np.diff(curve) / _STEP
+    steepest = float((np.maximum(slopes[1:], slopes[:-1]) - 3.0 * rises).max())
+    fall, most = -float(min(slopes.min(), rises.min())), 1.0 - _LEAST_SLOPE
+    share = min(2.0 / max(steepest, 2.0), most / max(fall, most))
     return LevelMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
 
 
@@ -333,17 +334,6 @@ def _maximise(
     return d
 
 
-def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
-    """Return the greatest share of a correction, up to 1, that `LevelMap` accepts.
-
-    The cubic pieces already increase. But the slopes 1 + slope of a Hermite curve must
-    be at most 3 times the chords 1 + rise beside them.
-    """
-    steepest = float((np.maximum(slopes[1:], slopes[:-1]) - 3.0 * rises).max())
-    fall, most = -float(min(slopes.min(), rises.min())), 1.0 - _LEAST_SLOPE
-    return min(2.0 / max(steepest, 2.0), most / max(fall, most))
-
-
 @cache
 def _spline() -> BSpline:
     """Return cubic B-splines; the outer three at either end are joined to one.
@@ -368,7 +358,51 @@ def _roughness() -> Float64Array:
     return np.asarray(simpson(products, dx=0.5 * _STEP, axis=0))
 
 
-class PitRecalibration(Recalibration):
+def furthest_score(weight: float) -> float:
+    """Return the normal score beyond which so many rows cannot say anything.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the weights of all rows.
+
+    Returns
+    -------
+    float
+    """
+    return -float(ndtri(0.5 / (weight + 1.0)))
+
+
+class _ByScores(Recalibration):
+    """A base of those that learn from scores in cells, by a map for each fold."""
+
+    holds_out = False
+    random_state: int | None
+
+    def _learn(
+        self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
+    ) -> None:
+        n = len(y)
+        if folds is None:
+            seed = self.random_state
+            folds = make_folds(n, random_state=seed, sample_weight=weight)
+        number = number_folds(folds, n)
+        ends = law.scores(y[:, None], np.array([[0.0, 1.0]]))
+        furthest = furthest_score(float(weight.sum()))
+        cells = PitCells.of(ends, furthest, weight, number, len(folds))
+        maps = self._choose(cells, known_folds(folds, n))
+        self.oof_map_ = LevelMap.by_row(maps, number)
+
+    @abstractmethod
+    def _choose(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
+        """Set the map, and return the map of each fold.
+
+        It is learned from the folds that this fold knows, see `known_folds`. If it
+        knows none, it is the identity.
+        """
+
+
+class PitRecalibration(_ByScores):
     r"""A smooth map learned from out-of-fold PIT values; no guarantee.
 
     Parameters
@@ -433,8 +467,6 @@ class PitRecalibration(Recalibration):
     True
     """
 
-    holds_out = False
-
     def __init__(
         self,
         strengths: tuple[float, ...] = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
@@ -443,13 +475,6 @@ class PitRecalibration(Recalibration):
     ):
         self.strengths = strengths
         self.random_state = random_state
-
-    def _learn(
-        self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
-    ) -> None:
-        cells, number, known = gather_scores(law, y, weight, folds, self.random_state)
-        maps = self._choose(cells, known)
-        self.oof_map_ = LevelMap.by_row(maps, number)
 
     def fit_cells(self, cells: PitCells) -> Self:
         """Choose the strength by folds of other rows than those of `oof_map_`.
@@ -471,11 +496,6 @@ class PitRecalibration(Recalibration):
         return self
 
     def _choose(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
-        """Choose the strength, set the map, and return the map of each fold.
-
-        The map of a fold is learned from the folds that it knows. If it knows none, its
-        map is the identity.
-        """
         pulls = [np.inf, *sorted(self.strengths, reverse=True)]
         maps = [[fit_curve(cells.take(some), s) for some in known] for s in pulls]
         gains = np.array([cells.gains(one) for one in maps])
@@ -507,65 +527,13 @@ class PitRecalibration(Recalibration):
         return {"kind": "pit", "strength": str(self.strength_), "losses": losses}
 
 
-def gather_scores(
-    law: Law,
-    y: Float64Array,
-    weight: Float64Array,
-    folds: list[Fold] | None,
-    random_state: int | None,
-) -> tuple[PitCells, NDArray[np.int64], list[list[int]]]:
-    """Return the scores of y in cells for each fold.
-
-    Parameters
-    ----------
-    law : Law
-        Law of n rows.
-    y, weight : ndarrays of shape (n,)
-    folds : list of Fold or None
-        None: rows are dealt to five folds.
-    random_state : int or None
-        Seed that deals them.
-
-    Returns
-    -------
-    cells : PitCells
-    number : ndarray of int, shape (n,)
-        Each row's fold.
-    known : list of list of int
-        For each fold the folds that its forecasts have learned from, see `known_folds`.
-    """
-    n = len(y)
-    if folds is None:
-        folds = make_folds(n, random_state=random_state, sample_weight=weight)
-    number = number_folds(folds, n)
-    ends = law.scores(y[:, None], np.array([[0.0, 1.0]]))
-    furthest = furthest_score(float(weight.sum()))
-    cells = PitCells.of(ends, furthest, weight, number, len(folds))
-    return cells, number, known_folds(folds, n)
-
-
-def furthest_score(weight: float) -> float:
-    """Return the normal score beyond which so many rows cannot say anything.
-
-    Parameters
-    ----------
-    weight : float
-        Sum of the weights of all rows.
-
-    Returns
-    -------
-    float
-    """
-    return -float(ndtri(0.5 / (weight + 1.0)))
-
-
 # A fit adds so many rows with scores of mean 0 and deviation 1.
 _PULL = 4.0
 # Least and greatest width of new forecasts, as a multiple of the old width.
 _WIDTHS = 0.1, 10.0
 
 
-class ShiftRecalibration(Recalibration):
+class ShiftRecalibration(_ByScores):
     r"""A shift of all forecasts in their standard deviations, with a slope if wanted.
 
     It learns at most two numbers. So it helps least, and needs the fewest rows.
@@ -606,20 +574,14 @@ class ShiftRecalibration(Recalibration):
     True
     """
 
-    holds_out = False
-
     def __init__(self, *, slope: bool = False, random_state: int | None = None):
         self.slope = slope
         self.random_state = random_state
 
-    def _learn(
-        self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
-    ) -> None:
-        cells, number, known = gather_scores(law, y, weight, folds, self.random_state)
-        maps = [_line(*self._fit(cells.take(others))) for others in known]
-        self.oof_map_ = LevelMap.by_row(maps, number)
+    def _choose(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
         self.offset_, self.width_ = self._fit(cells.take(range(len(known))))
         self.map_ = _line(self.offset_, self.width_)
+        return [_line(*self._fit(cells.take(others))) for others in known]
 
     def _fit(self, cells: PitCells) -> tuple[float, float]:
         """Return mean and deviation of the scores in cells."""

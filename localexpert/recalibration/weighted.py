@@ -21,17 +21,8 @@ from localexpert.data.table import DenseInputs, TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.recalibration.conformal import (
-    HeldOut,
-    curve_through,
-    outer_shares,
-    run_starts,
-)
-from localexpert.recalibration.pit import (
-    Forecast,
-    check_rows,
-    correct,
-)
+from localexpert.recalibration import conformal
+from localexpert.recalibration.pit import Forecast, check_rows, correct
 
 # Fewest rows of equal weight that a map may rest on.
 _LEAST_EFFECTIVE = 50.0
@@ -129,7 +120,7 @@ class WeightedConformal:
         rows, target, _ = check_rows(law, y, None)
         weights = check_weights(weight, len(target), "weight")
         n = self.effective_rows_ = check_effective(weights)
-        held = HeldOut.of(rows, target, weights, self.random_state)
+        held = conformal.HeldOut.of(rows, target, weights, self.random_state)
         own, upto = held.weight, np.cumsum(held.weight)
         self.total_ = float(upto[-1])
         # The expected weight of a new row.
@@ -137,12 +128,12 @@ class WeightedConformal:
         middles = (upto - 0.5 * own + 0.5 * usual) / (self.total_ + usual)
         n_pieces = int(np.ceil(np.sqrt(n + 1.0)))
         steps = np.arange(1, n_pieces) / n_pieces
-        outer = steps[0] * outer_shares(n / n_pieces)
+        outer = steps[0] * conformal.outer_shares(n / n_pieces)
         steps = np.concatenate([outer, steps, 1.0 - outer[::-1]])
         place = np.searchsorted(middles, steps - 1e-9).clip(1, len(own) - 1)
         place -= steps - middles[place - 1] < middles[place] - steps
         place = np.unique(place)
-        first = run_starts(held.scores[place])
+        first = conformal.run_starts(held.scores[place])
         self.knots_ = held.scores[place[first]]
         self.before_ = (upto - own)[place[first]]
         self.ends_ = upto[place[np.append(first[1:], len(place)) - 1]]
@@ -186,7 +177,7 @@ class WeightedConformal:
     def _curve(self, new: float) -> LevelMap:
         """Return the map of a row of such a weight."""
         levels = 0.5 * (self.before_ + self.ends_ + new) / (self.total_ + new)
-        return curve_through(self.knots_, levels)
+        return conformal.curve_through(self.knots_, levels)
 
     def bound(self, weight: Float64Array) -> Float64Array:
         """Return how far coverage may be off because of steps between knots, b.
@@ -231,12 +222,11 @@ def check_effective(
     """
     found = overlap * effective_rows(weights)
     if found < _LEAST_EFFECTIVE:
-        msg = (
-            f"`X_cal` must have at least {_LEAST_EFFECTIVE:g} effective rows{where}, "
-            f"got {found:.1f} of {len(weights)}: a few rows have most of the weight, "
-            "because new rows are unlike the others."
+        rule = f"have at least {_LEAST_EFFECTIVE:g} effective rows{where}"
+        why = (
+            "a few rows have most of the weight, because new rows are unlike the others"
         )
-        raise ValueError(msg)
+        refuse("X_cal", rule, f"{found:.1f} of {len(weights)}: {why}")
     return found
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency, fisher_exact, ks_2samp, mannwhitneyu, norm
 
 from calibration._validation import check_same_length, check_vector, refuse
+from calibration.measures.comparison import holm
 from calibration.typing import Float64Array
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import TableSummary
@@ -19,22 +20,12 @@ from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.answers import expected_by_loss, loss_variances
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.distribution.predictors import predict_dist
-from localexpert.explain.shapley import check_columns, read_table
-from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
+from localexpert.explain.permutation import read_rows
+from localexpert.explain.shapley import check_columns
+from localexpert.partial.outcomes import nearest_ends
 from localexpert.partial.scores import covered_shares, pit_values
+from localexpert.reporting import scores
 from localexpert.reporting.groups import Column, Grouping, read_columns
-from localexpert.reporting.scores import (
-    SIGNIFICANT,
-    VERY_FEW,
-    BackTest,
-    CoverageTest,
-    GroupFigures,
-    Promise,
-    Training,
-    adjust_holm,
-    climatology_of,
-    recall_training,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +86,18 @@ class Evidence:
     def check_forecasts(self) -> None:
         """Refuse a model that is not fitted, or forecasts other rows."""
         if len(self.dist) != len(self):
-            msg = (
-                "`model` must forecast a PredictiveDistribution of as many rows as "
-                f"`X`, {len(self)}, got {self.dist!r}."
-            )
-            raise TypeError(msg)
+            rule = "forecast a PredictiveDistribution of as many rows as `X`"
+            refuse("model", f"{rule}, {len(self)}", repr(self.dist), TypeError)
 
     @cached_property
-    def training(self) -> Training | None:
+    def training(self) -> scores.Training | None:
         """What the model keeps of its training, or what is given of it."""
-        kept, given = recall_training(self.model), self.y_train
+        kept, given = scores.recall_training(self.model), self.y_train
         if kept is not None or given is None:
             return kept
-        return Training(given, np.ones(len(given)), None, self.dist.law.is_discrete)
+        return scores.Training(
+            given, np.ones(len(given)), None, self.dist.law.is_discrete
+        )
 
     @cached_property
     def known(self) -> tuple[TableReader, TableSummary] | None:
@@ -188,7 +178,7 @@ class Evidence:
         """The training target's distribution as the forecast of every row."""
         if self.training is None:
             return None
-        one = climatology_of(self.model, self.training)
+        one = scores.climatology_of(self.model, self.training)
         return one[np.zeros(len(self), dtype=np.intp)]
 
     @cached_property
@@ -212,29 +202,31 @@ class Evidence:
 
     def measure(
         self, rows: Any = slice(None), name: str = "", label: str = ""
-    ) -> GroupFigures:
+    ) -> scores.GroupFigures:
         """Test coverage, expected losses and values at risk of some rows."""
         low, high = self.interval[rows].T
         lower, upper = (end[rows] for end in self.ends)
         inside = int(((low <= lower) & (upper <= high)).sum())
         touched = int(((low <= upper) & (lower <= high)).sum())
         n, hits = len(lower), float(self.covered[rows].sum())
-        test = CoverageTest(n, inside, hits, self.coverage, touched - inside)
+        test = scores.CoverageTest(n, inside, hits, self.coverage, touched - inside)
         promises = {
-            loss: Promise.of(*(values[rows] for values in held))
+            loss: scores.Promise.of(*(values[rows] for values in held))
             for loss, held in self.losses.items()
         }
         backs = [
-            BackTest.of(passed[rows], level, float(chance[rows].mean()))
+            scores.BackTest.of(passed[rows], level, float(chance[rows].mean()))
             for level, passed, chance in self.risks
         ]
         p = {"coverage": test.p_value}
         p |= {"crps": promises["crps"].p_value} if promises else {}
         p |= {str(back.level): back.kupiec for back in backs}
         width = float(self.width[rows].mean())
-        return GroupFigures(name, label, width, test, promises, backs, p)
+        return scores.GroupFigures(name, label, width, test, promises, backs, p)
 
-    def measure_groups(self, groupings: Sequence[Grouping]) -> list[GroupFigures]:
+    def measure_groups(
+        self, groupings: Sequence[Grouping]
+    ) -> list[scores.GroupFigures]:
         """Test all groups together."""
         made = [
             self.measure(one.group == g, one.name, label)
@@ -242,21 +234,10 @@ class Evidence:
             for g, label in enumerate(one.labels)
         ]
         for kind in made[0].p_values if made else ():
-            raised = adjust_holm([group.p_values[kind] for group in made]).tolist()
+            raised = holm(np.array([group.p_values[kind] for group in made])).tolist()
             for group, p_value in zip(made, raised, strict=True):
                 group.p_values[kind] = p_value
         return made
-
-
-def read_rows(
-    X: Any, y: ArrayLike, X_name: str = "X", y_name: str = "y"
-) -> tuple[Any, Float64Array]:
-    """Return a table that is not empty, and a target, or two ends, for each row."""
-    table = read_table(X, X_name)
-    target = np.column_stack(read_ends(y, y_name)) if is_partial(y) else None
-    target = check_vector(y, y_name) if target is None else target
-    check_same_length(len(table), f"`{X_name}`", len(target), y_name)
-    return table, target
 
 
 def read_training(
@@ -338,9 +319,9 @@ def _compare_forecasts(evidence: Evidence) -> Finding:
         ranks = float(mannwhitneyu(before, now).pvalue)
     facts = {"here": float(now.mean()), "there": float(before.mean())}
     facts |= {"pit": pit, "ranks": ranks}
-    if min(pit, ranks) >= SIGNIFICANT:
+    if min(pit, ranks) >= scores.SIGNIFICANT:
         return Finding("fine", "forecasts", facts)
-    better = pit >= SIGNIFICANT and facts["here"] <= facts["there"]
+    better = pit >= scores.SIGNIFICANT and facts["here"] <= facts["there"]
     return Finding("note" if better else "warning", "forecasts", facts)
 
 
@@ -350,7 +331,7 @@ def _compare_targets(evidence: Evidence) -> Finding | None:
         return None
     result = ks_2samp(evidence.training.held, evidence.y)
     distance, p = float(result.statistic), float(result.pvalue)
-    if p >= SIGNIFICANT or distance < _LEAST_DISTANCE:
+    if p >= scores.SIGNIFICANT or distance < _LEAST_DISTANCE:
         return None
     return Finding("note", "target", {"distance": distance, "p": p})
 
@@ -360,11 +341,11 @@ def _compare_features(evidence: Evidence) -> Finding:
     if not evidence.beside_training:
         return Finding("note", "features", {"tests": 0})
     parts = [(n, *measure_feature(*both)) for n, *both in evidence.beside_training]
-    raised = adjust_holm([p for _, _, p in parts]).tolist()
+    raised = holm(np.array([p for _, _, p in parts])).tolist()
     moved = [
         (distance, p, name)
         for (name, distance, _), p in zip(parts, raised, strict=True)
-        if p < SIGNIFICANT and distance >= _LEAST_DISTANCE
+        if p < scores.SIGNIFICANT and distance >= _LEAST_DISTANCE
     ]
     facts = {"tests": len(parts), "moved": sorted(moved, reverse=True)}
     return Finding("warning" if moved else "fine", "features", facts)
@@ -440,7 +421,7 @@ def _find_few(evidence: Evidence) -> Finding | None:
     if n >= _FEW:
         return None
     half = float(norm.ppf(0.975)) * np.sqrt(p * (1.0 - p) / n)
-    return Finding("warning" if n < VERY_FEW else "note", "few", {"half": half})
+    return Finding("warning" if n < scores.VERY_FEW else "note", "few", {"half": half})
 
 
 def _find_outcomes(evidence: Evidence) -> Finding | None:

@@ -24,18 +24,11 @@ from localexpert.distribution.predictors import (
 from localexpert.explain.permutation import (
     PermutationImportance,
     permutation_importance,
+    read_rows,
 )
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.recalibrated import seen_rows
-from localexpert.reporting import pictures
-from localexpert.reporting.evidence import (
-    Evidence,
-    Finding,
-    find_all,
-    read_labels,
-    read_rows,
-    read_training,
-)
+from localexpert.reporting import evidence, pictures
 from localexpert.reporting.groups import Column, Grouping, read_groups
 from localexpert.reporting.scores import (
     BackTest,
@@ -63,7 +56,7 @@ _HIGH = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class ReportFigures(Evidence):
+class ReportFigures(evidence.Evidence):
     """All that a report shows; each figure is made when it is first asked for.
 
     `report_figures` returns it. Its rows are those that the figures are of: the new
@@ -179,9 +172,9 @@ class ReportFigures(Evidence):
         return self.measure_groups(self.groupings)
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[evidence.Finding]:
         """What differs from training and what to doubt, warnings first."""
-        return find_all(self)
+        return evidence.find_all(self)
 
     @cached_property
     @unseen_silently()
@@ -387,12 +380,12 @@ def report_figures(
     """
     check_predicts(model)
     table, outcomes = read_rows(X, y)
-    training = read_training(X_train, y_train, table)
+    training = evidence.read_training(X_train, y_train, table)
     texts = {"title": title, "target_name": target_name, "unit": unit, "source": source}
     _check_words(texts, date)
     target = _name_target(y) if target_name is None else target_name
     heading = f"Forecasts of {target}" if target else "Report on forecasts"
-    labels = read_labels(row_names, table)
+    labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
     levels = check_levels(var_levels, "var_levels") if np.size(var_levels) else ()
@@ -418,7 +411,7 @@ def report_figures(
         date=datetime.date.today() if date is None else date,
         seen=seen,
         var_levels=[float(level) for level in levels],
-        given_groups=parts and [(name, column.take(new)) for name, column in parts],
+        given_groups=parts and [(name, part.take(new)) for name, part in parts],
         odd_cells=_check_odd_cells(odd_cells),
         most_rows=most_rows,
         verbose=check_verbose(verbose),

@@ -27,13 +27,7 @@ from calibration._validation import check_flag, check_path
 from calibration.storage import replacing_file, writable_file
 from calibration.typing import Float64Array
 from localexpert.reporting.figures import report_figures
-from localexpert.reporting.groups import (
-    count,
-    show,
-    show_level,
-    show_p,
-    show_percent,
-)
+from localexpert.reporting.groups import count, show, show_level, show_p, show_percent
 from localexpert.reporting.pictures import picture
 from localexpert.reporting.scores import SIGNIFICANT, VERY_FEW, gain_p_value
 

@@ -17,6 +17,7 @@ from localexpert.plots.calibration import (
     plot_pit,
     plot_quantile_reliability,
     plot_sharpness,
+    plot_survival,
 )
 from localexpert.plots.features import (
     plot_expert_report,
@@ -24,7 +25,6 @@ from localexpert.plots.features import (
     plot_threshold_reliability,
 )
 from localexpert.plots.forecast import plot_forecast
-from localexpert.plots.survival import plot_survival
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.groups import Grouping, show
 from localexpert.reporting.scores import GroupFigures, is_right_censored

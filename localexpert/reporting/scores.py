@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -290,18 +289,6 @@ def boosted_quantiles(
     return found[0], np.sort(np.column_stack(found[1:]), axis=1)
 
 
-def adjust_holm(p_values: Sequence[float]) -> Float64Array:
-    """Return p-values of m tests such that one that is true is seldom rejected.
-
-    Holm (1979): the k-th smallest is multiplied by m - k + 1, and none is less than
-    one before it.
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return np.minimum(raised, 1.0)[np.argsort(order)]
-
-
 @dataclass(frozen=True)
 class CoverageTest:
     """How many of n outcomes lay in their intervals, and how many should.
@@ -453,14 +440,14 @@ class BackTest:
         BackTest
         """
         n, x = len(passed), int(passed.sum())
-        often = 2.0 * (_likelihood(n - x, x, x / n) - _likelihood(n - x, x, chance))
+        often = 2.0 * (_likelihood(n - x, x) - _likelihood(n - x, x, chance))
         # Pairs of neighbours: by whether the first passed, and then the second.
         first, second = passed[:-1], passed[1:]
-        pairs = [[int((first == a)[second == b].sum()) for b in (0, 1)] for a in (0, 1)]
-        (n00, n01), (n10, n11) = pairs
-        alike = _likelihood(n00 + n10, n01 + n11, _share(n00 + n10, n01 + n11))
-        apart = sum(_likelihood(no, yes, _share(no, yes)) for no, yes in pairs)
-        runs = 2.0 * (apart - alike)
+        (n00, n01), (n10, n11) = (
+            [int((first == a)[second == b].sum()) for b in (0, 1)] for a in (0, 1)
+        )
+        apart = _likelihood(n00, n01) + _likelihood(n10, n11)
+        runs = 2.0 * (apart - _likelihood(n00 + n10, n01 + n11))
         tails = chi2.sf([often, runs, often + runs], [1, 1, 2])
         return cls(level, n, x, chance, *map(float, np.minimum(tails, 1.0)))
 
@@ -470,13 +457,10 @@ class BackTest:
         return self.passed / self.n
 
 
-def _likelihood(no: int, yes: int, p: float) -> float:
-    """Return the log-likelihood of a share."""
+def _likelihood(no: int, yes: int, share: float | None = None) -> float:
+    """Return the log-likelihood of a share, by default of the one that was seen."""
+    p = yes / max(no + yes, 1) if share is None else share
     return float(xlogy(no, 1.0 - p) + xlogy(yes, p))
-
-
-def _share(no: int, yes: int) -> float:
-    return yes / (no + yes) if no + yes else 0.0
 
 
 @dataclass(frozen=True)

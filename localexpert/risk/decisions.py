@@ -553,7 +553,11 @@ def policy_profit(
     costs = check_costs(cost, "cost", n)
     coverage = check_level(coverage, "coverage")
     n_bootstrap = check_integer(n_bootstrap, "n_bootstrap", 1)
-    gain = p * _expected_amounts(amount, n)
+    if isinstance(amount, PredictiveDistribution):
+        if len(amount) != n:
+            refuse("amount", f"have a row for each of the {n} rows", len(amount))
+        amount = amount.mean()
+    gain = p * check_rows(amount, "amount", n)
     send = gain > costs
     profits = np.where(send, came - costs, 0.0)
     rng = make_rng(random_state)
@@ -566,17 +570,6 @@ def policy_profit(
         float(profits.sum()),
         (float(low), float(high)),
     )
-
-
-def _expected_amounts(
-    amount: ArrayLike | PredictiveDistribution, n: int
-) -> Float64Array:
-    """Return the amounts (n,); of a forecast its means."""
-    if not isinstance(amount, PredictiveDistribution):
-        return check_rows(amount, "amount", n)
-    if len(amount) != n:
-        refuse("amount", f"have a row for each of the {n} rows", len(amount))
-    return check_rows(amount.mean(), "amount", n)
 
 
 def _resampled_sums(

@@ -438,13 +438,6 @@ def test_losses_are_as_promised_or_not(sd, rng):
     assert inside == (kept.p_value >= 0.05) == (sd == 1.0)
 
 
-def test_holm_is_as_by_hand():
-    # Sorted .01, .02, .03 times 3, 2, 1, never less than one before.
-    assert_allclose(scores.adjust_holm([0.02, 0.01, 0.03]), [0.04, 0.03, 0.04])
-    assert_allclose(scores.adjust_holm([0.9, 0.8]), [1.0, 1.0])
-    assert len(scores.adjust_holm([])) == 0
-
-
 def test_numbers_are_written_as_people_write_them():
     values = (0.0, -1234.5678, 0.00012345, 1e-7, 2.5e12, np.inf, np.nan, 100.0)
     assert [show(value) for value in values] == [
