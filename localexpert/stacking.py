@@ -317,7 +317,7 @@ class Stacker(BaseEstimator):
             refuse("stacker", rule, repr(self.estimator))
         automatic = isinstance(self.estimator, str)
         dense = automatic or self.passthrough
-        self.dense_inputs_ = table.dense_inputs if dense else None
+        self.dense_inputs_ = table.dense_inputs_of(weight) if dense else None
         inputs = self._inputs(features, table)
         if automatic:
             self.estimator_ = Corrections(n_jobs=n_jobs, random_state=random_state)

@@ -112,8 +112,7 @@ class CentreStack:
         groups = self._groups(table, sample.y)
         views = {family.view for group in groups for family in group.values()}
         scaled = views & {"dense", "narrow"}
-        held = table if w.all() else table.take(np.flatnonzero(w))
-        self.dense_inputs_ = held.dense_inputs if scaled else None
+        self.dense_inputs_ = table.dense_inputs_of(w) if scaled else None
         progress = current_progress()
         self.fitted_: dict[str, Family] = {}
         # Linear algebra gets one thread, because the folds share the cores.

@@ -329,6 +329,11 @@ class Table:
         """The scales and indicators that these rows suggest."""
         return DenseInputs.learn(self.codes, self.reader.categories)
 
+    def dense_inputs_of(self, weight: Float64Array) -> DenseInputs:
+        """Return the scales and indicators that the rows with weight (n,) suggest."""
+        held = self if weight.all() else self.take(np.flatnonzero(weight))
+        return held.dense_inputs
+
     def dense(self, inputs: DenseInputs) -> Float64Array:
         """Return columns on the scales of a fit and without gaps, shape (n, q)."""
         if self._dense is None or self._dense[0] is not inputs:

@@ -296,7 +296,7 @@ class JointForest(Experts):
         check_flag(self.out_of_bag, "out_of_bag")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.inputs_ = tasks.table.dense_inputs
+        self.inputs_ = tasks.table.dense_inputs_of(tasks.weight)
         X = self._view(tasks.table)
         rng = make_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()

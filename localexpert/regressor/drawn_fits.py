@@ -71,7 +71,8 @@ class DrawnFits:
         """Return laws of the n rows from a linear model that has not seen them."""
         table = Table.of(self.given)
         folds = self.folds or self._deal()
-        return linear_law(self.outcomes, table.dense(table.dense_inputs), folds)
+        inputs = table.dense_inputs_of(self.outcomes.weight)
+        return linear_law(self.outcomes, table.dense(inputs), folds)
 
     def fit(self, draws: Draws, **changes: Any) -> Any:
         """Return a copy of the regressor with changed parameters, fitted on draws."""
