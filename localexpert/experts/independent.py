@@ -243,7 +243,8 @@ class IndependentExperts(Experts):
         for (number, k), result in zip(places, results, strict=True):
             if isinstance(result, Exception):
                 msg = (
-                    f"The expert of {tasks.describe(k, number)} failed: {result}"
+                    f"The expert of threshold {tasks.thresholds[k]:g} (number {k}) in "
+                    f"fold {number} failed: {result}"
                     f"{suggest_pipeline(tasks.table.given, self.classifier)}"
                 )
                 raise RuntimeError(msg) from result
