@@ -12,7 +12,7 @@ from calibration._validation import check_level, check_same_length
 from calibration.plots import canvas
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.partial.marginal import product_limit, read_right
+from localexpert.partial.outcomes import product_limit, read_right
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
