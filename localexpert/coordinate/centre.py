@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -96,9 +96,9 @@ class CentreStack:
     """
 
     regressors: Any = "stack"
-    out_of_bag: bool = field(default=True, kw_only=True)
-    n_jobs: int | None = field(kw_only=True)
-    random_state: int = field(kw_only=True)
+    out_of_bag: bool = True
+    n_jobs: int | None = None
+    random_state: int = 0
 
     def fit(self, sample: Sample) -> CentreStack:
         """Screen, fit and weight the families."""

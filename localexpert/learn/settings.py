@@ -159,11 +159,10 @@ class Settings:
         """Return the settings for a target with other bounds."""
         return replace(self, limits=replace(self.limits, bounds=bounds))
 
-    def with_atoms(self, atoms: Float64Array) -> Settings:
-        """Return the settings for a target with atoms. An atom at an end is a bound."""
-        ends = zip(self.limits.suspected, self.limits.bounds, strict=True)
-        low, high = (end if end in atoms else given for end, given in ends)
-        return self.within((low, high))
+    @property
+    def common(self) -> dict[str, Any]:
+        """What all learners of a fit are told: number of jobs, and seed."""
+        return {"n_jobs": self.n_jobs, "random_state": self.seed}
 
     @property
     def chooses_roads(self) -> bool:

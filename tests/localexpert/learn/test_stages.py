@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from localexpert import FrameRoad, JointForest, LocalExpertRegressor, Transformed
-from localexpert.coordinate import CentreStack
+from localexpert.coordinate.centre import CentreStack
 from localexpert.curves.spline import ProbitSpline
 
 FOREST = JointForest(20, random_state=0)
