@@ -102,11 +102,9 @@ def pool(
     rows = as_numbers(weights, "weights")
     n = len(laws[0])
     if rows.shape not in ((len(laws),), (n, len(laws))):
-        msg = (
-            f"`weights` must have shape ({len(laws)},) or ({n}, {len(laws)}), a weight "
-            f"for each distribution, got shape {rows.shape}."
-        )
-        raise ValueError(msg)
+        shapes = f"({len(laws)},) or ({n}, {len(laws)})"
+        rule = f"have shape {shapes}, a weight for each distribution"
+        refuse("weights", rule, f"shape {rows.shape}")
     return PredictiveDistribution(pool_laws(laws, rows, kind))
 
 
@@ -395,11 +393,8 @@ class DistributionEnsemble(DistributionRegressor):
         """Return the kinds of pools to compare."""
         able = can_pool_scores(laws)
         if self.pool == "probit" and not able:
-            msg = (
-                '`pool` must be "linear" or "auto" where values of y have probability '
-                'beside a smooth rest, got "probit".'
-            )
-            raise ValueError(msg)
+            where = "where values of y have probability beside a smooth rest"
+            refuse("pool", f'be "linear" or "auto" {where}', '"probit"')
         if self.pool != "auto":
             return [self.pool]
         return ["linear", "probit"] if able and len(laws) > 1 else ["linear"]

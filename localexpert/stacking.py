@@ -479,10 +479,9 @@ def make_stacker(given: Any) -> Stacker | None:
     inner = stacker.estimator
     check_flag(stacker.passthrough, "passthrough")
     if not (is_auto(inner) or predicts_numbers(inner)):
-        msg = (
-            f'`stacker` must be "auto", a regressor, a Stacker or None, got {inner!r}.'
-        )
-        raise (ValueError if isinstance(inner, str) else TypeError)(msg)
+        kind = ValueError if isinstance(inner, str) else TypeError
+        rule = 'be "auto", a regressor, a Stacker or None'
+        refuse("stacker", rule, repr(inner), kind)
     return stacker
 
 

@@ -186,11 +186,10 @@ class Fitted:
         """Fit a clone on the training part of every fold."""
         w, folds = sample.weight, sample.folds
         if np.ptp(w[w > 0.0]) > 0.0 and name_of_argument(self.regressor) is None:
-            msg = (
+            warn_user(
                 f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
                 "`sample_weight` and is fitted without the weights."
             )
-            warn_user(msg)
         done = [] if first is None else [first]
         rest = folds[len(done) :]
         jobs = [delayed(Fitted.attempt)(self, X, sample, fold) for fold in rest]

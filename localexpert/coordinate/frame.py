@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.centre import (
@@ -212,13 +213,10 @@ class Frame:
         """
         if judged.folds or self.kind is None:
             return self.kind
-        if self.kind == "auto":
-            return None
-        msg = (
-            f'`frame` must be None or "auto" where no fold of `cv` trains on rows that '
-            f"another one tests, got {self.kind!r}."
-        )
-        raise ValueError(msg)
+        if self.kind != "auto":
+            where = "where no fold of `cv` trains on rows that another one tests"
+            refuse("frame", f'be None or "auto" {where}', repr(self.kind))
+        return None
 
     def keep_rows(self, places: Rows) -> None:
         """Keep the out-of-fold values of some of the rows only."""

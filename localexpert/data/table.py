@@ -217,11 +217,9 @@ class TableReader:
         if held and not has_columns(given):
             names = self.columns.names or ()
             listed = ", ".join(repr(names[j]) for j in sorted(held)[:_MOST_NAMED])
-            msg = (
-                "`X` must be a data frame as in `fit`, where columns held categories "
-                f"or dates ({listed}), got {type(given).__name__}."
-            )
-            raise TypeError(msg)
+            what = f"categories or dates ({listed})"
+            rule = f"be a data frame as in `fit`, where columns held {what}"
+            refuse("X", rule, type(given).__name__, TypeError)
         n_rows = given.shape[0]
         return Table(
             self, n_rows, lambda: given, lambda: self.encode(given, warns=warns)

@@ -198,8 +198,7 @@ class SeenRows:
             A sentence that says what follows from it.
         """
         if self.found:
-            msg = f"{self} {consequence}"
-            warn_user(msg)
+            warn_user(f"{self} {consequence}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from calibration._validation import (
     check_vector,
     check_weights,
     make_rng,
+    refuse,
     show,
 )
 from calibration.typing import Float64Array
@@ -65,12 +66,9 @@ class Tasks(Sample):
         check_increasing(cuts, "thresholds")
         present = targets[weights > 0.0]
         if cuts[0] < present.min() or cuts[-1] >= present.max():
-            msg = (
-                "`thresholds` must lie in the range of `r`, "
-                f"[{show(present.min())}, {show(present.max())}), "
-                f"got {show(cuts[0])} to {show(cuts[-1])}."
-            )
-            raise ValueError(msg)
+            ends = f"[{show(present.min())}, {show(present.max())})"
+            rule = f"lie in the range of `r`, {ends}"
+            refuse("thresholds", rule, f"{show(cuts[0])} to {show(cuts[-1])}")
         pairs = [
             (np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp))
             for train, test in folds

@@ -27,7 +27,6 @@ from localexpert.law.steps import (
     scores_of,
     step_entropy,
     step_integrals,
-    step_moments,
     step_shortest,
 )
 
@@ -541,8 +540,12 @@ class Law:
             with np.errstate(over="ignore", invalid="ignore"):
                 # Differences from a middle value: large values would lose digits.
                 middle = y[:, y.shape[1] // 2, None] if y.shape[1] else np.zeros((0, 1))
-                out[rows] = step_moments(y - middle, weights)
-            out[rows, 0] += middle[:, 0]
+                away = y - middle
+                # Not a product of matrices, whose rounding depends on the other rows.
+                mean = (weights * away).sum(axis=1)
+                away -= mean[:, None]
+                powers = ((weights * away**k).sum(axis=1) for k in (2, 3, 4))
+                out[rows] = np.column_stack([mean + middle[:, 0], *powers])
             if part.ordered and part.is_clipped and part.curve is not None:
                 # Sums of clipped values at the same nodes keep order.
                 y, shares = part.curve.nodes()

@@ -189,14 +189,6 @@ def scale_rows(parts: Float64Array) -> Float64Array:
     return np.where(total > 0.0, parts / np.where(total > 0.0, total, 1.0), equal)
 
 
-def step_moments(values: Float64Array, masses: Float64Array) -> Float64Array:
-    """Return mean and second to fourth central moments, (n, 4)."""
-    # Not a product of matrices, whose rounding depends on the other rows.
-    mean = (masses * values).sum(axis=1)
-    away = values - mean[:, None]
-    return np.column_stack([mean, *((masses * away**k).sum(axis=1) for k in (2, 3, 4))])
-
-
 def step_entropy(masses: Float64Array, widths: Float64Array) -> Float64Array:
     """Return -E log(mass / width), (n,)."""
     # A density may underflow where log p - log width does not.

@@ -354,8 +354,6 @@ def _check_distinct(y: Float64Array, weight: Float64Array) -> None:
     near = np.clip(y, *range_without_outliers(y, weight))
     size = float(np.abs(near).max())
     if np.ptp(near) < _LEAST_SPAN * size:
-        msg = (
-            f"`y` must differ by more than {_LEAST_SPAN:g} of its size, got values "
-            f"from {near.min():.17g} to {near.max():.17g}: subtract one of them."
-        )
-        raise ValueError(msg)
+        rule = f"differ by more than {_LEAST_SPAN:g} of its size"
+        got = f"values from {near.min():.17g} to {near.max():.17g}"
+        refuse("y", rule, f"{got}: subtract one of them")

@@ -129,8 +129,8 @@ class FitCheck:
     def warn(self) -> None:
         """Warn once of everything that is wrong."""
         if self.problems:
-            msg = f"forecasts out of fold are not good: {'; '.join(self.problems)}."
-            warn_user(msg)
+            problems = "; ".join(self.problems)
+            warn_user(f"forecasts out of fold are not good: {problems}.")
 
     def __str__(self) -> str:
         """Return a line for each figure."""

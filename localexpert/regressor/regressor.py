@@ -370,8 +370,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         """Forecast the only value of y. There is nothing to learn."""
         self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
         (value,) = self.meta_features_.thresholds.tolist()
-        msg = f"`y` is {value:g} in every row; every forecast is that value."
-        warn_user(msg)
+        warn_user(f"`y` is {value:g} in every row; every forecast is that value.")
         self.forecaster_ = ConstantLaws(value, len(sample.judged))
         return sample.judged
 
