@@ -298,13 +298,8 @@ class FittedRoad(Learner):
         self.experts.calibrate()
         self.judged_ = rows[part.judged]
         self.frame.keep_rows(part.judged)
-        self.laws.fit(
-            part,
-            thresholds=self.thresholds_,
-            answers=self._answers(slice(None)),
-            y=sample.without_outliers().y[self.judged_],
-            weight=sample.weight[self.judged_],
-        )
+        y = sample.without_outliers().y[self.judged_]
+        self.laws.fit(part, self.thresholds_, self._answers(slice(None)), y)
 
     def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
         """Return the rows that have a coordinate, and a sample with it as target."""

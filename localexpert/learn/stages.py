@@ -242,13 +242,7 @@ class Curves:
         self.power_ = 0.0
 
     def fit(
-        self,
-        part: Sample,
-        *,
-        thresholds: Float64Array,
-        answers: Answers,
-        y: Float64Array,
-        weight: Float64Array,
+        self, part: Sample, thresholds: Float64Array, answers: Answers, y: Float64Array
     ) -> None:
         """Fit the marginal, and choose the bounds and the builder.
 
@@ -259,10 +253,10 @@ class Curves:
         thresholds : ndarray of shape (N,)
         answers : Answers
             Out of fold, for the m judged rows.
-        y, weight : ndarrays of shape (m,)
-            Targets and weights of these rows. No target is far out.
+        y : ndarray of shape (m,)
+            Targets of these rows, none of them far out.
         """
-        self.thresholds_ = thresholds
+        self.thresholds_, weight = thresholds, part.weight[part.judged]
         self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.limits.max_shape)
         self.n_ = float(part.weight.sum())
         with current_progress().stage("spline"):

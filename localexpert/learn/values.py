@@ -209,7 +209,7 @@ class Masses:
     def __init__(self, bounds: Bounds):
         self.bounds = bounds
 
-    def fit(self, part: Sample, **_parts: Any) -> None:
+    def fit(self, part: Sample, *_answers: Any) -> None:
         """Note which values occur.
 
         Parameters
