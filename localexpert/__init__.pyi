@@ -59,8 +59,8 @@ from localexpert.metrics import pinball_loss as pinball_loss
 from localexpert.metrics import pit_test as pit_test
 from localexpert.metrics import threshold_weighted_crps as threshold_weighted_crps
 from localexpert.monitor import ForecastMonitor as ForecastMonitor
-from localexpert.partial.marginal import kaplan_meier as kaplan_meier
 from localexpert.partial.outcomes import censored as censored
+from localexpert.partial.outcomes import kaplan_meier as kaplan_meier
 from localexpert.partial.scores import concordance_index as concordance_index
 from localexpert.partial.scores import d_calibration_test as d_calibration_test
 from localexpert.partial.scores import integrated_brier_score as integrated_brier_score

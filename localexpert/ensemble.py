@@ -102,11 +102,9 @@ def pool(
     rows = as_numbers(weights, "weights")
     n = len(laws[0])
     if rows.shape not in ((len(laws),), (n, len(laws))):
-        msg = (
-            f"`weights` must have shape ({len(laws)},) or ({n}, {len(laws)}), a weight "
-            f"for each distribution, got shape {rows.shape}."
-        )
-        raise ValueError(msg)
+        shapes = f"({len(laws)},) or ({n}, {len(laws)})"
+        rule = f"have shape {shapes}, a weight for each distribution"
+        refuse("weights", rule, f"shape {rows.shape}")
     return PredictiveDistribution(pool_laws(laws, rows, kind))
 
 
@@ -159,39 +157,23 @@ def pool_weights(
     seed = check_integer(random_state, "random_state", 0)
     outcomes = check_outcomes(y, dists[0])
     weight = check_weights(sample_weight, len(outcomes))
-    # The CRPS grows with the distance, so one row far out would decide the weights.
-    target = np.clip(outcomes, *range_without_outliers(outcomes, weight))
-    folds = make_folds(
-        len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
-    )
-    return score_some(laws, target, weight, folds, seed).learn(kind, seed)[0]
+    return _score_some(laws, outcomes, weight, groups, seed)[2].learn(kind, seed)[0]
 
 
-def score_some(
-    laws: Sequence[Law],
-    y: Float64Array,
-    weight: Float64Array,
-    folds: list[Fold],
-    seed: int,
-) -> PoolScores:
-    """Return the scores of as many rows as the weights need. The seed draws them.
+def _score_some(
+    laws: list[Law], y: Float64Array, weight: Float64Array, groups: Any, seed: int
+) -> tuple[Float64Array, list[Fold], PoolScores]:
+    """Return targets to weigh by, folds, and scores of as many rows as weights need.
 
-    Parameters
-    ----------
-    laws : sequence of M laws
-        Each holds the same n rows.
-    y, weight : ndarrays of shape (n,)
-    folds : list of (train, test)
-    seed : int
-
-    Returns
-    -------
-    PoolScores
+    The seed deals and draws the rows.
     """
+    # The CRPS grows with the distance, so one row far out would decide the weights.
+    target = np.clip(y, *range_without_outliers(y, weight))
+    folds = make_folds(len(y), "auto", None, groups, seed, weight)
     rows = draw_rows(weight, ROWS_TO_WEIGH, seed)
     number = number_folds(folds, len(y))[rows]
-    drawn = [law.take(rows) for law in laws]
-    return PoolScores.of(drawn, y[rows], weight[rows], number, len(folds))
+    drawn, held = [law.take(rows) for law in laws], (target[rows], weight[rows])
+    return target, folds, PoolScores.of(drawn, *held, number, len(folds))
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
@@ -359,15 +341,12 @@ class DistributionEnsemble(DistributionRegressor):
             for member, place in zip(fitted.values(), places, strict=True)
         ]
         weight = weight[rows]
-        # The CRPS grows with the distance, so one row far out would decide the weights.
-        target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
         parts = None if groups is None else groups[rows]
-        folds = make_folds(len(target), "auto", None, parts, seed, weight)
+        target, folds, scores = _score_some(laws, y[rows], weight, parts, seed)
         alone = [mean_crps(law, target, weight) for law in laws]
         self.losses_ = dict(zip(fitted, alone, strict=True))
         least = np.inf
         number = number_folds(folds, len(target))
-        scores = score_some(laws, target, weight, folds, seed)
         for kind in self._kinds(laws):
             own, of_folds = scores.learn(kind, seed)
             law = pool_laws(laws, of_folds[number], kind)
@@ -414,11 +393,8 @@ class DistributionEnsemble(DistributionRegressor):
         """Return the kinds of pools to compare."""
         able = can_pool_scores(laws)
         if self.pool == "probit" and not able:
-            msg = (
-                '`pool` must be "linear" or "auto" where values of y have probability '
-                'beside a smooth rest, got "probit".'
-            )
-            raise ValueError(msg)
+            where = "where values of y have probability beside a smooth rest"
+            refuse("pool", f'be "linear" or "auto" {where}', '"probit"')
         if self.pool != "auto":
             return [self.pool]
         return ["linear", "probit"] if able and len(laws) > 1 else ["linear"]

@@ -317,7 +317,7 @@ class Stacker(BaseEstimator):
             refuse("stacker", rule, repr(self.estimator))
         automatic = isinstance(self.estimator, str)
         dense = automatic or self.passthrough
-        self.dense_inputs_ = table.dense_inputs if dense else None
+        self.dense_inputs_ = table.dense_inputs_of(weight) if dense else None
         inputs = self._inputs(features, table)
         if automatic:
             self.estimator_ = Corrections(n_jobs=n_jobs, random_state=random_state)
@@ -479,10 +479,9 @@ def make_stacker(given: Any) -> Stacker | None:
     inner = stacker.estimator
     check_flag(stacker.passthrough, "passthrough")
     if not (is_auto(inner) or predicts_numbers(inner)):
-        msg = (
-            f'`stacker` must be "auto", a regressor, a Stacker or None, got {inner!r}.'
-        )
-        raise (ValueError if isinstance(inner, str) else TypeError)(msg)
+        kind = ValueError if isinstance(inner, str) else TypeError
+        rule = 'be "auto", a regressor, a Stacker or None'
+        refuse("stacker", rule, repr(inner), kind)
     return stacker
 
 

@@ -18,6 +18,8 @@ _WORD = 32
 class TreeArrays(NamedTuple):
     """All trees of a model: nodes, and leaves, one tree after the other.
 
+    The feature with the number `n_features` is the place of the threshold.
+
     `roots` (n_trees,) are nodes, or leaves where a tree has but one. Of every node:
     the `feature` that it splits and its `kind` (see `NUMBER`); numbers up to `cut` go
     left, and missing ones if `missing_left` is 1; of a category, word w of the node's
@@ -26,6 +28,7 @@ class TreeArrays(NamedTuple):
     leaf with number -child - 1, whose value is in `leaf_value`.
     """
 
+    n_features: int
     roots: Int64Array
     feature: Int64Array
     kind: Int64Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import lightgbm as lgb
 import numpy as np
@@ -40,15 +40,8 @@ ONE_THREAD: dict[str, Any] = {
 }
 
 
-class Boosted(Protocol):
-    """A model under way that knows its held-out loss."""
-
-    def loss_after(self, n_rounds: int) -> float:
-        """Add rounds until there are so many; return the loss on held-out rows."""
-
-
 def find_rounds(
-    models: Sequence[Boosted], weights: Sequence[float], max_rounds: int, pool: Parallel
+    models: Sequence[Any], weights: Sequence[float], max_rounds: int, pool: Parallel
 ) -> int:
     """Boost all models together. Return the rounds after which they gain little.
 
@@ -57,7 +50,9 @@ def find_rounds(
 
     Parameters
     ----------
-    models : sequence of Boosted
+    models : sequence of models under way
+        `loss_after(n_rounds)` adds rounds until there are so many, and returns the loss
+        on held-out rows.
     weights : sequence of float
         Shares in the mean, for instance the weight of the held-out rows.
     max_rounds : int
@@ -242,7 +237,7 @@ class FoldBooster:
         self._silence()
         for _ in range(n_rounds):
             self.booster.update()
-        self._keep(n_rounds)
+        self.keep(n_rounds)
 
     def _silence(self) -> None:
         """Ask for a forecast of one row. This alone silences LightGBM in a thread."""
@@ -253,13 +248,8 @@ class FoldBooster:
         X = self._encode(self.given)
         return np.asarray(predict_booster(self.booster, X, num_iteration=n_rounds))
 
-    def finish(self, n_rounds: int) -> Float64Array:
-        """Keep the first rounds, drop the data, and return the test predictions."""
-        answers = self.answer(n_rounds)
-        self._keep(n_rounds)
-        return answers
-
-    def _keep(self, n_rounds: int) -> None:
+    def keep(self, n_rounds: int) -> None:
+        """Keep the first rounds, and drop the data."""
         text = self.booster.model_to_string(n_rounds)
         self.booster = lgb.Booster(model_str=text)
         del self.given, self.losses
@@ -330,13 +320,14 @@ class FoldBoosters:
         They are NaN in rows that no fold tests.
         `first` is the first fold's booster, if there already is one.
         """
-        rest = folds if first is None else folds[1:]
-        self.models_ = [] if first is None else [first]
-        self.models_ += [self.start(X, y, fold, w) for fold in rest]
+        begun = [] if first is None else [first]
+        rest = [self.start(X, y, fold, w) for fold in folds[len(begun) :]]
+        self.models_ = begun + rest
         self.n_rounds_ = self.boost(self.models_)
         oof = np.full(len(y), np.nan)
         for model, (_, test) in zip(self.models_, folds, strict=True):
-            oof[test] = model.finish(self.n_rounds_)
+            oof[test] = model.answer(self.n_rounds_)
+            model.keep(self.n_rounds_)
         return oof
 
     def predict_each(self, X: Float64Array) -> Float64Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -96,9 +96,9 @@ class CentreStack:
     """
 
     regressors: Any = "stack"
-    out_of_bag: bool = field(default=True, kw_only=True)
-    n_jobs: int | None = field(kw_only=True)
-    random_state: int = field(kw_only=True)
+    out_of_bag: bool = True
+    n_jobs: int | None = None
+    random_state: int = 0
 
     def fit(self, sample: Sample) -> CentreStack:
         """Screen, fit and weight the families."""
@@ -112,8 +112,7 @@ class CentreStack:
         groups = self._groups(table, sample.y)
         views = {family.view for group in groups for family in group.values()}
         scaled = views & {"dense", "narrow"}
-        held = table if w.all() else table.take(np.flatnonzero(w))
-        self.dense_inputs_ = held.dense_inputs if scaled else None
+        self.dense_inputs_ = table.dense_inputs_of(w) if scaled else None
         progress = current_progress()
         self.fitted_: dict[str, Family] = {}
         # Linear algebra gets one thread, because the folds share the cores.

@@ -170,9 +170,6 @@ class Fitted:
 
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Fit one fold's clone."""
-        return self._fit_fold(X, sample, fold)
-
-    def _fit_fold(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         train, test = fold
         model, y, w = clone(self.regressor), sample.y[train], sample.weight[train]
         try:
@@ -189,14 +186,13 @@ class Fitted:
         """Fit a clone on the training part of every fold."""
         w, folds = sample.weight, sample.folds
         if np.ptp(w[w > 0.0]) > 0.0 and name_of_argument(self.regressor) is None:
-            msg = (
+            warn_user(
                 f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
                 "`sample_weight` and is fitted without the weights."
             )
-            warn_user(msg)
         done = [] if first is None else [first]
         rest = folds[len(done) :]
-        jobs = [delayed(self._fit_fold)(X, sample, fold) for fold in rest]
+        jobs = [delayed(Fitted.attempt)(self, X, sample, fold) for fold in rest]
         trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         self.models_ = [trial.model for trial in trials]
         self.oof_ = np.full(len(sample), np.nan)

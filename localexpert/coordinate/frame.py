@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.centre import (
@@ -105,9 +106,8 @@ class Frame:
         "auto" takes the kind whose coordinate makes the best forecast alone, before any
         expert. This forecast is the marginal distribution of r, moved to each row's
         centre and scale. The best one has the least out-of-fold CRPS.
-    center : "stack", regressor, list of regressors or CentreStack
-    out_of_bag : bool
-        Whether a forest may predict rows out of bag instead of out of fold.
+    center : CentreStack
+        Unfitted.
 
     Attributes
     ----------
@@ -132,9 +132,8 @@ class Frame:
     """
 
     kind: str | None
-    center: Any = "stack"
+    center: CentreStack
     _: KW_ONLY
-    out_of_bag: bool = True
     n_jobs: int | None = None
     random_state: int = 0
 
@@ -162,19 +161,8 @@ class Frame:
     def _fit_places(self, clipped: Sample, part: Sample) -> None:
         """Fit centre and scale, and take the wanted kind or the best one."""
         y, w = part.y, part.weight
-        given = self.center
-        self.centre_ = (
-            given
-            if isinstance(given, CentreStack)
-            else CentreStack(
-                given,
-                out_of_bag=self.out_of_bag,
-                n_jobs=self.n_jobs,
-                random_state=self.random_state,
-            )
-        )
         with current_progress().stage("centre"):
-            self.centre_.fit(clipped)
+            self.centre_ = self.center.fit(clipped)
         centers, flat = self.centre_.oof_, np.ones(len(y))
         losses: dict[str | None, float] = {
             "center": marginal_crps(y - centers, flat, w)
@@ -225,13 +213,10 @@ class Frame:
         """
         if judged.folds or self.kind is None:
             return self.kind
-        if self.kind == "auto":
-            return None
-        msg = (
-            f'`frame` must be None or "auto" where no fold of `cv` trains on rows that '
-            f"another one tests, got {self.kind!r}."
-        )
-        raise ValueError(msg)
+        if self.kind != "auto":
+            where = "where no fold of `cv` trains on rows that another one tests"
+            refuse("frame", f'be None or "auto" {where}', repr(self.kind))
+        return None
 
     def keep_rows(self, places: Rows) -> None:
         """Keep the out-of-fold values of some of the rows only."""

@@ -51,7 +51,10 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         columns = self.ramps_.spread(X)
         mean = w @ columns / total
         columns = root[:, None] * (columns - mean)
-        unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
+        spread = np.sqrt((columns**2).sum(axis=0))
+        # A column that only varies by rounding is constant.
+        used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
+        unit = np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
         columns *= unit
         if columns.shape[1] > len(columns):
             # There are fewer rows than columns. Other directions have no variance.
@@ -73,13 +76,6 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         for rows, columns in self.ramps_.spread_blocks(X):
             curves[rows] = columns @ self.coefficients_
         return self.intercept_ + curves
-
-
-def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:
-    """Return the factors that give columns unit spread. They are 0 if constant."""
-    # A column that only varies by rounding is constant.
-    used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
-    return np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
 
 
 def _choose_penalty(
@@ -262,7 +258,7 @@ class KernelMachines(Fitted):
             if n_steps < _STEPS[-1]:
                 model.coefficients_ = found
                 model.step()
-        return replace(self, regressor=chosen)._fit_fold(X, sample, fold)
+        return Fitted.attempt(replace(self, regressor=chosen), X, sample, fold)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Fit with the choice of the first fold, which may be from another process."""

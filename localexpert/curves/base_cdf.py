@@ -53,7 +53,11 @@ def smooth_quantiles(
         scores, values = grid, np.interp(grid, scores, values)
     # With the rate n^(-1/5) a smoothed curve has the least mean squared error.
     window = max(_WINDOW * max(n, 1.0) ** -0.2, _LEAST_WINDOW)
-    first, last = _outer_slopes(scores, values)
+    # Q goes on with its slopes over the last 3/4 of a probit unit at both ends.
+    ends = scores[[0, -1]]
+    inner = np.clip(ends + np.array([0.75, -0.75]), *ends)
+    run, rise = ends - inner, values[[0, -1]] - np.interp(inner, scores, values)
+    first, last = np.divide(rise, run, out=np.zeros(2), where=run != 0.0)
     chords = np.concatenate([[first], np.diff(values) / np.diff(scores), [last]])
     gaps = (levels[:, None] - scores) / window
     below = ndtr(gaps)
@@ -69,14 +73,6 @@ def smooth_quantiles(
     path = np.concatenate([[0.0], np.cumsum(steps)])
     middle = len(levels) // 2
     return points[middle] + (path - path[middle]), np.maximum(rates, floor)
-
-
-def _outer_slopes(scores: Float64Array, values: Float64Array) -> Float64Array:
-    """Return the slopes of Q over the last 3/4 of a probit unit at both ends, (2,)."""
-    ends = scores[[0, -1]]
-    inner = np.clip(ends + np.array([0.75, -0.75]), *ends)
-    run, rise = ends - inner, values[[0, -1]] - np.interp(inner, scores, values)
-    return np.asarray(np.divide(rise, run, out=np.zeros(2), where=run != 0.0))
 
 
 def fit_tail(
@@ -185,10 +181,6 @@ class BaseCDF:
     levels: Float64Array
     slopes: Float64Array
     shapes: tuple[float, float] = (0.0, 0.0)
-
-    def __reduce__(self) -> tuple[type[BaseCDF], tuple[object, ...]]:
-        # Files of models store it in this form, so that older files can still be read.
-        return type(self), (self.points, self.levels, self.slopes, self.shapes)
 
     @classmethod
     def fit(

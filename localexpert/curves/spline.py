@@ -341,14 +341,10 @@ class RawSpline:
 CurveBuilder: TypeAlias = ProbitSpline | RawSpline
 
 
-def clip_bound(n: float) -> float:
-    """Return the least probability that `n` rows can support."""
-    return max(0.5 / (n + 1.0), LOOSEST_CLIP)
-
-
 def increase_probabilities(p: Float64Array, n: float) -> Float64Array:
     """Clip p (n_rows, k) and make its rows nondecreasing by exact projection."""
-    bound = clip_bound(n)
+    # The least probability that n rows can support.
+    bound = max(0.5 / (n + 1.0), LOOSEST_CLIP)
     clipped = np.ascontiguousarray(np.clip(p, bound, 1.0 - bound))
     k = p.shape[1]
     return increase_rows(clipped, np.ones(k), np.zeros(k - 1))

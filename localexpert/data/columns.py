@@ -278,11 +278,9 @@ def read_categories(
     kinds = {_find_kind(type(code)) for code in codes}
     for cell in (cells[place] for place in strange if codes):
         if _find_kind(type(cell)) not in kinds:
-            msg = (
-                f"`X` must hold categories as in `fit`, got {reprlib.repr(cell)} in "
-                f"column {name!r}, where they were such as {next(iter(codes))!r}."
-            )
-            raise TypeError(msg)
+            met = f"column {name!r}, where they were such as {next(iter(codes))!r}"
+            rule, got = "hold categories as in `fit`", f"{reprlib.repr(cell)} in {met}"
+            refuse("X", rule, got, TypeError)
     if unseen is not None and strange:
         n_rows = int(np.isin(places, strange).sum())
         unseen.append(Unseen(name, n_rows, cells[strange[0]]))

@@ -11,10 +11,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_predict
 
 from calibration.typing import Float64Array
-from localexpert._kernels.row_hashes import finish_hashes
 from localexpert.data.folds import Sample
 from localexpert.data.table import read_codes
-from localexpert.data.training_rows import bits_of
+from localexpert.data.training_rows import bits_of, mix_bits
 
 # With fewer different rows, equal rows may be part of the design.
 _FEWEST = 50
@@ -162,8 +161,7 @@ def _hash_cells(X: Float64Array) -> NDArray[np.uint64]:
     Their sums tell rows apart: with 64 bits, different rows have different sums.
     """
     salts = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
-    salted = (bits_of(X) ^ salts).ravel()
-    return finish_hashes(salted, np.uint64(0)).reshape(X.shape)
+    return mix_bits(bits_of(X) ^ salts)
 
 
 def _count_pairs(values: NDArray[Any]) -> float:

@@ -217,11 +217,9 @@ class TableReader:
         if held and not has_columns(given):
             names = self.columns.names or ()
             listed = ", ".join(repr(names[j]) for j in sorted(held)[:_MOST_NAMED])
-            msg = (
-                "`X` must be a data frame as in `fit`, where columns held categories "
-                f"or dates ({listed}), got {type(given).__name__}."
-            )
-            raise TypeError(msg)
+            what = f"categories or dates ({listed})"
+            rule = f"be a data frame as in `fit`, where columns held {what}"
+            refuse("X", rule, type(given).__name__, TypeError)
         n_rows = given.shape[0]
         return Table(
             self, n_rows, lambda: given, lambda: self.encode(given, warns=warns)
@@ -328,6 +326,11 @@ class Table:
     def dense_inputs(self) -> DenseInputs:
         """The scales and indicators that these rows suggest."""
         return DenseInputs.learn(self.codes, self.reader.categories)
+
+    def dense_inputs_of(self, weight: Float64Array) -> DenseInputs:
+        """Return the scales and indicators that the rows with weight (n,) suggest."""
+        held = self if weight.all() else self.take(np.flatnonzero(weight))
+        return held.dense_inputs
 
     def dense(self, inputs: DenseInputs) -> Float64Array:
         """Return columns on the scales of a fit and without gaps, shape (n, q)."""

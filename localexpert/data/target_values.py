@@ -113,12 +113,11 @@ def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
     is_code = len(values) == 1 and values[0] != 0.0
     if n_far == 0 or not (is_code or n_far <= max(_MOST_SHARE * len(y), 1.0)):
         return
-    msg = (
+    warn_user(
         f"`y` is far from all its other values, {low:g} to {high:g}, in {n_far} of "
         f"{len(y)} rows, most often {values[np.argmax(counts)]:g} ({counts.max()}). "
         f"Leave these rows out if they stand for missing values; {rule}"
     )
-    warn_user(msg)
 
 
 def is_skewed(y: Float64Array) -> bool:

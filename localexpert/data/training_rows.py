@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.stats import betabinom
 
 from calibration.typing import Float64Array
-from localexpert._kernels.row_hashes import add_hashes, finish_hashes
 from localexpert.data.table import Table, read_codes
 from localexpert.data.unseen import warn_user
 
@@ -50,7 +49,11 @@ class ColumnSummary:
         if n_categories is not None:
             counts = np.bincount(known.astype(np.intp), minlength=n_categories)
             return cls(None, counts.astype(np.int64), n_missing)
-        edges = _choose_edges(known)
+        # All distinct values, or quantiles of many.
+        edges = np.unique(known)
+        if len(edges) > _MOST_EDGES:
+            places = np.linspace(0, len(known) - 1, _MOST_EDGES).round()
+            edges = np.unique(known[places.astype(np.intp)])
         cells = _place(known, edges).astype(np.intp)
         counts = np.bincount(cells, minlength=2 * len(edges) + 1)
         return cls(edges, counts.astype(np.int64), n_missing)
@@ -112,15 +115,6 @@ def _place(values: Float64Array, edges: Float64Array) -> Float64Array:
     before = np.searchsorted(edges, values, side="left")
     upto = np.searchsorted(edges, values, side="right")
     return np.where(np.isnan(values), np.nan, (before + upto).astype(np.float64))
-
-
-def _choose_edges(known: Float64Array) -> Float64Array:
-    """Return all distinct values of a sorted column, or quantiles of many."""
-    distinct = np.unique(known)
-    if len(distinct) <= _MOST_EDGES:
-        return distinct
-    places = np.linspace(0, len(known) - 1, _MOST_EDGES).round().astype(np.intp)
-    return np.unique(known[places])
 
 
 Hashes = NDArray[np.uint64]
@@ -204,8 +198,7 @@ class SeenRows:
             A sentence that says what follows from it.
         """
         if self.found:
-            msg = f"{self} {consequence}"
-            warn_user(msg)
+            warn_user(f"{self} {consequence}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +286,11 @@ class TrainingSketch:
         if n_checked == 0 or (not self.is_whole and n_checked < _FEWEST_CHECKED):
             return SeenRows.unknown(n)
         known = checked & np.isin(hashes, self.hashes)
-        if not self._is_beyond_chance(int(known.sum()), n_checked):
+        # By chance, a new row equals a training row as often as a training row equals
+        # another one. That share is itself an estimate (Jeffreys' prior).
+        equal, held = self._n_equal, int(self.counts.sum())
+        prior = equal + 0.5, held - equal + 0.5
+        if betabinom.sf(known.sum() - 1, n_checked, *prior) >= _LEVEL:
             known = np.zeros(n, bool)
         share = float(known.sum() / n_checked)
         return SeenRows(n, share, known if self.is_whole else None, n_checked)
@@ -303,26 +300,31 @@ class TrainingSketch:
         """Number of sketched training rows that are equal to another one."""
         return int(self.counts[self.counts > 1].sum())
 
-    def _is_beyond_chance(self, k: int, n: int) -> bool:
-        """Say whether k equal rows of n new ones are more than chance explains.
-
-        By chance, a new row equals a training row as often as a training row equals
-        another one. That share is itself an estimate (Jeffreys' prior).
-        """
-        equal, held = self._n_equal, int(self.counts.sum())
-        chance = betabinom.sf(k - 1, n, equal + 0.5, held - equal + 0.5)
-        return k > 0 and bool(chance < _LEVEL)
-
 
 def _hash_rows(table: Table, y: Float64Array) -> Hashes:
     """Return a hash of each row and its target. It ignores the order of columns."""
     names: Iterable[Any] = table.reader.features.names or (
         f"x{j}" for j in range(table.codes.shape[1])
     )
-    total = finish_hashes(bits_of(y, np.float32), salt_of("target"))
+    total = mix_bits(bits_of(y, np.float32) ^ salt_of("target"))
     for name, values in zip(names, table.codes.T, strict=True):
-        add_hashes(total, bits_of(values, np.float32), salt_of(f"column {name}"))
-    return finish_hashes(total, np.uint64(0))
+        bits = mix_bits(bits_of(values, np.float32))
+        total += mix_bits(bits ^ salt_of(f"column {name}"))
+    return mix_bits(total)
+
+
+def mix_bits(z: Hashes) -> Hashes:
+    """Return a hash of each number by the finaliser of SplitMix64, a bijection.
+
+    Sums of such hashes over columns do not depend on the order of columns.
+
+    References
+    ----------
+    Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators.
+    """
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def bits_of(values: Float64Array, kind: type[np.floating[Any]] = np.float64) -> Hashes:

@@ -82,8 +82,7 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     listed = ", ".join(map(str, found[:_MOST_NAMED]))
     more = len(found) - _MOST_NAMED
     listed += f" and {more} columns more" if more > 0 else ""
-    msg = f"`X` holds categories not met in `fit`, taken as missing: {listed}."
-    warn_user(msg)
+    warn_user(f"`X` holds categories not met in `fit`, taken as missing: {listed}.")
 
 
 def warn_user(message: str) -> None:

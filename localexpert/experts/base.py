@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +19,13 @@ from calibration._validation import (
     check_vector,
     check_weights,
     make_rng,
+    refuse,
     show,
 )
 from calibration.typing import Float64Array
 from localexpert._validation import are_probabilities, check_increasing
 from localexpert.data.folds import Rows, Sample, check_folds, check_trains
 from localexpert.data.table import Table, TableReader
-from localexpert.experts.thresholds import threshold_widths
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +66,9 @@ class Tasks(Sample):
         check_increasing(cuts, "thresholds")
         present = targets[weights > 0.0]
         if cuts[0] < present.min() or cuts[-1] >= present.max():
-            msg = (
-                "`thresholds` must lie in the range of `r`, "
-                f"[{show(present.min())}, {show(present.max())}), "
-                f"got {show(cuts[0])} to {show(cuts[-1])}."
-            )
-            raise ValueError(msg)
+            ends = f"[{show(present.min())}, {show(present.max())})"
+            rule = f"lie in the range of `r`, {ends}"
+            refuse("thresholds", rule, f"{show(cuts[0])} to {show(cuts[-1])}")
         pairs = [
             (np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp))
             for train, test in folds
@@ -79,11 +77,6 @@ class Tasks(Sample):
         check_trains(pairs, weights, "folds")
         checked = [(train[weights[train] > 0.0], test) for train, test in pairs]
         return cls(table, targets, weights, checked, thresholds=cuts)
-
-    @property
-    def widths(self) -> Float64Array:
-        """Width of each threshold in a sum over thresholds, shape (N,)."""
-        return threshold_widths(self.thresholds, self.y, self.weight)
 
     @property
     def n_thresholds(self) -> int:
@@ -100,7 +93,7 @@ class Tasks(Sample):
         """Whether rows with a weight have different weights."""
         return bool(np.ptp(self.weight[self.weight > 0.0]) > 0.0)
 
-    @property
+    @cached_property
     def below(self) -> Rows:
         """How many thresholds are less than each y, (n,). From there its label is 1."""
         return np.searchsorted(self.thresholds, self.y, side="left")
@@ -114,10 +107,6 @@ class Tasks(Sample):
         weight = self.weight[rows]
         below = np.bincount(self.below[rows], weight, minlength=self.n_thresholds + 1)
         return np.asarray((np.cumsum(below)[:-1] + 1.0) / (weight.sum() + 2.0))
-
-    def describe(self, k: int, fold: int) -> str:
-        """Name a task and a fold for a message."""
-        return f"threshold {self.thresholds[k]:g} (number {k}) in fold {fold}"
 
 
 class Experts(BaseEstimator, metaclass=ABCMeta):

@@ -219,11 +219,10 @@ class IndependentExperts(Experts):
             options["categorical_feature"] = tasks.table.reader.categories
         name = name_of_argument(classifier)
         if tasks.weighted and name is None:
-            msg = (
+            warn_user(
                 f"{type(classifier).__name__}.fit takes no `sample_weight`: the "
                 "experts are fitted without the weights."
             )
-            warn_user(msg)
         parallel = effective_n_jobs(self.n_jobs) > 1
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
         common = tasks, self._view(tasks.table), name, options
@@ -243,7 +242,8 @@ class IndependentExperts(Experts):
         for (number, k), result in zip(places, results, strict=True):
             if isinstance(result, Exception):
                 msg = (
-                    f"The expert of {tasks.describe(k, number)} failed: {result}"
+                    f"The expert of threshold {tasks.thresholds[k]:g} (number {k}) in "
+                    f"fold {number} failed: {result}"
                     f"{suggest_pipeline(tasks.table.given, self.classifier)}"
                 )
                 raise RuntimeError(msg) from result

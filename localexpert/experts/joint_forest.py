@@ -124,22 +124,6 @@ class LeafLaws:
             msg = "it holds a forest whose leaves are none."
             raise StorageError(msg)
 
-    def check_fit(self, n_features: int, n_thresholds: int) -> None:
-        """Refuse trees of other features, or laws of other thresholds.
-
-        Parameters
-        ----------
-        n_features, n_thresholds : int
-        """
-        most = max((tree.feature.max() for tree in self.trees), default=-1)
-        last = self.step.max(initial=-1)
-        if most >= n_features or last >= n_thresholds:
-            msg = (
-                f"it holds a tree of feature {most} and threshold {last} "
-                f"for {n_features} features and {n_thresholds} thresholds."
-            )
-            raise StorageError(msg)
-
     def mean(
         self,
         X: NDArray[np.float32],
@@ -281,10 +265,20 @@ class JointForest(Experts):
 
     def _check_saved(self) -> None:
         """Refuse trees in a file that belong to another table."""
-        if hasattr(self, "laws_"):
-            n_columns = self.reader_.features.n_columns
-            # An attribute of the same name must not stand in for it.
-            LeafLaws.check_fit(self.laws_, n_columns, len(self.thresholds_))
+        if not hasattr(self, "laws_"):
+            return
+        n_features, n_thresholds = (
+            self.reader_.features.n_columns,
+            len(self.thresholds_),
+        )
+        most = max((tree.feature.max() for tree in self.laws_.trees), default=-1)
+        last = self.laws_.step.max(initial=-1)
+        if most >= n_features or last >= n_thresholds:
+            msg = (
+                f"it holds a tree of feature {most} and threshold {last} "
+                f"for {n_features} features and {n_thresholds} thresholds."
+            )
+            raise StorageError(msg)
 
     def _check_parameters(self) -> None:
         if not is_auto(self.n_estimators):
@@ -296,15 +290,15 @@ class JointForest(Experts):
         check_flag(self.out_of_bag, "out_of_bag")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.inputs_ = tasks.table.dense_inputs
+        self.inputs_ = tasks.table.dense_inputs_of(tasks.weight)
         X = self._view(tasks.table)
         rng = make_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
-        wide, below = np.tile(X, (1, _CUTS)), tasks.below
+        wide = np.tile(X, (1, _CUTS))
         # scikit-learn's check could only find gaps, and it takes time.
         gaps = bool(np.isnan(X).any())
         jobs = [
-            delayed(self._grow)(tasks, wide, gaps, below, number, seed)
+            delayed(self._grow)(tasks, wide, gaps, number, seed)
             for number, seed in enumerate(seeds)
         ]
         # One thread for linear algebra: the trees share the cores.
@@ -318,7 +312,7 @@ class JointForest(Experts):
         more = np.mean(1.0 / np.maximum(spoke, 1)) - 1.0 / len(grown)
         self.spared_ = float(more) / self.min_samples_leaf
         oof = self._answer(X, asked)
-        return _fill_unjudged(oof, tasks, below)
+        return _fill_unjudged(oof, tasks)
 
     def _predict(self, table: Table) -> Float64Array:
         return self._answer(self._view(table))
@@ -353,13 +347,7 @@ class JointForest(Experts):
         return int(self.max_samples)
 
     def _grow(
-        self,
-        tasks: Tasks,
-        X: NDArray[np.float32],
-        gaps: bool,
-        below: Rows,
-        number: int,
-        seed: int,
+        self, tasks: Tasks, X: NDArray[np.float32], gaps: bool, number: int, seed: int
     ) -> tuple[LeafLaws, NDArray[np.bool_]]:
         """Grow a tree on a bootstrap sample. Also return the rows that it may predict.
 
@@ -381,10 +369,11 @@ class JointForest(Experts):
             max_features=self.max_features,
             random_state=seed,
         )
-        table = project_indicators(below, weights, tasks.n_thresholds, _COMPONENTS)
+        below, n_thresholds = tasks.below, tasks.n_thresholds
+        table = project_indicators(below, weights, n_thresholds, _COMPONENTS)
         tree.fit(X, table[below], sample_weight=weights, check_input=gaps)
         tree.tree_.feature[:] %= X.shape[1] // _CUTS
-        laws = LeafLaws.fill(tree.tree_, X, below, weights, tasks.n_thresholds)
+        laws = LeafLaws.fill(tree.tree_, X, below, weights, n_thresholds)
         # Out of bag: a tree must not predict the rows that it has drawn.
         asked[drawn] = False
         return laws, asked
@@ -421,12 +410,12 @@ def project_indicators(
     return np.asarray(indicators @ directions[:, ::-1][:, :n_components])
 
 
-def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array:
+def _fill_unjudged(oof: Float64Array, tasks: Tasks) -> Float64Array:
     """Fill rows without an answer with the base rates of the other rows."""
     # With few trees a row may be in all bags. Its base rate leaves the row itself out.
     silent = np.isnan(oof[:, 0])
     if silent.any():
-        weights = tasks.weight[silent, None]
+        weights, below = tasks.weight[silent, None], tasks.below
         mass = np.bincount(below, tasks.weight, minlength=tasks.n_thresholds + 1)
         own = below[silent, None] <= np.arange(tasks.n_thresholds)
         others = np.cumsum(mass)[:-1] - weights * own

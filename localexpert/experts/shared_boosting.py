@@ -18,7 +18,7 @@ from calibration._validation import (
     refuse,
 )
 from calibration.storage import StorageError, TextTable, read_trees
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.threshold_trees import (
     CATEGORY,
     NUMBER,
@@ -32,47 +32,19 @@ from localexpert.data.folds import Fold, Rows
 from localexpert.data.learners import ask_each, thread_pool
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts, Tasks
+from localexpert.experts.thresholds import threshold_widths
 
 # Bits of a node's `decision_type` in LightGBM's model format.
 _CATEGORY, _MISSING_LEFT = 1, 2
 _MISSING_SHIFT, _MISSING_ZERO, _MISSING_NAN = 2, 1, 2
 _FLOATS = ("cut", "leaf_value")
 _TYPES: dict[str, Any] = {
-    name: np.float64 if name in _FLOATS else np.int64 for name in TreeArrays._fields
+    name: np.float64 if name in _FLOATS else np.int64 for name in TreeArrays._fields[1:]
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ThresholdTrees:
-    """Boosted trees whose last feature is the place of the threshold.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features before the threshold.
-    roots : ndarray of shape (n_trees,)
-    feature, kind, missing_left, left, right, first_word, n_words : ndarrays
-        Of every node of all trees; see `TreeArrays`.
-    cut : ndarray
-        Of every node: numbers up to it go left.
-    category_words : ndarray
-        Bits of the categories that go left.
-    leaf_value : ndarray
-        Of every leaf of all trees.
-    """
-
-    n_features: int
-    roots: Int64Array
-    feature: Int64Array
-    kind: Int64Array
-    cut: Float64Array
-    missing_left: Int64Array
-    left: Int64Array
-    right: Int64Array
-    first_word: Int64Array
-    n_words: Int64Array
-    category_words: Int64Array
-    leaf_value: Float64Array
+class ThresholdTrees(TreeArrays):
+    """Boosted trees whose last feature is the place of the threshold."""
 
     @classmethod
     def from_booster(
@@ -128,12 +100,7 @@ class ThresholdTrees:
         place_cut = np.where(
             on_threshold, np.searchsorted(places, self.cut, side="right"), -1
         )
-        return sum_trees(X, len(places), self.arrays, place_cut)
-
-    @property
-    def arrays(self) -> TreeArrays:
-        """What kernels walk on."""
-        return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
+        return sum_trees(X, len(places), self, place_cut)
 
 
 def _join_trees(trees: list[TextTable]) -> dict[str, Any]:
@@ -322,10 +289,9 @@ class SharedBoosting(Experts):
             for part in parts
         ]
         seeds = make_rng(self.random_state).integers(2**31, size=len(parts)).tolist()
-        signs = read_directions(self.monotone, tasks.table.reader)
         with thread_pool(self.n_jobs) as pool:
             held_out = pool(
-                delayed(HeldOutThresholds)(self, tasks, signs, fold, start, seed)
+                delayed(HeldOutThresholds)(self, tasks, fold, start, seed)
                 for fold, start, seed in zip(
                     tasks.folds, self.starts_, seeds, strict=True
                 )
@@ -382,8 +348,6 @@ class HeldOutThresholds:
     experts : SharedBoosting
         It gives the parameters and the number of draws.
     tasks : Tasks
-    signs : list of int
-        The direction of each feature, or 0 if it has none.
     fold : (train, test)
     start : ndarray of shape (N + 2,)
         Where boosting starts, see `start_scores`.
@@ -394,19 +358,18 @@ class HeldOutThresholds:
         self,
         experts: SharedBoosting,
         tasks: Tasks,
-        signs: list[int],
         fold: Fold,
         start: Float64Array,
         seed: int,
     ):
         train, test = fold
         self.rounds, self.learning_rate = 0, experts.learning_rate
-        self.model = _start_model(experts, tasks, train, signs, start, seed)
+        self.model = _start_model(experts, tasks, train, start, seed)
         # Take held-out rows from all over, because rows may be sorted.
         rows = test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
         self.X = tasks.table.codes[rows]
         self.labels = tasks.y[rows][:, None] <= tasks.thresholds
-        self.widths = tasks.widths
+        self.widths = threshold_widths(tasks.thresholds, tasks.y, tasks.weight)
         # If no row has a weight, the fold has no weight in the mean either.
         weight = tasks.weight[rows]
         self.weight = weight / max(weight.sum(), np.finfo(float).tiny)
@@ -437,12 +400,7 @@ class HeldOutThresholds:
 
 
 def _start_model(
-    experts: SharedBoosting,
-    tasks: Tasks,
-    rows: Rows,
-    signs: list[int],
-    start: Float64Array,
-    seed: int,
+    experts: SharedBoosting, tasks: Tasks, rows: Rows, start: Float64Array, seed: int
 ) -> lgb.Booster:
     """Return a model without rounds, on the repeated rows."""
     n_draws = experts.n_draws_
@@ -450,6 +408,7 @@ def _start_model(
     places = draw_places(len(rows), n_draws, tasks.n_thresholds, rng)
     knots = grid_knots(tasks.thresholds)
     grid = np.arange(len(knots))
+    signs = read_directions(experts.monotone, tasks.table.reader)
     parameters = {
         **_FIXED,
         "learning_rate": experts.learning_rate,

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from calibration._validation import refuse
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
-from localexpert._kernels.row_hashes import add_hashes, finish_hashes
 from localexpert.data.columns import holds_dates
-from localexpert.data.training_rows import Hashes, salt_of
+from localexpert.data.training_rows import Hashes, mix_bits, salt_of
 from localexpert.recalibration.pit import PitCells
 
 # The bits of a gap in any kind of column.
@@ -302,8 +301,8 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
     """
     total = np.zeros(len(next(iter(columns.values()))), np.uint64)
     for name, column in columns.items():
-        add_hashes(total, _bits(column), salt_of(name))
-    return finish_hashes(total, salt_of("rows"))
+        total += mix_bits(mix_bits(_bits(column)) ^ salt_of(name))
+    return mix_bits(total ^ salt_of("rows"))
 
 
 def shares_of(hashes: Hashes, purpose: str) -> Float64Array:
@@ -318,7 +317,7 @@ def shares_of(hashes: Hashes, purpose: str) -> Float64Array:
     -------
     ndarray of shape (n,)
     """
-    mixed = finish_hashes(hashes, salt_of(purpose)) >> np.uint64(12)
+    mixed = mix_bits(hashes ^ salt_of(purpose)) >> np.uint64(12)
     return (mixed.astype(np.float64) + 0.5) * 2.0**-52
 
 

@@ -25,11 +25,9 @@ def chords_beside(knots: Float64Array, values: Float64Array) -> Float64Array:
 
     Infinite where there is no chord.
     """
-    chords = np.diff(values) / np.diff(knots)
     none = np.full((*values.shape[:-1], 1), np.inf)
-    before = np.concatenate([none, chords], axis=-1)
-    after = np.concatenate([chords, none], axis=-1)
-    return np.asarray(np.minimum(before, after))
+    chords = np.concatenate([none, np.diff(values) / np.diff(knots), none], axis=-1)
+    return np.asarray(np.minimum(chords[..., :-1], chords[..., 1:]))
 
 
 def harmonic_slopes(steps: Float64Array, chords: Float64Array) -> Float64Array:

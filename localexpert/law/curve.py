@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -241,11 +241,6 @@ class Curve:
         if not self.is_free:
             u = from_coordinates(u, self.low[:, None], self.high[:, None])[0]
         return u, panels.share
-
-    def free(self) -> Curve:
-        """Return the curves of the coordinates themselves, without bounds."""
-        free = np.full(len(self), np.inf)
-        return replace(self, low=-free, high=free)
 
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""

@@ -456,7 +456,9 @@ def _continuous(family: Any, rows: Float64Array) -> Law:
         gaps = (x - first) * scale, (last - x) * scale
         ends = low[:, None], high[:, None]
         u = coordinates_of_gaps(loc + scale * x, gaps, *ends)
-        known = _moments(family, rows)
+        parts = family.stats(*rows.T, moments="mvsk")
+        m, v, s, k = (np.broadcast_to(np.asarray(p, float), len(rows)) for p in parts)
+        known = np.column_stack([m, v, s * v**1.5, (k + 3.0) * v**2])
         free = np.isinf(low).all() and np.isinf(high).all()
         if free and not np.isfinite(known).all():
             return Law.smooth(_heavy_curve(family, rows), known=known)
@@ -478,13 +480,6 @@ def _quantiles(family: Any, z: Float64Array, parameters: Any) -> Float64Array:
     lower = family.ppf(ndtr(np.minimum(z, 0.0)), *parameters)
     upper = family.isf(ndtr(-np.maximum(z, 0.0)), *parameters)
     return np.asarray(np.where(z <= 0.0, lower, upper))
-
-
-def _moments(family: Any, rows: Float64Array) -> Float64Array:
-    """Return mean and central moments (n, 4) as scipy says them."""
-    parts = family.stats(*rows.T, moments="mvsk")
-    m, v, s, k = (np.broadcast_to(np.asarray(p, float), len(rows)) for p in parts)
-    return np.column_stack([m, v, s * v**1.5, (k + 3.0) * v**2])
 
 
 def _check_supports(

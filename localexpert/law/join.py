@@ -18,7 +18,13 @@ from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
-from localexpert.law.steps import clip_scores, near_runs, nearest_places, scores_of
+from localexpert.law.steps import (
+    clip_scores,
+    near_runs,
+    nearest_places,
+    scale_rows,
+    scores_of,
+)
 from localexpert.law.transform import lattice_as_atoms
 
 PoolKind = Literal["linear", "probit"]
@@ -138,9 +144,7 @@ def can_pool_scores(laws: Sequence[Law]) -> bool:
     )
 
 
-def pool_laws(
-    laws: Sequence[Law], weights: ArrayLike, kind: PoolKind, sharpness: float = 1.0
-) -> Law:
+def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     r"""Return the linear or the probit pool of laws.
 
     Parameters
@@ -152,8 +156,6 @@ def pool_laws(
     kind : {"linear", "probit"}
         :math:`\sum_k w_k F_k` or :math:`\Phi(\sum_k w_k \Phi^{-1}(F_k))`; the latter
         for laws that are all smooth, or all discrete.
-    sharpness : float
-        Factor of a smooth pool's scores: above 1 quantiles are nearer to the median.
 
     Returns
     -------
@@ -182,26 +184,27 @@ def pool_laws(
     if not all(_keeps_values(law, lattices[:1]) for law in laws):
         laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
     values = jump_values(laws)
-    if all(law.is_discrete for law in laws):
-        return _pool_discrete(laws, rows, values, kind)
+    discrete = all(law.is_discrete for law in laws)
+    if discrete and kind == "probit":
+        at = np.broadcast_to(values, (n, len(values)))
+        scores = [clip_scores(law.scores(at)) for law in laws]
+        pooled = np.sum(rows.T[:, :, None] * scores, axis=0)
+        return Law.discrete(values, masses_of_scores(pooled))
     masses = np.zeros((n, len(values)))
     for law, w in zip(laws, rows.T, strict=True):
         masses += w[:, None] * _masses_at(law, values)
+    if discrete:
+        return Law.discrete(values, masses)
     widths = np.full(len(values), np.inf)
     for law in laws:
         if len(law.atoms):
             np.minimum.at(widths, nearest_places(values, law.atoms), law.widths)
     members = [k for k, law in enumerate(laws) if law.curve is not None]
     parts = np.stack([rows[:, k] * laws[k].rest for k in members], axis=1)
-    total = parts.sum(axis=1, keepdims=True)
-    equal = np.full(parts.shape, 1.0 / len(members))
-    parts = np.where(total > 0.0, parts / np.where(total > 0.0, total, 1.0), equal)
     curves = [law.curve for law in laws if law.curve is not None]
-    pooled = _pool_curves(curves, parts, kind, sharpness)
-    first = laws[members[0]]
     pool = replace(
-        first,
-        curve=pooled,
+        laws[members[0]],
+        curve=_pool_curves(curves, scale_rows(parts), kind),
         atoms=values,
         masses=masses,
         widths=widths,
@@ -211,23 +214,8 @@ def pool_laws(
     return _with_endless_moments(pool, laws, rows)
 
 
-def _pool_discrete(
-    laws: Sequence[Law], weights: Float64Array, values: Float64Array, kind: PoolKind
-) -> Law:
-    if kind == "linear":
-        masses = np.zeros((len(weights), len(values)))
-        for w, law in zip(weights.T, laws, strict=True):
-            masses += w[:, None] * _masses_at(law, values)
-        return Law.discrete(values, masses)
-    at = np.broadcast_to(values, (len(weights), len(values)))
-    pooled = np.zeros(at.shape)
-    for w, law in zip(weights.T, laws, strict=True):
-        pooled += w[:, None] * clip_scores(law.scores(at))
-    return Law.discrete(values, masses_of_scores(pooled))
-
-
 def _pool_curves(
-    curves: Sequence[Curve], weights: Float64Array, kind: PoolKind, sharpness: float
+    curves: Sequence[Curve], weights: Float64Array, kind: PoolKind
 ) -> Curve:
     """Return the pool of curves, read at the Greville points of a common basis.
 
@@ -237,22 +225,18 @@ def _pool_curves(
     high = np.max([curve.high for curve in curves], axis=0)
     basis = _common_basis(curves)
     curves = [rebound(curve, low, high, basis) for curve in curves]
-    if len(curves) == 1 and sharpness == 1.0:
+    if len(curves) == 1:
         return curves[0]
     out = np.empty((len(low), basis.size))
     for start in range(0, len(low), _ROWS):
         rows = slice(start, start + _ROWS)
         part = [curve.take(rows) for curve in curves]
-        out[rows] = _pool_rows(part, weights[rows], kind, sharpness, basis)
+        out[rows] = _pool_rows(part, weights[rows], kind, basis)
     return read_curve(np.maximum.accumulate(out, axis=1), low, high, basis=basis)
 
 
 def _pool_rows(
-    curves: Sequence[Curve],
-    weights: Float64Array,
-    kind: PoolKind,
-    sharpness: float,
-    basis: Basis,
+    curves: Sequence[Curve], weights: Float64Array, kind: PoolKind, basis: Basis
 ) -> Float64Array:
     """Return the pool's coordinates at the Greville points, (n, K)."""
     # With many members every other value of each is enough.
@@ -277,8 +261,7 @@ def _pool_rows(
         z = clip_scores(z)
         with np.errstate(over="ignore"):
             rate = rate * np.exp(0.5 * z**2)
-    z = sharpness * np.maximum.accumulate(z, axis=1)
-    return invert_rows(z, u, sharpness * rate, basis.greville)
+    return invert_rows(np.maximum.accumulate(z, axis=1), u, rate, basis.greville)
 
 
 def _add_member(

@@ -23,10 +23,10 @@ from localexpert.law.steps import (
     log_between,
     nearest_places,
     reach_of_values,
+    scale_rows,
     scores_of,
     step_entropy,
     step_integrals,
-    step_moments,
     step_shortest,
 )
 
@@ -494,7 +494,7 @@ class Law:
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
         sums, own = self.curve.integrals(np.hstack([y, atoms]))
         below, above = sums[0], sums[2]
-        steps, pairs = step_integrals(self.atoms[None], self._whole_masses, y)
+        steps, pairs = step_integrals(self.atoms[None], scale_rows(self.masses), y)
         mass = 1.0 - w
         under = w * below[:, :k] + mass * steps[0]
         over = w * above[:, :k] + mass * steps[2]
@@ -504,13 +504,6 @@ class Law:
         spread = (1.0 - rest) ** 2 * pairs + rest**2 * own + rest * cross
         crps = np.maximum(under + over - spread[:, None], 0.0)
         return np.stack([under, over, crps]), spread
-
-    @cached_property
-    def _whole_masses(self) -> Float64Array:
-        """Masses scaled to sum 1; a row without any gets equal masses."""
-        total = self.masses.sum(axis=1, keepdims=True)
-        equal = np.full(self.masses.shape, 1.0 / max(len(self.atoms), 1))
-        return np.where(total > 0.0, self.masses / np.where(total > 0, total, 1), equal)
 
     def crps(self, y: Float64Array) -> Float64Array:
         """Return the integral of (F(x) - 1{y <= x})^2 over x."""
@@ -547,8 +540,12 @@ class Law:
             with np.errstate(over="ignore", invalid="ignore"):
                 # Differences from a middle value: large values would lose digits.
                 middle = y[:, y.shape[1] // 2, None] if y.shape[1] else np.zeros((0, 1))
-                out[rows] = step_moments(y - middle, weights)
-            out[rows, 0] += middle[:, 0]
+                away = y - middle
+                # Not a product of matrices, whose rounding depends on the other rows.
+                mean = (weights * away).sum(axis=1)
+                away -= mean[:, None]
+                powers = ((weights * away**k).sum(axis=1) for k in (2, 3, 4))
+                out[rows] = np.column_stack([mean + middle[:, 0], *powers])
             if part.ordered and part.is_clipped and part.curve is not None:
                 # Sums of clipped values at the same nodes keep order.
                 y, shares = part.curve.nodes()

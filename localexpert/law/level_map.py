@@ -114,12 +114,7 @@ class LevelMap:
     ) -> tuple[Float64Array, Float64Array]:
         """Return h at scores (n, k), or scores of its values; and h' there."""
         values, slopes = np.atleast_2d(self.values), np.atleast_2d(self.slopes)
-        knots = self.knots
-        if len(knots) == 1:
-            # A straight line.
-            knots = knots + np.array([0.0, 1.0])
-            values, slopes = np.hstack([values, values + slopes]), slopes[:, [0, 0]]
-        basis, c = hermite_basis(knots, values, slopes)
+        basis, c = hermite_basis(self.knots, values, slopes)
         return follow_curves(basis.shared, c, slopes[:, [0, -1]], x, inverse=inverse)
 
     def take(self, rows: slice | NDArray[Any]) -> LevelMap:
@@ -265,14 +260,12 @@ def recentre(law: Law, means: Float64Array) -> Law:
     """
     before = law.moments()
     curve = law.curve
-    if law.is_smooth and curve is not None:
-        free = np.isinf(curve.low) & np.isinf(curve.high)
-        if free.all():
-            moved = curve.coefficients + (means - before[:, 0])[:, None]
-            known = None if law.known is None else law.known.copy()
-            if known is not None:
-                known[:, 0] = means
-            return replace(law, curve=replace(curve, coefficients=moved), known=known)
+    if law.is_smooth and curve is not None and curve.is_free:
+        moved = curve.coefficients + (means - before[:, 0])[:, None]
+        known = None if law.known is None else law.known.copy()
+        if known is not None:
+            known[:, 0] = means
+        return replace(law, curve=replace(curve, coefficients=moved), known=known)
 
     def mean(rows: NDArray[np.intp], shift: Float64Array) -> Float64Array:
         # A smaller CDF is that of larger values.

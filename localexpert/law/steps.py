@@ -182,12 +182,11 @@ def cell_widths(values: Float64Array) -> Float64Array:
     return np.maximum(np.diff(cell_edges(values)), np.spacing(np.abs(values)))
 
 
-def step_moments(values: Float64Array, masses: Float64Array) -> Float64Array:
-    """Return mean and second to fourth central moments, (n, 4)."""
-    # Not a product of matrices, whose rounding depends on the other rows.
-    mean = (masses * values).sum(axis=1)
-    away = values - mean[:, None]
-    return np.column_stack([mean, *((masses * away**k).sum(axis=1) for k in (2, 3, 4))])
+def scale_rows(parts: Float64Array) -> Float64Array:
+    """Return rows (n, k) scaled to sum 1; a row of zeros gets equal shares."""
+    total = parts.sum(axis=1, keepdims=True)
+    equal = np.full(parts.shape, 1.0 / max(parts.shape[1], 1))
+    return np.where(total > 0.0, parts / np.where(total > 0.0, total, 1.0), equal)
 
 
 def step_entropy(masses: Float64Array, widths: Float64Array) -> Float64Array:

@@ -208,7 +208,9 @@ def transform_law(law: Law, values: ValueMap) -> Law:
         x = law.curve.values(np.tile(_TRIED, (len(law), 1)))[law.rest > 0.0]
         z = values.forward(x)
         _check_values(x, z)
-        _check_inverse(x, z, values)
+        back = call_vectorised(values.inverse, "inverse", np.ascontiguousarray(z))
+        allowed = _OF_WIDTH * np.ptp(x, axis=1, keepdims=True) + _OF_SIZE * np.abs(x)
+        _refuse_inverse(x, z, back, allowed)
         line = _find_line(x, z)
         if line is not None:
             return _move(law, values, *line)
@@ -430,16 +432,10 @@ def _check_values(x: Float64Array, z: Float64Array) -> None:
         refuse("func", "increase strictly", got)
 
 
-def _check_inverse(x: Float64Array, z: Float64Array, values: ValueMap) -> None:
-    """Refuse an inverse that does not lead back to the quantiles."""
-    back = call_vectorised(values.inverse, "inverse", np.ascontiguousarray(z))
-    allowed = _OF_WIDTH * np.ptp(x, axis=1, keepdims=True) + _OF_SIZE * np.abs(x)
-    _refuse_inverse(x, z, back, allowed)
-
-
 def _refuse_inverse(
     x: Float64Array, z: Float64Array, back: Float64Array, allowed: Float64Array
 ) -> None:
+    """Refuse an inverse that does not lead back from z to x."""
     wrong = ~(np.abs(back - x) <= allowed)
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])

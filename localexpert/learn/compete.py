@@ -95,7 +95,7 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
         target, learner = _learn_target(own, sample)
         learner.steps, learner.cost = (*steps, *learner.steps), cost
         made[name] = learner
-    return target, _compete(made, settings, len(sample), Stages())
+    return target, _compete(made, settings, Stages())
 
 
 def _learn_quickly(settings: Settings, sample: Sample) -> tuple[str, Learner]:
@@ -133,14 +133,16 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """
     present = sample.weight > 0.0
     held, weight = sample.y[present], sample.weight[present]
-    n = len(held)
     if np.ptp(held) == 0.0:
         rule = "differ in the rows that no recalibration sets aside"
         refuse("y", rule, f"{held[0]:g} only")
     placed = isinstance(settings.described.thresholds, str)
     atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
     free = held[~np.isin(held, atoms)]
-    settings = settings.with_atoms(atoms)
+    # An atom at an end is a bound.
+    ends = zip(settings.limits.suspected, settings.limits.bounds, strict=True)
+    low, high = (end if end in atoms else given for end, given in ends)
+    settings = settings.within((low, high))
     few = len(atoms) > 0 and len(np.unique(free)) < _LEAST_REST
     if few or (placed and is_discrete(held, sample_weight=weight)):
         return "discrete", _learn_values(settings, held, weight)
@@ -152,17 +154,17 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     if settings.chooses_roads and len(atoms):
         # The grid of all rows says nearly the same, and one grid is enough.
         roads.pop("grid", None)
-    smooth = _compete(roads, settings, n, stages)
+    smooth = _compete(roads, settings, stages)
     if len(atoms) == 0:
         return "continuous", smooth
-    mixed = _beside(atoms, smooth, settings, n, stages)
+    mixed = _beside(atoms, smooth, settings, stages)
     if not settings.chooses_roads:
         return "mixed", mixed
     # Or a smooth target was rounded to the atoms. Then all rows tell about it.
     near = (NearAtoms(atoms),)
-    rounded = _compete(_smooth_roads(settings, held), settings, n, stages, near)
+    rounded = _compete(_smooth_roads(settings, held), settings, stages, near)
     both: dict[str, Road | Learner] = {"smooth": rounded, "mixed": mixed}
-    return "mixed", _compete(both, settings, n, stages)
+    return "mixed", _compete(both, settings, stages)
 
 
 def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
@@ -218,7 +220,7 @@ def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> 
     if rounds and settings.monotone is None:
         made["climatology"] = marginal_road("climatology", None, "values")
     steps = (Tails(settings.limits.bounds),) if n_values > FEW_VALUES else ()
-    return _compete(made, settings, len(y), Stages(), steps)
+    return _compete(made, settings, Stages(), steps)
 
 
 def _learn_rounded(
@@ -244,15 +246,15 @@ def _learn_rounded(
         roads |= _log_road(smooth, rest, max(cell - float(rest.min()), 0.0))
     stages = Stages()
     if len(atoms) == 0:
-        return _compete(roads, smooth, len(rest), stages, (cells,))
-    learner = _compete(roads, smooth, len(rest), stages)
-    mixed = _beside(atoms, learner, smooth, len(y), stages)
+        return _compete(roads, smooth, stages, (cells,))
+    learner = _compete(roads, smooth, stages)
+    mixed = _beside(atoms, learner, smooth, stages)
     mixed.steps = (cells,)
     return mixed
 
 
 def _beside(
-    atoms: Float64Array, rest: Learner, settings: Settings, n: int, stages: Stages
+    atoms: Float64Array, rest: Learner, settings: Settings, stages: Stages
 ) -> BesideAtoms:
     """Return a learner of atoms beside the learner of the rest."""
     # This target is the number of the atom. It has no other values.
@@ -261,7 +263,7 @@ def _beside(
     if settings.is_quick and settings.expert is None:
         strategy = "shared"
     road = DiscreteRoad(strategy)
-    return BesideAtoms(atoms, FittedRoad(road, numbered, n, stages), rest)
+    return BesideAtoms(atoms, FittedRoad(road, numbered, stages), rest)
 
 
 def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:
@@ -298,13 +300,12 @@ def _inflated(values: Float64Array, weight: Float64Array) -> tuple[bool, bool]:
 def _compete(
     roads: Mapping[str, Road | Learner],
     settings: Settings,
-    n: int,
     stages: Stages,
     steps: tuple[Step, ...] = (),
 ) -> Learner:
     """Return the learner of the only road, or a pool of several, within steps."""
     made = {
-        name: FittedRoad(road, settings, n, stages) if isinstance(road, Road) else road
+        name: FittedRoad(road, settings, stages) if isinstance(road, Road) else road
         for name, road in roads.items()
     }
     if len(made) > 1:
@@ -353,8 +354,6 @@ def _check_distinct(y: Float64Array, weight: Float64Array) -> None:
     near = np.clip(y, *range_without_outliers(y, weight))
     size = float(np.abs(near).max())
     if np.ptp(near) < _LEAST_SPAN * size:
-        msg = (
-            f"`y` must differ by more than {_LEAST_SPAN:g} of its size, got values "
-            f"from {near.min():.17g} to {near.max():.17g}: subtract one of them."
-        )
-        raise ValueError(msg)
+        rule = f"differ by more than {_LEAST_SPAN:g} of its size"
+        got = f"values from {near.min():.17g} to {near.max():.17g}"
+        refuse("y", rule, f"{got}: subtract one of them")

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from calibration.typing import Float64Array
-from localexpert.coordinate import Frame
-from localexpert.coordinate.centre import marginal_crps
+from localexpert.coordinate.centre import CentreStack, marginal_crps
+from localexpert.coordinate.frame import Frame
 from localexpert.curves.spline import CurveBuilder, ProbitSpline
 from localexpert.data.folds import Rows, Sample, check_learns
 from localexpert.data.table import Table
@@ -27,7 +27,7 @@ from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.learn.roads import Road
 from localexpert.learn.settings import Settings
-from localexpert.learn.stages import Curves, Stages
+from localexpert.learn.stages import Answers, Curves, Stages
 from localexpert.learn.steps import Carry, Step, atom_widths
 from localexpert.learn.values import Masses
 from localexpert.progress import current_progress
@@ -90,8 +90,7 @@ class Learner(ABC):
         for step in self.steps:
             step.fit(self._samples[-1])
             self._samples.append(step.inner(self._samples[-1]))
-        # Without a step, both samples are the same.
-        trial = self._start(self._samples[-1], self._samples[-2:][0])
+        trial = self._start(self._samples[-1])
         # A CRPS in other units cannot be compared.
         changed = any(step.changes_target for step in self.steps)
         return 0.0 if changed else trial
@@ -195,9 +194,9 @@ class Learner(ABC):
     def tasks_(self) -> TaskRecord:
         """Out-of-fold answers of the experts of the heaviest road."""
 
-    def _start(self, sample: Sample, outer: Sample) -> float:
-        """Start with `sample`; `outer` has the same rows before the last step."""
-        del sample, outer
+    def _start(self, sample: Sample) -> float:
+        """Start with the rows as the last step has made them."""
+        del sample
         return 0.0
 
     @abstractmethod
@@ -225,9 +224,6 @@ _TREES, _TRIAL_TREES = 100, 20
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
 
-# The centre, the scale and the experts' answers, of shapes (n,), (n,) and (n, N).
-Answers: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
-
 
 class FittedRoad(Learner):
     """Fit the stages that a road describes.
@@ -237,8 +233,6 @@ class FittedRoad(Learner):
     road : Road
     settings : Settings
         Parameters of the regressor.
-    n : int
-        Number of rows.
     stages : Stages
         Stages that other roads have fitted.
 
@@ -251,40 +245,23 @@ class FittedRoad(Learner):
         In the coordinate of the frame.
     """
 
-    def __init__(self, road: Road, settings: Settings, n: int, stages: Stages):
-        self.stages, self.hopeless = stages, road.hopeless
-        own = settings.settle(road)
+    def __init__(self, road: Road, settings: Settings, stages: Stages):
+        self.hopeless, self.stages, self.settings = road.hopeless, stages, settings
+        self.road = own = settings.settle(road)
         self.steps, limits = road.bind(settings.limits, settings.seed)
-        self.thresholds, self.n_thresholds = own.thresholds, own.n_thresholds
-        self.frame = Frame(
-            own.frame,
-            settings.center,
-            out_of_bag=settings.out_of_bag,
-            n_jobs=settings.n_jobs,
-            random_state=settings.seed,
-        )
-        ordered = settings.monotone is not None
-
-        def ask(members: dict[str, Experts]) -> CalibratedExperts:
-            calibration = ExpertCalibration(
-                own.calibrator, increasing=ordered, random_state=settings.seed
-            )
-            return CalibratedExperts(members, calibration)
-
-        self.experts = ask(_make_members(own.strategy, settings, n))
-        # A small forest tells whether a whole one is worth its time.
-        self._trial: CalibratedExperts | None = None
-        if isinstance(own.strategy, str) and own.strategy == "deep":
-            self._trial = ask({"deep": _deep_forest(settings, _TRIAL_TREES)})
-        self._asks_of_values = own.asks_of_values
+        common = settings.common
+        center = CentreStack(settings.center, settings.out_of_bag, **common)
+        self.frame = Frame(own.frame, center, **common)
         self.laws: Masses | Curves = Masses(limits.bounds)
         if not own.asks_of_values:
             builders: list[CurveBuilder] = [*map(ProbitSpline, own.smoothings)]
             if settings.builder is not None:
                 builders = [settings.builder]
-            self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
+            self.laws = Curves(
+                builders, limits, settings.seed, ordered=settings.monotone is not None
+            )
 
-    def _start(self, sample: Sample, outer: Sample) -> float:
+    def _start(self, sample: Sample) -> float:
         """Fit the frame, or the experts if there is none, and tell how good they are.
 
         For a frame this is the CRPS of the marginal, moved to the centre and scale of
@@ -294,33 +271,35 @@ class FittedRoad(Learner):
         carry = last if isinstance(last, Carry) else None
         stage = current_progress().stage("frame") if self.frame.kind else nullcontext()
         with stage:
+            # The rows before the last step, or these.
+            outer = self._samples[-2:][0]
             self.frame = self.stages.fit_frame(self.frame, sample, carry, outer)
+        del self.stages
         if self.frame.kind_ is not None:
             return self.frame.loss_
-        if isinstance(self.experts.members.get("marginal"), BaseRates):
+        strategy = self.road.strategy if isinstance(self.road.strategy, str) else ""
+        if strategy == "marginal":
             y = sample.without_outliers().y[sample.judged]
             return marginal_crps(y, np.ones(len(y)), sample.weight[sample.judged])
-        if self._asks_of_values:
+        if self.road.asks_of_values:
             return 0.0
-        experts = self._trial or self.experts
-        self._ask(experts, sample)
-        return experts.estimate_loss()
+        if strategy == "deep":
+            # A small forest tells whether a whole one is worth its time.
+            small = {"deep": _deep_forest(self.settings, _TRIAL_TREES)}
+            return self._ask(sample, small).estimate_loss()
+        self.experts = self._ask(sample)
+        return self.experts.estimate_loss()
 
     def _finish(self, sample: Sample) -> None:
-        if not hasattr(self.experts, "fitted_"):
-            self._ask(self.experts, sample)
-        del self.stages, self._trial
+        if not hasattr(self, "experts"):
+            self.experts = self._ask(sample)
+        del self.settings, self.road
         rows, part = self._locate(sample)
         self.experts.calibrate()
         self.judged_ = rows[part.judged]
         self.frame.keep_rows(part.judged)
-        self.laws.fit(
-            part,
-            thresholds=self.thresholds_,
-            answers=self._answers(slice(None)),
-            y=sample.without_outliers().y[self.judged_],
-            weight=sample.weight[self.judged_],
-        )
+        y = sample.without_outliers().y[self.judged_]
+        self.laws.fit(part, self.thresholds_, self._answers(slice(None)), y)
 
     def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
         """Return the rows that have a coordinate, and a sample with it as target."""
@@ -329,19 +308,30 @@ class FittedRoad(Learner):
         part = sample if len(rows) == len(sample) else sample.take(rows)
         return rows, replace(part, y=self.frame.oof_coordinate_)
 
-    def _ask(self, experts: CalibratedExperts, sample: Sample) -> None:
-        """Place thresholds, and ask the experts there."""
+    def _ask(
+        self, sample: Sample, members: dict[str, Experts] | None = None
+    ) -> CalibratedExperts:
+        """Place thresholds, and ask experts there: the road's own, or others."""
+        if members is None:
+            members = _make_members(self.road.strategy, self.settings, sample.weight)
         _, part = self._locate(sample)
         check_learns(part.folds, part.weight)
-        if self._asks_of_values:
+        if self.road.asks_of_values:
             self.thresholds_ = cuts_between(count_values(part.y, part.weight)[0])
         else:
             self.thresholds_ = place_thresholds(
-                part.y, self.n_thresholds, self.thresholds, part.weight
+                part.y, self.road.n_thresholds, self.road.thresholds, part.weight
             )
         center, scale = self.frame.oof_center_, self.frame.oof_scale_
         table = self.frame.add_features(part.table, center, scale)
+        calibration = ExpertCalibration(
+            self.road.calibrator,
+            increasing=self.settings.monotone is not None,
+            random_state=self.settings.seed,
+        )
+        experts = CalibratedExperts(members, calibration)
         experts.ask(replace(part, table=table), self.thresholds_, scale)
+        return experts
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -354,22 +344,22 @@ class FittedRoad(Learner):
         if isinstance(asked, Table):
             center, scale = frame.locate(asked)
             located = frame.add_features(asked, center, scale / frame.shrinkage_)
-            return center, scale, self.experts.predict(located)
+            return Answers(center, scale, self.experts.predict(located))
         p = self.tasks_.calibrated[asked]
-        return frame.oof_center_[asked], frame.oof_scale_[asked], p
+        return Answers(frame.oof_center_[asked], frame.oof_scale_[asked], p)
 
     def _law(self, asked: Asked, y: Float64Array | None = None) -> Law:
-        center, scale, p = self._answers(asked)
+        center, scale, p = answers = self._answers(asked)
         if y is not None:
             # The frame knows by which factor new rows are nearer to their centres.
             nearer = self.frame.nearness_
-            center, scale = y + nearer * (center - y), nearer * scale
-        return self.laws.law(center, scale, p)
+            answers = Answers(y + nearer * (center - y), nearer * scale, p)
+        return self.laws.law(answers)
 
     def _members(self, table: Table) -> list[Member]:
-        _, scale, p = self._answers(table)
-        each = self.frame.locate_each(table)
-        return [(1.0, [self.laws.law(center, scale, p) for center in each])]
+        answers, each = self._answers(table), self.frame.locate_each(table)
+        laws = [self.laws.law(answers._replace(center=center)) for center in each]
+        return [(1.0, laws)]
 
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
@@ -383,7 +373,7 @@ class FittedRoad(Learner):
 
     def _choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
-        frame = {} if self._asks_of_values else {"frame": self.frame.choices()}
+        frame = {} if isinstance(self.laws, Masses) else {"frame": self.frame.choices()}
         return {**frame, **self.experts.choices(), **self.laws.choices()}
 
 
@@ -418,16 +408,13 @@ class BaseRates(Experts):
 
 
 def _make_members(
-    strategy: str | Experts, settings: Settings, n: int
+    strategy: str | Experts, settings: Settings, weight: Float64Array
 ) -> dict[str, Experts]:
-    """Return the unfitted experts of a strategy for `n` rows, by name."""
+    """Return the unfitted experts of a strategy for rows with weights, by name."""
     if isinstance(strategy, Experts):
         members = {type(strategy).__name__: strategy}
     else:
-        common: dict[str, Any] = {
-            "n_jobs": settings.n_jobs,
-            "random_state": settings.seed,
-        }
+        common = settings.common
         order = {"monotone": settings.monotone, **common}
         made = {
             "shared": SharedBoosting(**order),
@@ -439,7 +426,8 @@ def _make_members(
         # The two are different in kind and make errors on different rows. So a pool of
         # both is better than either on most sets. If one is of no help, its weight in
         # the pool becomes 0.
-        both = ["shared", "joint"][: 2 if n <= _MOST_ROWS_FOR_FOREST else 1]
+        few = np.count_nonzero(weight) <= _MOST_ROWS_FOR_FOREST
+        both = ["shared", "joint"] if few else ["shared"]
         names = both if strategy == "auto" else [strategy]
         members = {name: made[name] for name in names}
     if settings.out_of_bag:
@@ -449,13 +437,8 @@ def _make_members(
 
 def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
     """Return an unfitted forest whose trees grow until each leaf has one row."""
-    return JointForest(
-        n_trees,
-        max_features=1.0,
-        out_of_bag=settings.out_of_bag,
-        n_jobs=settings.n_jobs,
-        random_state=settings.seed,
-    )
+    bags = settings.out_of_bag
+    return JointForest(n_trees, max_features=1.0, out_of_bag=bags, **settings.common)
 
 
 def _out_of_fold(experts: Experts) -> Experts:

@@ -97,9 +97,8 @@ class Pool(Learner):
         self.unfinished_: list[str] = []
         self.left_out_: list[str] = []
 
-    def _start(self, sample: Sample, outer: Sample) -> float:
+    def _start(self, sample: Sample) -> float:
         """Fit the first stage of the first road, and return its result."""
-        del outer
         name, road = next(iter(self.roads.items()))
         with current_progress().stage(name):
             return road.start(sample)

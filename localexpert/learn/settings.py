@@ -51,13 +51,11 @@ class Effort:
         if isinstance(given, str) and given in _LEVELS:
             return cls(given)
         number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
-        if number and 0.0 < float(given) < np.inf:
-            return cls("timed", time.perf_counter() + (1.0 - _LEFT) * float(given))
-        msg = (
-            f"`effort` must be one of {', '.join(map(repr, _LEVELS))} or a positive "
-            f"number of seconds, got {given!r}."
-        )
-        raise ValueError(msg)
+        if not number or not 0.0 < float(given) < np.inf:
+            levels = ", ".join(map(repr, _LEVELS))
+            rule = f"be one of {levels} or a positive number of seconds"
+            refuse("effort", rule, repr(given))
+        return cls("timed", time.perf_counter() + (1.0 - _LEFT) * float(given))
 
     def allows(self, seconds: float) -> bool:
         """Return whether there is time for work that takes this long.
@@ -159,11 +157,10 @@ class Settings:
         """Return the settings for a target with other bounds."""
         return replace(self, limits=replace(self.limits, bounds=bounds))
 
-    def with_atoms(self, atoms: Float64Array) -> Settings:
-        """Return the settings for a target with atoms. An atom at an end is a bound."""
-        ends = zip(self.limits.suspected, self.limits.bounds, strict=True)
-        low, high = (end if end in atoms else given for end, given in ends)
-        return self.within((low, high))
+    @property
+    def common(self) -> dict[str, Any]:
+        """What all learners of a fit are told: number of jobs, and seed."""
+        return {"n_jobs": self.n_jobs, "random_state": self.seed}
 
     @property
     def chooses_roads(self) -> bool:
@@ -199,8 +196,8 @@ def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
         refuse("roads", "hold at least one road", "none")
     for road in given:
         if not isinstance(road, Road):
-            msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
-            raise TypeError(msg)
+            rule = "hold roads such as FrameRoad()"
+            refuse("roads", rule, f"{road!r:.80}", TypeError)
     return given
 
 
@@ -235,11 +232,10 @@ def _check_center(center: Any) -> None:
     given = center if isinstance(center, list | tuple) and center else [center]
     for one in given:
         if not predicts_numbers(one):
-            msg = (
-                '`center` must be "stack", a regressor or a list of them, '
-                f"got {one!r}; without a centre take frame=None."
-            )
-            raise (ValueError if isinstance(one, str) else TypeError)(msg)
+            rule = 'be "stack", a regressor or a list of them'
+            got = f"{one!r}; without a centre take frame=None"
+            kind = ValueError if isinstance(one, str) else TypeError
+            refuse("center", rule, got, kind)
 
 
 def _read_limits(bounds: Any, y: Float64Array) -> Limits:
@@ -269,10 +265,8 @@ def _read_smoothing(smoothing: Any) -> CurveBuilder | None:
     if isinstance(smoothing, str) and smoothing in _ROW_BY_ROW:
         return RawSpline(smoothing)  # type: ignore[arg-type]
     number = isinstance(smoothing, Real) and not isinstance(smoothing, bool)
-    if number and float(smoothing) >= 0.0:
-        return ProbitSpline(float(smoothing))
-    msg = (
-        '`smoothing` must be "auto", "pchip", "smoothing_spline", a RawSpline or a '
-        f"number of at least 0, got {smoothing!r}."
-    )
-    raise ValueError(msg)
+    if not number or not float(smoothing) >= 0.0:
+        names = '"auto", "pchip", "smoothing_spline"'
+        rule = f"be {names}, a RawSpline or a number of at least 0"
+        refuse("smoothing", rule, repr(smoothing))
+    return ProbitSpline(float(smoothing))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.coordinate import CentreStack, Frame
+from localexpert.coordinate.centre import CentreStack
+from localexpert.coordinate.frame import Frame
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder, RawSpline
 from localexpert.data.blend import blend_weights
-from localexpert.data.folds import Sample
+from localexpert.data.folds import Rows, Sample
 from localexpert.data.table import Table
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, cut, fold
@@ -57,7 +58,7 @@ class Stages:
         """
         key = _key(sample), frame.kind
         if key not in self._frames:
-            if isinstance(frame.center, str):
+            if isinstance(frame.center.regressors, str):
                 frame.center = self._known_centre(sample, carry, outer) or frame.center
             self._frames[key] = frame.fit(sample)
         return copy(self._frames[key])
@@ -68,7 +69,7 @@ class Stages:
         """Return an unfitted centre that follows from a centre of another road."""
         own = _key(sample)
         for (known, _), frame in self._frames.items():
-            ours = isinstance(frame.center, str | CentreStack)
+            ours = isinstance(frame.center.regressors, str)
             if not (ours and hasattr(frame, "centre_")):
                 continue
             # Without a function, the known centre has other weights: more rows.
@@ -143,12 +144,8 @@ class CarriedCentre(CentreStack):
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
         """Fit a linear centre, and keep it if it has weight."""
         # A linear centre can learn the logarithm of a product of features.
-        own = CentreStack(
-            "linear",
-            out_of_bag=self.out_of_bag,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        ).fit(sample)
+        how = self.out_of_bag, self.n_jobs, self.random_state
+        own = CentreStack("linear", *how).fit(sample)
         answers = {"carried": carried, "linear": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
         weights = blend_weights(answers, *held)
@@ -193,6 +190,18 @@ _LEAST_GAP = 1e-4
 _EXPECTED_BEYOND = 5.0
 
 
+class Answers(NamedTuple):
+    """Centre and scale of n rows, (n,), and what the experts say of them, (n, N)."""
+
+    center: Float64Array
+    scale: Float64Array
+    p: Float64Array
+
+    def take(self, rows: Rows) -> Answers:
+        """Return the answers for some rows."""
+        return Answers(*(part[rows] for part in self))
+
+
 class Curves:
     """Laws as curves against the marginal of the coordinate.
 
@@ -233,13 +242,7 @@ class Curves:
         self.power_ = 0.0
 
     def fit(
-        self,
-        part: Sample,
-        *,
-        thresholds: Float64Array,
-        answers: tuple[Float64Array, Float64Array, Float64Array],
-        y: Float64Array,
-        weight: Float64Array,
+        self, part: Sample, thresholds: Float64Array, answers: Answers, y: Float64Array
     ) -> None:
         """Fit the marginal, and choose the bounds and the builder.
 
@@ -248,37 +251,36 @@ class Curves:
         part : Sample
             Rows whose targets are coordinates.
         thresholds : ndarray of shape (N,)
-        answers : (center, scale, probabilities)
-            Out-of-fold answers for the m judged rows: (m,), (m,) and (m, N).
-        y, weight : ndarrays of shape (m,)
-            Targets and weights of these rows. No target is far out.
+        answers : Answers
+            Out of fold, for the m judged rows.
+        y : ndarray of shape (m,)
+            Targets of these rows, none of them far out.
         """
-        self.thresholds_ = thresholds
+        self.thresholds_, weight = thresholds, part.weight[part.judged]
         self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.limits.max_shape)
         self.n_ = float(part.weight.sum())
         with current_progress().stage("spline"):
             self.width_ = float(atom_widths(np.zeros(1), y, weight)[0])
             rng = np.random.default_rng(self.seed)
             rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
-            center, scale, p = (x[rows] for x in answers)
+            some = answers.take(rows)
             # Each of these rows stands for this many rows.
             share = weight[rows] * float(weight.sum() / weight[rows].sum())
-            self._believe_bounds(center, scale, p, share)
-            self._choose((center, scale, p), y[rows], weight[rows])
+            self._believe_bounds(some, share)
+            self._choose(some, y[rows], weight[rows])
 
-    def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
-        """Return the laws that follow from centre, scale and probabilities.
+    def law(self, answers: Answers) -> Law:
+        """Return the laws that follow from the answers for n rows.
 
         Parameters
         ----------
-        center, scale : ndarrays of shape (n,)
-        p : ndarray of shape (n, N)
+        answers : Answers
 
         Returns
         -------
         Law
         """
-        return self._law(center, scale, self.curves(p, self.builder_))
+        return self._law(answers, self.curves(answers.p, self.builder_))
 
     def choices(self) -> dict[str, Any]:
         """Return the chosen builder, and the scores of all."""
@@ -303,21 +305,19 @@ class Curves:
             return builder.build(*given, self.base_.inverse)
         return builder.build(*given)
 
-    def _law(self, center: Float64Array, scale: Float64Array, curves: LevelMap) -> Law:
-        law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
+    def _law(self, answers: Answers, curves: LevelMap) -> Law:
+        law = self._unbounded_law(answers, curves)
         if self.ordered:
             return clip(law, *self.bounds, self.width_)
         if self.power_:
             return fold(law, *self.bounds, self.power_)
         return cut(law, *self.bounds)
 
-    def _believe_bounds(
-        self,
-        center: Float64Array,
-        scale: Float64Array,
-        p: Float64Array,
-        share: Float64Array,
-    ) -> None:
+    def _unbounded_law(self, answers: Answers, curves: LevelMap) -> Law:
+        places = answers.center, answers.scale
+        return law_of_curves(*places, curves, self.base_, ordered=self.ordered)
+
+    def _believe_bounds(self, answers: Answers, share: Float64Array) -> None:
         """Take a suspected end as a bound if many targets were expected beyond it.
 
         No target lies beyond it. If forecasts without the bound were right and expected
@@ -325,8 +325,7 @@ class Curves:
         """
         if not np.isfinite(self.limits.suspected).any():
             return
-        curves = self.curves(p, self.builders[0])
-        law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
+        law = self._unbounded_law(answers, self.curves(answers.p, self.builders[0]))
         found = []
         for side, (end, own) in enumerate(
             zip(self.limits.suspected, self.bounds, strict=True)
@@ -340,37 +339,28 @@ class Curves:
             found.append(tighter if believed else own)
         self.bounds = found[0], found[1]
 
-    def _choose(
-        self,
-        answers: tuple[Float64Array, Float64Array, Float64Array],
-        y: Float64Array,
-        weight: Float64Array,
-    ) -> None:
+    def _choose(self, answers: Answers, y: Float64Array, weight: Float64Array) -> None:
         """Take the builder with the least loss out of fold on a sample of rows.
 
         Then do the same for `power_`, if there is a bound.
         """
-        p = answers[2]
         self.builder_ = self.builders[0]
         if len(self.builders) > 1:
+            losses = {}
             for builder in current_progress().track(self.builders, len(self.builders)):
-                curves = self.curves(p, builder)
-                self.losses_[repr(builder)] = self._loss(curves, answers, y, weight)
-            best = min(self.losses_, key=self.losses_.__getitem__)
-            self.builder_ = next(b for b in self.builders if repr(b) == best)
+                curves = self.curves(answers.p, builder)
+                losses[builder] = self._loss(curves, answers, y, weight)
+            self.builder_ = min(losses, key=losses.__getitem__)
+            self.losses_ = {repr(builder): loss for builder, loss in losses.items()}
         if self.ordered or not np.isfinite(self.bounds).any():
             return
-        curves, losses = self.curves(p, self.builder_), {}
+        curves, of_powers = self.curves(answers.p, self.builder_), {}
         for self.power_ in _POWERS:
-            losses[self.power_] = self._loss(curves, answers, y, weight)
-        self.power_ = min(losses, key=losses.__getitem__)
+            of_powers[self.power_] = self._loss(curves, answers, y, weight)
+        self.power_ = min(of_powers, key=of_powers.__getitem__)
 
     def _loss(
-        self,
-        curves: LevelMap,
-        answers: tuple[Float64Array, Float64Array, Float64Array],
-        y: Float64Array,
-        weight: Float64Array,
+        self, curves: LevelMap, answers: Answers, y: Float64Array, weight: Float64Array
     ) -> float:
         """Return the loss of curves for rows (n,), given centre, scale and answers.
 
@@ -380,8 +370,7 @@ class Curves:
         same rows. A knot that follows their noise gains about 1 / n (Akaike 1974), and
         must do better than that.
         """
-        center, scale, _ = answers
-        law = self._law(center, scale, curves)
+        law = self._law(answers, curves)
         scores = -law.logpdf(y[:, None]), law.crps(y[:, None])
         missed, crps = np.average(np.hstack(scores), axis=0, weights=weight)
         first, last = self.base_.t(self.thresholds_[[0, -1]])

@@ -290,20 +290,15 @@ class Carry(Step):
             refuse("func", "be finite on y", f"{show(z[i])} at {show(y[i])}")
         if (np.diff(z) <= 0.0).any():
             i = int(np.argmax(np.diff(z) <= 0.0))
-            msg = (
-                f"`func` must increase on y, got {show(z[i])} at {show(y[i])} and "
-                f"{show(z[i + 1])} at {show(y[i + 1])}."
-            )
-            raise ValueError(msg)
+            first, second = (f"{show(z[k])} at {show(y[k])}" for k in (i, i + 1))
+            refuse("func", "increase on y", f"{first} and {second}")
         back = call_vectorised(self.inverse, "inverse", z)
         wrong = ~(np.abs(back - y) <= _OF_SIZE * np.maximum(np.abs(y), np.ptp(y)))
         if wrong.any():
             i = int(np.argmax(wrong))
-            msg = (
-                f"`inverse` must undo `func`, got func({show(y[i])}) = {show(z[i])} "
-                f"and inverse({show(z[i])}) = {show(back[i])}."
-            )
-            raise ValueError(msg)
+            there = f"func({show(y[i])}) = {show(z[i])}"
+            got = f"{there} and inverse({show(z[i])}) = {show(back[i])}"
+            refuse("inverse", "undo `func`", got)
         return z
 
     def fit(self, sample: Sample) -> None:
@@ -333,13 +328,12 @@ class Carry(Step):
         means, room = law.moments(2)[:, 0], _FAR * np.ptp(y)
         far = ~((means > y.min() - room) & (means < y.max() + room))
         if far.any():
-            msg = (
+            warn_user(
                 f"`roads` has a road to {self.func!r} of y whose forecasts "
                 f"have means far from all targets in {far.mean():.0%} of the rows, "
                 f"such as {means[far][0]:.3g}: what is nearly impossible there is huge "
                 "in y. Take a function that bends less."
             )
-            warn_user(msg)
 
     def choices(self) -> dict[str, Any]:
         """Return the function. What the road chose is in units of func(y)."""

@@ -21,6 +21,7 @@ from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_edges, nearest_places
+from localexpert.learn.stages import Answers
 from localexpert.learn.steps import UNBOUNDED, Bounds, Limits, Step
 
 # A value with at least this weight tells where the target's values end, or what lies
@@ -208,7 +209,7 @@ class Masses:
     def __init__(self, bounds: Bounds):
         self.bounds = bounds
 
-    def fit(self, part: Sample, **_parts: Any) -> None:
+    def fit(self, part: Sample, *_answers: Any) -> None:
         """Note which values occur.
 
         Parameters
@@ -219,7 +220,7 @@ class Masses:
         self.support_ = Support.of(met, weight, self.bounds)
         self.n_ = float(part.weight.sum())
 
-    def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
+    def law(self, answers: Answers) -> Law:
         """Take differences of the increasing CDF. Every value keeps some probability.
 
         A value that was not seen near x may still occur. So all values share the weight
@@ -229,16 +230,15 @@ class Masses:
 
         Parameters
         ----------
-        center, scale : ndarrays of shape (n,)
-            Centre and scale where there is no frame.
-        p : ndarray of shape (n, N)
+        answers : Answers
+            Where there is no frame.
 
         Returns
         -------
         Law
         """
-        del center, scale
-        masses = _masses_between(increase_probabilities(p, self.n_), self.n_)
+        cdf = increase_probabilities(answers.p, self.n_)
+        masses = _masses_between(cdf, self.n_)
         return Law.discrete(self.support_.values, self.support_.spread(masses))
 
     def choices(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
-from scipy.stats import chi2
+from scipy.stats import chisquare
 
 from calibration._validation import (
     check_integer,
@@ -27,8 +27,12 @@ from localexpert.distribution.predictive import (
     check_outcomes,
 )
 from localexpert.law.steps import draw_shares
-from localexpert.partial.marginal import product_limit, read_right
-from localexpert.partial.outcomes import is_partial, read_ends
+from localexpert.partial.outcomes import (
+    is_partial,
+    product_limit,
+    read_ends,
+    read_right,
+)
 
 # Thresholds at which fewer rows than this share are not yet censored do not count.
 _LEAST_SHARE = 0.05
@@ -180,10 +184,8 @@ def d_calibration_test(
     below, upto = known_levels(y_true, dist)
     k = check_integer(n_bins, "n_bins", 2)
     bins = pairwise(np.linspace(0.0, 1.0, k + 1))
-    counts = np.array([_shares_within(below, upto, *ends).sum() for ends in bins])
-    expected = len(below) / k
-    statistic = float(((counts - expected) ** 2).sum() / expected)
-    return statistic, float(chi2.sf(statistic, k - 1))
+    found = chisquare([_shares_within(below, upto, *ends).sum() for ends in bins])
+    return float(found.statistic), float(found.pvalue)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from calibration.plots import canvas
 from calibration.typing import Float64Array
 from localexpert._validation import check_increasing, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
-from localexpert.partial.marginal import product_limit, read_right
+from localexpert.partial.outcomes import product_limit, read_right
 from localexpert.partial.scores import covered_shares, pit_values
 from localexpert.plots import inputs
 

@@ -237,12 +237,10 @@ class DistributionAdapter(DistributionRegressor):
     def _check_own_forecast(self) -> None:
         if self.level_name is None:
             if not hasattr(innermost(self.estimator), "predict_dist"):
-                msg = (
-                    "`forecast` must be a function of the fitted estimator and X where "
-                    "the estimator has no `predict_dist`, got None for a "
-                    f"{type(self.estimator).__name__}."
-                )
-                raise TypeError(msg)
+                where = "where the estimator has no `predict_dist`"
+                rule = f"be a function of the fitted estimator and X {where}"
+                got = f"None for a {type(self.estimator).__name__}"
+                refuse("forecast", rule, got, TypeError)
         elif self.levels is None:
             refuse("levels", "be given with `level_name`", repr(self.levels))
         else:
@@ -281,12 +279,9 @@ class DistributionAdapter(DistributionRegressor):
         elif self.levels is not None:
             dist = self._from_quantiles(answer)
         else:
-            msg = (
-                "`forecast` must return a PredictiveDistribution, a frozen law of "
-                "scipy.stats, or an array of quantiles where `levels` are given, got "
-                f"{type(answer).__name__}."
-            )
-            raise TypeError(msg)
+            one = "a PredictiveDistribution, a frozen law of scipy.stats"
+            rule = f"return {one}, or an array of quantiles where `levels` are given"
+            refuse("forecast", rule, type(answer).__name__, TypeError)
         check_same_length(len(X), "`X`", len(dist), "forecast")
         return dist.law
 

@@ -195,11 +195,10 @@ def _warn_of_order(X: Any, **given: Any) -> None:
         if len(own) != len(labels) or own.equals(labels) or not labels.is_unique:
             continue
         if own.is_unique and labels.isin(own).all():
-            msg = (
+            warn_user(
                 f"`{name}` has the labels of `X` in another order, but rows are taken "
                 f"by position: if the labels are right, pass {name}.loc[X.index]."
             )
-            warn_user(msg)
 
 
 def _check_target(y: ArrayLike, owner: str) -> Float64Array:
@@ -214,11 +213,8 @@ def _check_target(y: ArrayLike, owner: str) -> Float64Array:
     missing = np.isnan(target)
     if target.ndim == 1 and missing.any():
         place = int(np.argmax(missing))
-        msg = (
-            f"`y` must have no gaps, got {target[place]} at position {place} and "
-            f"{missing.sum()} in all: leave these rows out."
-        )
-        raise ValueError(msg)
+        got = f"{target[place]} at position {place} and {missing.sum()} in all"
+        refuse("y", "have no gaps", f"{got}: leave these rows out")
     return check_vector(target, "y")
 
 

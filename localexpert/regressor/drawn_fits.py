@@ -47,12 +47,8 @@ class DrawnFits:
     settings: Settings
 
     @cached_property
-    def folds(self) -> list[Fold] | None:
-        """The user's own folds of the n rows, if there are any."""
-        dealt = isinstance(self.model.cv, str | Integral)
-        return None if dealt else self._deal()
-
-    def _deal(self) -> list[Fold]:
+    def folds(self) -> list[Fold]:
+        """Folds of the n rows: the user's own, or those that `first_law` uses."""
         known = self.outcomes
         near = nearest_ends(known.lower, known.upper)
         held = near, self.groups, self.settings.seed, known.weight
@@ -70,15 +66,15 @@ class DrawnFits:
     def first_law(self) -> Law:
         """Return laws of the n rows from a linear model that has not seen them."""
         table = Table.of(self.given)
-        folds = self.folds or self._deal()
-        return linear_law(self.outcomes, table.dense(table.dense_inputs), folds)
+        inputs = table.dense_inputs_of(self.outcomes.weight)
+        return linear_law(self.outcomes, table.dense(inputs), self.folds)
 
     def fit(self, draws: Draws, **changes: Any) -> Any:
         """Return a copy of the regressor with changed parameters, fitted on draws."""
         model = copy(self.model)
         vars(model).update(changes)
         groups = self.kept if draws.repeats else self.groups
-        if self.folds is not None:
+        if not isinstance(model.cv, str | Integral):
             model.cv, groups = draws.spread(self.folds), self.groups
         groups = None if groups is None else groups[draws.rows]
         given = take_rows(self.given, draws.rows) if draws.repeats else self.given

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows, Sample
+from localexpert.data.folds import Rows
 from localexpert.data.unseen import warn_user
-from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.metrics import pit_test
 
@@ -21,8 +21,6 @@ _MOST_ROWS, _FEWEST_ROWS = 2000, 30
 # Forecasts count as wrong if the p-value of their levels is below the first number and
 # their coverage is off by at least the second.
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
-# A smaller share of probability below zero is not reported.
-_LEAST_MASS = 5e-4
 # Fewer draws are too few for a smooth law.
 _FEWEST_DRAWS = 10
 # A loss to climatology counts if it is more than this many standard errors.
@@ -84,7 +82,12 @@ class FitCheck:
         seed : int
             Draws the rows.
         """
-        rows = _draw(weight, np.random.default_rng(seed))
+        held, rng = np.flatnonzero(weight), np.random.default_rng(seed)
+        share = weight[held] / weight[held].sum()
+        n = min(int(np.ceil(1.0 / (share**2).sum() - 1e-6)), _MOST_ROWS)
+        equal = bool((share == share[0]).all())
+        drawn = rng.choice(held, n, replace=not equal, p=None if equal else share)
+        rows = np.sort(drawn)
         some, came = ask(rows), y[rows]
         crps = some.crps(came)
         gain = crps - _climatology(came)
@@ -126,8 +129,8 @@ class FitCheck:
     def warn(self) -> None:
         """Warn once of everything that is wrong."""
         if self.problems:
-            msg = f"forecasts out of fold are not good: {'; '.join(self.problems)}."
-            warn_user(msg)
+            problems = "; ".join(self.problems)
+            warn_user(f"forecasts out of fold are not good: {problems}.")
 
     def __str__(self) -> str:
         """Return a line for each figure."""
@@ -158,15 +161,6 @@ def one_draw_each(rows: Rows, weight: Float64Array, seed: int) -> Float64Array:
     alone = np.zeros(len(rows))
     alone[order[first]] = np.bincount(place, weight[order])
     return alone
-
-
-def _draw(weight: Float64Array, rng: np.random.Generator) -> np.ndarray:
-    """Draw rows in proportion to their weights."""
-    held = np.flatnonzero(weight)
-    share = weight[held] / weight[held].sum()
-    n = min(int(np.ceil(1.0 / (share**2).sum() - 1e-6)), _MOST_ROWS)
-    equal = bool((share == share[0]).all())
-    return np.sort(rng.choice(held, n, replace=not equal, p=None if equal else share))
 
 
 def _climatology(y: Float64Array) -> Float64Array:
@@ -200,31 +194,6 @@ def _log_score_of_own_law(law: Law, y: Float64Array) -> float:
         drawn = PredictiveDistribution.from_samples(rest[None], kind="smooth").law
         own = Law(drawn.curve, law.atoms, at.mean(axis=0)[None], law.widths)
     return float(-own.logpdf(y[None]).mean())
-
-
-def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
-    """Return what a regressor's report says about values below zero.
-
-    Parameters
-    ----------
-    model : LocalExpertRegressor
-        Its out-of-fold distributions are those of the sample's rows.
-    sample : Sample
-
-    Returns
-    -------
-    dict
-        It has the stage "bounds" if 0 was found to be a bound. It has "below zero" if
-        forecasts reach below zero although no target does and no `bounds` are given.
-    """
-    if model.bounds is not None:
-        low, high = model.bounds_
-        found = model.bounds == "auto" and low == 0.0
-        return {"bounds": {"chosen": f"({low:g}, {high:g})"}} if found else {}
-    mass = mass_below_zero(model.oof_distribution_, sample.y, sample.weight)
-    if mass is None or mass < _LEAST_MASS:
-        return {}
-    return {"below zero": {"mass": mass, "cure": "bounds=(0, None)"}}
 
 
 @dataclass(frozen=True)

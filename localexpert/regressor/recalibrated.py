@@ -449,9 +449,7 @@ def _check_alone(
     for row in np.argsort(found, kind="stable")[places.astype(np.intp)]:
         alone = float(_weigh(weights, take_rows(table, np.array([row])))[0])
         if not np.isclose(alone, found[row], rtol=_ROUNDING, atol=0.0):
-            msg = (
-                "`weights` must return the same for a row alone as beside others, got "
-                f"{alone:g} and {found[row]:g} for row {row}: a forecast must not "
-                "depend on the rows beside it."
-            )
-            raise ValueError(msg)
+            rule = "return the same for a row alone as beside others"
+            got = f"{alone:g} and {found[row]:g} for row {row}"
+            why = "a forecast must not depend on the rows beside it"
+            refuse("weights", rule, f"{got}: {why}")

@@ -22,7 +22,7 @@ from localexpert.data.table import Table, take_rows
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TableSummary, TrainingSketch
 from localexpert.data.unseen import warn_user
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.experts.report import ExpertReport
 from localexpert.law.join import SpreadParts, spread_parts
 from localexpert.law.law import Law
@@ -32,9 +32,8 @@ from localexpert.learn.compete import choose_learner
 from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
 from localexpert.learn.values import ConstantLaws
-from localexpert.partial.draws import Outcomes
+from localexpert.partial.draws import Outcomes, draw_in_rounds
 from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
-from localexpert.partial.rounds import draw_in_rounds
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.recalibration.pit import Recalibration
@@ -43,7 +42,6 @@ from localexpert.regressor.drawn_fits import DrawnFits
 from localexpert.regressor.fit_check import (
     FitCheck,
     FitReport,
-    describe_below_zero,
     one_draw_each,
 )
 from localexpert.stacking import (
@@ -52,6 +50,9 @@ from localexpert.stacking import (
     Stacker,
     make_stacker,
 )
+
+# A smaller share of probability below zero is not reported.
+_LEAST_MASS = 5e-4
 
 
 @dataclass(eq=False, repr=False)
@@ -345,8 +346,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             sample = Sample(table, target[rows], weight[rows], []).deal(
                 self.cv, None if groups is None else groups[rows], settings.seed
             )
-            learn = self._fit_constant if constant else self._fit_forecaster
-            judged = learn(settings, sample)
+            if constant:
+                judged = self._fit_constant(sample)
+            else:
+                judged = self._fit_forecaster(settings, sample)
             self.fitted_rows_ = rows[judged]
             self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
             sample = sample.take_judged(judged)
@@ -363,13 +366,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 self._use(recalibration.fit(self._oof_law(), *known))
             self._judge(sample, copies, settings.seed)
 
-    def _fit_constant(self, settings: Settings, sample: Sample) -> Rows:
+    def _fit_constant(self, sample: Sample) -> Rows:
         """Forecast the only value of y. There is nothing to learn."""
-        del settings
         self.meta_features_ = MetaFeatures(np.unique(sample.y[sample.weight > 0.0]))
         (value,) = self.meta_features_.thresholds.tolist()
-        msg = f"`y` is {value:g} in every row; every forecast is that value."
-        warn_user(msg)
+        warn_user(f"`y` is {value:g} in every row; every forecast is that value.")
         self.forecaster_ = ConstantLaws(value, len(sample.judged))
         return sample.judged
 
@@ -377,7 +378,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
     ) -> None:
         """Fill in the report of the fit, and check how good it is."""
-        noted: dict[str, Any] = describe_below_zero(self, sample)
+        noted: dict[str, Any] = {}
+        low, high = self.bounds_
+        if self.bounds == "auto" and low == 0.0:
+            noted["bounds"] = {"chosen": f"({low:g}, {high:g})"}
+        elif self.bounds is None:
+            dist = self.oof_distribution_
+            mass = mass_below_zero(dist, sample.y, sample.weight) or 0.0
+            if mass >= _LEAST_MASS:
+                noted["below zero"] = {"mass": mass, "cure": "bounds=(0, None)"}
         if copies is not None:
             noted["copies"] = {"copies": len(copies) - len(np.unique(copies))}
         leak = describe_leak(sample, seed)

@@ -245,8 +245,7 @@ def climatology_of(
         return PredictiveDistribution(Law.discrete(values, share[None]))
     rest = ~np.isin(values, atoms)
     base = BaseCDF.fit(values[rest], weights[rest])
-    curves = LevelMap(np.zeros(1), np.zeros(1), np.ones(1))
-    law = law_of_curves(np.zeros(1), np.ones(1), curves, base)
+    law = law_of_curves(np.zeros(1), np.ones(1), LevelMap.line(0.0), base)
     if len(atoms):
         law = Law(law.curve, atoms, share[~rest][None], widths)
     return PredictiveDistribution(law)

@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.preprocessing import TargetEncoder
 
-from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.boosting import FoldBooster, TargetCodes
+from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest
+from localexpert.coordinate.frame import Frame
 from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
 from localexpert.data.folds import Sample, make_folds
@@ -87,12 +88,12 @@ class TestHonesty:
         for factor in (1.0, 50.0):
             X = np.where(absent[:, None], factor, 1.0) * data.table.codes
             sample = replace(data, table=Table.of(X), weight=1.0 - absent)
-            stack = CentreStack("linear", n_jobs=None, random_state=0).fit(sample)
+            stack = CentreStack("linear").fit(sample)
             answers.append(stack.predict(data.table))
         assert_array_equal(*answers)
 
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
-        stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0).fit(data)
+        stack = CentreStack(out_of_bag=False).fit(data)
         assert "extra trees" in stack.report_
         assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
 
@@ -101,7 +102,7 @@ class TestHonesty:
 def stack():
     """A stack of all families, for what does not change it."""
     data = make_data(np.random.default_rng(0))
-    return CentreStack(n_jobs=None, random_state=0).fit(data)
+    return CentreStack().fit(data)
 
 
 class TestStack:
@@ -140,7 +141,7 @@ class TestStack:
                 return super().fit(*arguments, **options)
 
         two = [LinearRegression(), Counted(1e9)]
-        stack = CentreStack(two, n_jobs=None, random_state=0)
+        stack = CentreStack(two)
         stack.fit(make_sample(X, y))
         assert list(stack.weights_) == ["LinearRegression_0"]
         assert fits == [1e9]
@@ -177,7 +178,7 @@ class TestStack:
         X["b"] = X["b"].astype("category")
         X.loc[::11, "b"] = None
         sample = make_sample(X, y, cv=2)
-        frame = Frame("standardize").fit(sample)
+        frame = Frame("standardize", CentreStack()).fit(sample)
         assert np.mean((frame.oof_center_ - y) ** 2) < 0.5 * y.var()
         new = X[:3].astype({"b": object})
         new["b"] = ["u", "never seen", None]
@@ -190,7 +191,7 @@ class TestStack:
         n = 10 if case == "ten rows" else 60
         X = rng.normal(size=(n, 1)) * (case != "equal features")
         y = np.full(n, 2.5) if case == "constant y" else rng.normal(size=n)
-        frame = Frame("standardize").fit(make_sample(X, y, cv=5))
+        frame = Frame("standardize", CentreStack()).fit(make_sample(X, y, cv=5))
         center, scale = frame.locate(Table.of(X))
         for values in (frame.oof_coordinate_, center, scale):
             assert np.isfinite(values).all()
@@ -233,7 +234,7 @@ class TestSmallNets:
         y = np.exp(3.0 * X[:, 0])
         folds = make_folds(150, 3, random_state=0)
         sample = Sample(Table.of(X), y, np.ones(150), folds)
-        stack = CentreStack(n_jobs=None, random_state=0).fit(sample)
+        stack = CentreStack().fit(sample)
         of_log = {f"{name} of the logarithm" for name in ("boosting", "net")}
         assert of_log <= set(stack.report_)
 
@@ -405,9 +406,8 @@ def test_the_centre_takes_them_where_they_help(towns):
     frame, y = towns
     folds = make_folds(240, 3, random_state=0)
     sample = Sample(Table.of(frame), y, np.ones(240), folds)
-    stack = CentreStack(n_jobs=None, random_state=0).fit(sample)
+    stack = CentreStack().fit(sample)
     assert stack.report_["boosting of means"] < stack.report_["boosting"]
     assert stack.weights_["boosting of means"] > 0.1
     plain = make_sample(frame[["x"]][:60], y[:60], cv=2)
-    stack = CentreStack(n_jobs=None, random_state=0).fit(plain)
-    assert "boosting of means" not in stack.report_
+    assert "boosting of means" not in CentreStack().fit(plain).report_

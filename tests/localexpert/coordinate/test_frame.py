@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
-from localexpert.coordinate import CentreStack, Frame
-from localexpert.coordinate.centre import marginal_crps
+from localexpert.coordinate.centre import CentreStack, marginal_crps
+from localexpert.coordinate.frame import Frame
 from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
@@ -19,14 +19,14 @@ def data(rng):
     return Table.of(X), y, make_folds(500, 5, random_state=0), np.ones(500)
 
 
-def stack(regressors="stack", **options):
-    return CentreStack(regressors, n_jobs=None, random_state=0, **options)
+def linear():
+    return CentreStack(LinearRegression())
 
 
 def test_given_regressors_are_cross_fitted(data):
     table, y, folds, w = data
     X = table.given
-    fitted = stack(LinearRegression()).fit(Sample(table, y, w, folds))
+    fitted = linear().fit(Sample(table, y, w, folds))
     for train, test in folds:
         by_hand = LinearRegression().fit(X[train], y[train]).predict(X[test])
         np.testing.assert_allclose(fitted.oof_[test], by_hand)
@@ -37,10 +37,10 @@ def test_given_regressors_are_cross_fitted(data):
 
 def test_scale_follows_the_noise_and_has_a_floor(data):
     X, y, folds, w = data
-    frame = Frame("standardize", LinearRegression()).fit(Sample(X, y, w, folds))
+    frame = Frame("standardize", linear()).fit(Sample(X, y, w, folds))
     assert np.corrcoef(frame.oof_scale_, X.codes[:, 1])[0, 1] > 0.7
     quiet = np.where(X.codes[:, 0] < 0.5, 0.0, y)
-    still = Frame("standardize", LinearRegression()).fit(Sample(X, quiet, w, folds))
+    still = Frame("standardize", linear()).fit(Sample(X, quiet, w, folds))
     spread = np.std(quiet - still.oof_center_)
     assert still.oof_scale_.min() >= 0.019 * spread
     assert np.isfinite(still.oof_coordinate_).all()
@@ -48,7 +48,9 @@ def test_scale_follows_the_noise_and_has_a_floor(data):
 
 def test_new_rows_are_credited_with_the_mean_of_the_models(data):
     X, y, folds, w = data
-    frame = Frame("standardize", KNeighborsRegressor(2)).fit(Sample(X, y, w, folds))
+    frame = Frame("standardize", CentreStack(KNeighborsRegressor(2))).fit(
+        Sample(X, y, w, folds)
+    )
     gain = frame.centre_.ambiguity_ / np.mean((y - frame.oof_center_) ** 2)
     assert frame.nearness_ == pytest.approx(np.sqrt(1 - gain))
     assert 0.7 < frame.nearness_ < 0.99
@@ -62,7 +64,7 @@ def test_new_rows_are_credited_with_the_mean_of_the_models(data):
 @pytest.mark.parametrize("kind", [None, "center", "standardize"])
 def test_kinds(data, kind):
     X, y, folds, w = data
-    frame = Frame(kind, LinearRegression()).fit(Sample(X, y, w, folds))
+    frame = Frame(kind, linear()).fit(Sample(X, y, w, folds))
     some = X.take(np.arange(5))
     center, scale = frame.locate(some)
     assert (kind is None) == (not center.any())
@@ -75,7 +77,7 @@ def test_kinds(data, kind):
 class TestAuto:
     def fit(self, y, X):
         folds = make_folds(len(y), 4, random_state=0)
-        frame = Frame("auto", LinearRegression(), random_state=0)
+        frame = Frame("auto", linear())
         return frame.fit(Sample(Table.of(X), y, np.ones(len(y)), folds))
 
     def test_takes_the_scale_where_the_noise_varies(self, rng):
@@ -113,9 +115,9 @@ def test_weights_are_means_of_those_by_squares_and_of_robust_ones(rng):
     table, w = Table.of(X), np.ones(600)
     sample = Sample(table, y, w, make_folds(600, 5, random_state=0))
     regressors = [LinearRegression(), KNeighborsRegressor(40)]
-    fitted = stack(regressors).fit(sample)
+    fitted = CentreStack(regressors).fit(sample)
     oof = {
-        f"{type(r).__name__}_{j}": stack(r).fit(sample).oof_
+        f"{type(r).__name__}_{j}": CentreStack(r).fit(sample).oof_
         for j, r in enumerate(regressors)
     }
     found = [rule(oof, y, w, least=0.05) for rule in (blend_weights, robust_weights)]

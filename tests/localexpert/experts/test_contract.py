@@ -126,8 +126,10 @@ def test_does_not_depend_on_n_jobs(experts, problem):
 @strategies()
 def test_rows_without_weight_are_absent(experts, problem, rng):
     X, r, thresholds, folds = problem
-    n, n_more = len(r), 60
+    n, n_more = len(r), 2 * len(r)
     more = rng.uniform(-1.0, 1.0, (n_more, 3))
+    # A column far from 0 for its spread is moved before it gets single precision.
+    X, more = X + [1e9, 0.0, 0.0], more * [1e9, 1.0, 1.0]
     weight = np.concatenate([rng.uniform(0.5, 2.0, n), np.zeros(n_more)])
     new = np.arange(n, n + n_more)
     wider = [

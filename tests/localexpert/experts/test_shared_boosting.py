@@ -102,7 +102,7 @@ def held_out(rng):
     tasks = Tasks.check(X, r, [-1.0, 0.0, 1.3], folds, weights)
     experts, start = SharedBoosting(min_rows_in_leaf=1), rng.normal(size=5)
     experts.n_draws_ = 4
-    return HeldOutThresholds(experts, tasks, [0], folds[0], start, 0), tasks, start
+    return HeldOutThresholds(experts, tasks, folds[0], start, 0), tasks, start
 
 
 def test_the_loss_held_out_is_a_weighted_mean_over_rows(held_out):

@@ -163,14 +163,17 @@ def test_a_pool_of_halves_of_the_truth_is_too_wide(kind, rng):
     laws = [normal(a, sd).law, normal(b, sd).law]
 
     def crps(k):
-        return float(pool_laws(laws, [0.5, 0.5], kind, k).crps(y[:, None]).mean())
+        return float(sharpened(k).crps(y[:, None]).mean())
+
+    def sharpened(k):
+        return map_levels(pool, LevelMap.line(0.0, k))
 
     pool = pool_laws(laws, [0.5, 0.5], kind)
     k = learn_sharpness(pool, y, np.ones(n), crps)
     assert k > 1.1
     assert crps(k) < crps(1.0)
     u = pool.cdf(y[:, None])
-    v = pool_laws(laws, [0.5, 0.5], kind, k).cdf(y[:, None])
+    v = sharpened(k).cdf(y[:, None])
     assert abs(np.mean((v > 0.05) & (v < 0.95)) - 0.9) < 0.02
     assert np.mean((u > 0.05) & (u < 0.95)) > 0.92
     assert_allclose(v, norm.cdf(k * norm.ppf(u)), atol=2e-3)

@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import localexpert
 from calibration import HistogramCalibrator
-from localexpert.coordinate import Frame
+from localexpert.coordinate.frame import Frame
 from localexpert.experts import IndependentExperts, SharedBoosting
 from localexpert.experts.calibration import CalibratedExperts
 from localexpert.law.transform import ExpLess, LogOf

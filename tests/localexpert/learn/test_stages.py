@@ -5,8 +5,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from localexpert import FrameRoad, JointForest, LocalExpertRegressor, Transformed
-from localexpert.coordinate import CentreStack
+from localexpert.coordinate.centre import CentreStack
 from localexpert.curves.spline import ProbitSpline
+from localexpert.learn.stages import Answers
 
 FOREST = JointForest(20, random_state=0)
 QUICK = FrameRoad("center", strategy=FOREST, n_thresholds=7)
@@ -90,10 +91,12 @@ def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(fitted
     told = model.report_.summary()["spline"]
     assert told["chosen"] == min(told["losses"], key=told["losses"].get)
     first, last = laws.base_.t(road.thresholds_[[0, -1]])
+    frame, p = road.frame, road.tasks_.calibrated
+    answers = Answers(frame.oof_center_, frame.oof_scale_, p)
     for smoothing in (0.3, 0.4):
-        frame, builder = road.frame, ProbitSpline(smoothing)
-        curves = laws.curves(road.tasks_.calibrated, builder)
-        law = laws._law(frame.oof_center_, frame.oof_scale_, curves)
+        builder = ProbitSpline(smoothing)
+        curves = laws.curves(p, builder)
+        law = laws._law(answers, curves)
         missed = -law.logpdf(y[:, None]).mean()
         crps = law.crps(y[:, None]).mean()
         n_knots = ((curves.knots > first) & (curves.knots < last)).sum()

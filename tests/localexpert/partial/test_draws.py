@@ -5,8 +5,12 @@ import pytest
 from scipy import stats
 
 from localexpert import PredictiveDistribution
-from localexpert.partial.draws import Outcomes, draw_between
-from localexpert.partial.rounds import mix_laws, row_losses
+from localexpert.partial.draws import (
+    Outcomes,
+    draw_between,
+    mix_laws,
+    row_losses,
+)
 
 INF = np.inf
 
