@@ -291,7 +291,8 @@ class CalibratedClassifier(ClassifierAround):
         ndarray of shape (n, k)
             Columns in the order of `classes_`; rows sum to 1.
         """
-        check_is_fitted(self)
+        # Set last: a fit that has failed may have left other attributes.
+        check_is_fitted(self, "calibrated_pairs_")
         check_table_rows(X)
         read = self._reader()
         asked = [(one, read(model, X)) for model, one in self.calibrated_pairs_]
@@ -320,7 +321,7 @@ class CalibratedClassifier(ClassifierAround):
             `IsotonicCalibrator` hold the event rate. Those of a `VennAbersCalibrator`
             are its two probabilities.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "calibrated_pairs_")
         check_table_rows(X)
         estimator, calibrator = self.calibrated_pairs_[0]
         if not hasattr(calibrator, "predict_interval"):

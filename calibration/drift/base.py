@@ -9,6 +9,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -246,7 +247,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         """
         check_is_fitted(self)
         held = {"monitor": type(self).__name__, **vars(self)}
-        return json.dumps(_plain(held), allow_nan=False)
+        return json.dumps(held, allow_nan=False, default=_plain)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -263,9 +264,10 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         """
         monitor = cls()
         # A state is made of these, besides numbers.
-        parts = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
+        kinds = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
+        parts = {one.__name__: one for one in kinds}
         try:
-            held = _revive(json.loads(text), {one.__name__: one for one in parts})
+            held = json.loads(text, object_hook=partial(_revive, parts))
             if held.pop("monitor") != cls.__name__:
                 raise KeyError(cls.__name__)
             settings = {name: held[name] for name in monitor.get_params()}
@@ -444,27 +446,18 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: arrays and parts become objects that say so."""
-    if isinstance(value, np.ndarray | np.generic):
-        return {"array": value.tolist()} if value.ndim else value.item()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return {"part": type(value).__name__, **_plain(vars(value))}
+    """Return an array or a part as an object that says so, for JSON."""
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist()}
+    if isinstance(value, np.generic):
+        return value.item()
+    return {"part": type(value).__name__, **vars(value)}
 
 
-def _revive(value: Any, parts: dict[str, type]) -> Any:
-    """Return the value that `_plain` was given."""
-    if isinstance(value, list):
-        return [_revive(item, parts) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return np.array(value["array"], dtype=np.float64)
-    held = {name: _revive(item, parts) for name, item in value.items()}
+def _revive(parts: dict[str, type], held: dict[str, Any]) -> Any:
+    """Return what `_plain` was given, or an object that it was not given."""
+    if "array" in held:
+        return np.array(held["array"], dtype=np.float64)
     if "part" not in held:
         return held
     out: Any = object.__new__(parts[held.pop("part")])

@@ -518,6 +518,17 @@ def test_frozen_classifiers_refused(X, y):
         CalibratedClassifier(one).fit(X, y)
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_interval"])
+def test_a_fit_that_failed_leaves_no_fitted_classifier(rng, method):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0.0).astype(int)
+    model = CalibratedClassifier(LogisticRegression(), "isotonic").fit(X, y)
+    with pytest.raises(ValueError, match="C"):
+        model.set_params(estimator__C=-1.0).fit(X, y)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(model, method)(X)
+
+
 def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):
     X = rng.normal(size=(300, 2))
     y = np.array(["no", "yes"])[(X[:, 0] + rng.normal(size=300) > 1.0).astype(int)]
