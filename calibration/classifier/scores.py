@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from calibration._validation import (
@@ -21,7 +20,11 @@ from calibration._validation import (
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
-from calibration.multiclass.binary import OneVsRestCalibrator, as_calibrator
+from calibration.multiclass.binary import (
+    OneVsRestCalibrator,
+    as_calibrator,
+    on_scale,
+)
 from calibration.multiclass.class_scores import scale_rows
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.auto import calibrator_names, make_calibrator
@@ -159,18 +162,20 @@ def resolve_calibrator(
         # Of two classes a binary one, if there is one of the name.
         many = n_classes > 2 or calibrator not in calibrator_names()
         calibrator = make_calibrator(calibrator, n_classes=3 if many else 2)
-    if takes_columns(calibrator, n_classes):
-        return cast(MulticlassCalibrator, _adapt(calibrator, response, columns=True))
-    if n_classes == 2:
+    if n_classes == 2 and not takes_columns(calibrator, n_classes):
         return resolve_binary(calibrator, response)
-    if not isinstance(calibrator, ScoreCalibrator):
+    if not isinstance(calibrator, ScoreCalibrator | MulticlassCalibrator):
         rule = (
             "be a ScoreCalibrator, for instance IsotonicCalibrator(), or the name of "
             "one, or of all classes at once a MulticlassCalibrator"
         )
         refuse("calibrator", rule, f"{calibrator!r}", TypeError)
-    one_each = OneVsRestCalibrator(calibrator)
-    return cast(MulticlassCalibrator, _adapt(one_each, response, columns=True))
+    if not isinstance(calibrator, MulticlassCalibrator):
+        calibrator = OneVsRestCalibrator(calibrator)
+    # A decision function is a logit, for columns are no real scores.
+    scale = "probability" if response == "predict_proba" else "logit"
+    adapted: MulticlassCalibrator = on_scale(calibrator, scale)
+    return adapted
 
 
 def takes_columns(calibrator: Any, n_classes: int) -> bool:
@@ -202,22 +207,8 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
         check_choice(calibrator, "calibrator", calibrator_names())
         calibrator = make_calibrator(calibrator)
     binary = as_calibrator(calibrator)
-    return cast(ScoreCalibrator, _adapt(binary, response, columns=False))
-
-
-def _adapt(calibrator: Any, response: Response, *, columns: bool) -> Any:
-    """Return a clone whose `scale` is that of the response.
-
-    A decision function is a real score, unless the calibrator at hand says that it is
-    a log-odds; to columns it is a logit, for a calibrator of several classes knows no
-    real scores. Columns are numbered. A method without a meaning on that scale is
-    refused here, before any classifier is fitted.
-    """
-    scale = "probability"
-    if response == "decision_function":
-        scale = "logit" if columns or calibrator.scale == "logit" else "real"
-    adapted = clone(calibrator).set_params(scale=scale)
-    if columns:
-        adapted.set_params(classes=None)
-    adapted._check_parameters()
-    return adapted
+    # A decision function is a real score, unless the calibrator says log-odds.
+    margin = "logit" if binary.scale == "logit" else "real"
+    return on_scale(
+        binary, margin if response == "decision_function" else "probability"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -36,6 +36,8 @@ from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import LEAST, ClassScores, LogProbabilityScale
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
+
+OneOfEither = TypeVar("OneOfEither", ScoreCalibrator, MulticlassCalibrator)
 
 FAMILIES: dict[str, type[ScoreCalibrator]] = {
     "abb": ABBCalibrator,
@@ -80,10 +82,16 @@ def as_calibrator(calibrator: Any) -> ScoreCalibrator:
     return calibrator
 
 
-def _on_scale(calibrator: Any, scale: str) -> ScoreCalibrator:
-    """Return a copy of a binary calibrator, not fitted, on a scale."""
-    one = clone(as_calibrator(calibrator)).set_params(scale=scale)
-    return cast(ScoreCalibrator, one)
+def on_scale(calibrator: OneOfEither, scale: str) -> OneOfEither:
+    """Return a clone on a scale, not fitted, whose classes are numbers.
+
+    A method without a meaning on that scale is refused here.
+    """
+    one: OneOfEither = clone(calibrator).set_params(scale=scale)
+    if isinstance(one, MulticlassCalibrator):
+        one.set_params(classes=None)
+    one._check_parameters()
+    return one
 
 
 class OneVsRestCalibrator(MulticlassCalibrator):
@@ -153,7 +161,7 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.coupling, "coupling", ("normalize", "least_squares"))
-        _on_scale(self.calibrator, self.scale)._check_parameters()
+        on_scale(as_calibrator(self.calibrator), self.scale)
 
     def _fit_table(self, data: ClassScores) -> None:
         def summarize() -> list[ScoreSummary]:
@@ -168,7 +176,7 @@ class OneVsRestCalibrator(MulticlassCalibrator):
 
     def _fit_one(self, summary: ScoreSummary) -> ScoreCalibrator:
         """Return the calibrator of one class."""
-        one = _on_scale(self.calibrator, self.scale)
+        one: ScoreCalibrator = on_scale(as_calibrator(self.calibrator), self.scale)
         if min(summary.n0, summary.n1) > 0.0 and summary.n_cells > 1:
             return one.fit_summary(summary)
         # With hundreds of classes some may have no rows. They get their documented
@@ -301,11 +309,11 @@ class AllPairsCalibrator(MulticlassCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._make()._check_parameters()
+        self._make()
 
     def _make(self) -> ScoreCalibrator:
         given = "logistic" if self.calibrator is None else self.calibrator
-        return _on_scale(given, self.scale)
+        return on_scale(as_calibrator(given), self.scale)
 
     def _fit_table(self, data: ClassScores) -> None:
         self.class_weight_, self.calibrators_ = data.counts, []

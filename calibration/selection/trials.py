@@ -20,7 +20,7 @@ from calibration._validation import check_mapping, refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator, deal_by_rank
 from calibration.multiclass.base import IdentityCalibrator, MulticlassCalibrator
-from calibration.multiclass.binary import OneVsRestCalibrator
+from calibration.multiclass.binary import OneVsRestCalibrator, on_scale
 from calibration.multiclass.class_scores import (
     ClassScores,
     RowLosses,
@@ -417,9 +417,5 @@ def set_menu(
         elif not several and not isinstance(one, ScoreCalibrator):
             rule = "be a ScoreCalibrator for scores of shape (n,)"
             refuse(f"{name}[{key!r}]", rule, f"{one!r}", TypeError)
-        found[key] = clone(one).set_params(scale=scale)
-        if isinstance(found[key], MulticlassCalibrator):
-            found[key].set_params(classes=None)
-        # A method without a meaning on real scores says so itself.
-        found[key]._check_parameters()
+        found[key] = on_scale(one, scale)
     return found
