@@ -31,21 +31,13 @@ class LogisticProblem(NamedTuple):
     prior: Float64Array
 
 
-def logistic_objective(problem: LogisticProblem, theta: Float64Array) -> float:
-    """Negative log-likelihood plus half of sum penalty_j (theta_j - prior_j)^2.
-
-    With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f).
-    """
-    design, weight0, weight1, penalty, prior = problem
-    f = theta @ design
-    loss = weight1 @ np.logaddexp(0.0, -f) + weight0 @ np.logaddexp(0.0, f)
-    return float(loss + 0.5 * penalty @ (theta - prior) ** 2)
-
-
 def fit_logistic(
     problem: LogisticProblem, start: Float64Array
 ) -> tuple[Float64Array, bool]:
-    """Minimise `logistic_objective` by Newton steps, halved until they descend.
+    """Minimise the penalised loss by Newton steps, halved until they descend.
+
+    With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f). The
+    penalty is half of sum penalty_j (theta_j - prior_j)^2.
 
     Parameters
     ----------
@@ -77,7 +69,7 @@ def _evaluate(
     hessian: Float64Array,
     valued: bool,
 ) -> float:
-    """Return `logistic_objective`; fill in its gradient and its lower Hessian.
+    """Return the objective; fill in its gradient and its lower Hessian.
 
     Where the value is not asked for, the logarithms of the loss are left out of it.
     """

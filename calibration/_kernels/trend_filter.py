@@ -269,22 +269,17 @@ class _Penalties(NamedTuple):
     limit: float
 
 
-@njit
 def largest_bend(x: Float64Array, weight: Float64Array, target: Float64Array) -> float:
     """Least penalty at which the trend filter is the weighted affine fit.
 
     It equals max |(D W^-1 D')^-1 D z|, here as the largest double running sum of the
     residuals of that fit, which loses no digits where cells nearly coincide.
     """
-    line = fit_affine(x, weight, target)
-    running, u, largest = 0.0, 0.0, 0.0
-    for i in range(len(x) - 2):
-        # u of the affine fit, by the recursion above with v = 0: all |u| <= bend means
-        # that no kink pays.
-        running += weight[i] * (target[i] - line[i])
-        u += running * (x[i + 1] - x[i])
-        largest = max(largest, abs(u))
-    return largest
+    # u of the affine fit, by the recursion above with v = 0: all |u| <= bend means that
+    # no kink pays.
+    running = np.cumsum(weight * (target - fit_affine(x, weight, target)))
+    u = np.cumsum(running[:-1] * np.diff(x))
+    return float(np.abs(u[:-1]).max(initial=0.0))
 
 
 @njit
@@ -320,7 +315,12 @@ def price_cells(
         the norm of the weights, that rounding moves the dual's function by.
     """
     m = len(x)
-    running, slack = _running_sums(residual, weight)
+    running, before = np.cumsum(residual), np.cumsum(weight)
+    # An optimal fit has residuals that sum to 0; what rounding leaves would run on
+    # through all of u. It is spread in proportion to weight.
+    total, size = running[-1], before[-1]
+    running -= total * (before / size)
+    slack = 0.5 * total * total / size
     cells = _Cells(x, running, marks, gaps)
     penalties = _Penalties(bend, fall, bend * (1.0 + tolerance))
     n_new, worst = 0, bend
@@ -343,22 +343,6 @@ def price_cells(
         worst = max(worst, top + miss)
         first = last
     return n_new, worst, slack
-
-
-@inner
-def _running_sums(
-    residual: Float64Array, weight: Float64Array
-) -> tuple[Float64Array, float]:
-    """Running sums of the residuals, less what rounding leaves of their total.
-
-    The total is spread in proportion to weight; second, half its squared norm.
-    """
-    running, before = np.cumsum(residual), np.cumsum(weight)
-    total, size = running[-1], before[-1]
-    # An optimal fit has residuals that sum to 0; what rounding leaves would run on
-    # through all of u.
-    running -= total * (before / size)
-    return running, 0.5 * total * total / size
 
 
 @inner

@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from calibration._kernels.logistic import (
-    LogisticProblem,
-    fit_logistic,
-    logistic_objective,
-)
+from calibration._kernels.logistic import LogisticProblem, fit_logistic
 from calibration._validation import refuse
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.summary import ScoreSummary
@@ -258,9 +254,9 @@ def unpenalised_loss(
     design: Float64Array, cells: ScoreSummary, theta: Float64Array
 ) -> float:
     """Return the logistic loss of the cells, summed by weight."""
-    none = np.zeros(len(theta))
-    problem = LogisticProblem(design, cells.weight0, cells.weight1, none, none)
-    return logistic_objective(problem, theta)
+    f = theta @ design
+    losses0, losses1 = np.logaddexp(0.0, f), np.logaddexp(0.0, -f)
+    return float(cells.weight1 @ losses1 + cells.weight0 @ losses0)
 
 
 def limit_units(problem: LogisticProblem) -> LogisticProblem:

@@ -39,7 +39,7 @@ from calibration.classifier.base import (
     check_table_rows,
     choose_splitter,
     cross_fit,
-    number_rows,
+    number_folds,
     refuse_repeats,
     route_arguments,
     split_rows,
@@ -594,13 +594,9 @@ class AllPairsClassifier(ClassifierAround):
         """Return the given folds of all rows, or None if `cv` is a number of folds."""
         if self.cv is None or isinstance(self.cv, numbers.Integral):
             return None
-        n = len(labels)
         splitter = choose_splitter(self.cv, labels, self.classes_)
-        folds = [
-            (number_rows(train, n), number_rows(test, n))
-            for train, test in splitter.split(X, labels)
-        ]
-        refuse_repeats(folds, n)
+        folds = number_folds(splitter, X, labels)
+        refuse_repeats(folds, len(labels))
         return folds
 
 

@@ -13,6 +13,7 @@ from calibration._kernels.logistic import LogisticProblem, fit_logistic
 from calibration._validation import (
     check_integer,
     check_number,
+    check_optional_seed,
     is_auto,
 )
 from calibration.base.calibrators import Scale
@@ -138,8 +139,7 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
             check_integer(self.n_pieces, "n_pieces", 1)
         if not is_auto(self.regularization):
             check_number(self.regularization, "regularization", 0.0, _STRONGEST)
-        if self.random_state is not None:
-            check_integer(self.random_state, "random_state", 0)
+        check_optional_seed(self.random_state)
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         cells = ScoreSummary(*collapse_ties(x, summary.weight0, summary.weight1))

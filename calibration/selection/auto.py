@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -165,12 +165,11 @@ def choose(
     """
     alone = np.eye(1, len(names)).ravel()
     if trials is None:
-        unknown = {
-            name: CandidateScore(np.nan, np.nan, np.nan, float(weight))
-            for name, weight in zip(names, alone, strict=True)
+        unknown = CandidateScore(np.nan, np.nan, np.nan, 0.0)
+        of_all = dict.fromkeys(names, unknown) | {
+            names[0]: replace(unknown, weight=1.0)
         }
-        proposal = CandidateScore(np.nan, np.nan, np.nan, 0.0)
-        return alone, AutoReport(names[0], unknown, proposal)
+        return alone, AutoReport(names[0], of_all, unknown)
     losses = [trials.losses(one) for one in trials.logs]
     weights = trials.stack()
     pooled = losses[0]
@@ -184,10 +183,10 @@ def choose(
     accepted = is_proposal and (harm < max_harm or max_harm == 1.0)
     found = dict(zip(trials.names, weights.tolist(), strict=True))
     answer = np.array([found.get(name, 0.0) for name in names]) if accepted else alone
-    of_all = dict(zip(trials.names, losses, strict=True))
+    held_out = dict(zip(trials.names, losses, strict=True))
     scores = {}
     for name, weight in zip(names, answer.tolist(), strict=True):
-        one, other = trials.given_up.get(name) or (of_all[name], losses[0])
+        one, other = trials.given_up.get(name) or (held_out[name], losses[0])
         mean = losses[0].mean + one.less(other).mean
         scores[name] = CandidateScore(mean, one.error, one.harm(other), weight)
     verdict = CandidateScore(pooled.mean, pooled.error, harm, float(accepted))

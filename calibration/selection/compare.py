@@ -30,7 +30,14 @@ from calibration.measures.scores import auc_score, brier_score
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.class_scores import read_class_scores
 from calibration.selection.auto import make_calibrator
-from calibration.selection.trials import Cells, Rows, Table, hold_trials, set_menu
+from calibration.selection.trials import (
+    Cells,
+    Rows,
+    Table,
+    Trials,
+    hold_trials,
+    set_menu,
+)
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -158,7 +165,8 @@ def compare_calibrators(
     Returns
     -------
     CalibratorComparison
-        ``print(comparison)`` shows the table, ``comparison.plot()`` the curves.
+        ``print(comparison)`` shows the table, ``plot_reliability(comparison.curves)``
+        the curves.
 
     Notes
     -----
@@ -223,57 +231,41 @@ def compare_calibrators(
         counts = ", ".join(f"{count:g}" for count in rows.weight.sum(axis=1))
         rule = "leave two classes, at two scores or more, when a fold is held out"
         refuse("y", rule, f"classes of {counts} rows")
+    return _score(trials, several=several)
+
+
+def _score(trials: Trials, *, several: bool) -> CalibratorComparison:
+    """Return the scores of held-out forecasts, and their curves.
+
+    Of scores (n,) the forecasts of the second class are judged.
+    """
     losses = [trials.losses(one) for one in trials.logs]
     # The rows of each class, one class after another.
     labels, places = np.nonzero(trials.weight)
+    weight = trials.weight[labels, places]
     tables = [np.exp(logs)[:, places].T for logs in trials.logs]
+    if several:
+        forecasts = [p / p.sum(axis=1, keepdims=True) for p in tables]
+    else:
+        forecasts = [p[:, 1] for p in tables]
+
+    def measured(measure: Callable[..., float]) -> Float64Array:
+        return np.array([measure(labels, p, sample_weight=weight) for p in forecasts])
+
+    curves = [_curve(labels, p, weight) for p in forecasts]
     return CalibratorComparison(
         names=trials.names,
         reference=trials.names[0],
         log_loss=np.array([one.mean for one in losses]),
         standard_error=np.array([one.error for one in losses]),
         probability_of_harm=np.array([one.harm(losses[0]) for one in losses]),
-        **_score(
-            dict(zip(trials.names, tables, strict=True)),
-            labels,
-            trials.weight[labels, places],
-            several=several,
-        ),
+        brier=measured(brier_score),
+        calibration_error=measured(expected_calibration_error),
+        maximum_calibration_error=measured(maximum_calibration_error),
+        auc=measured(auc_score),
+        accuracy=measured(_accuracy),
+        curves=dict(zip(trials.names, curves, strict=True)),
     )
-
-
-def _score(
-    tables: Mapping[str, Float64Array],
-    labels: NDArray[Any],
-    weight: Float64Array,
-    *,
-    several: bool,
-) -> dict[str, Any]:
-    """Return the scores of forecasts (n, k) by name, and their curves.
-
-    Of scores (n,) the forecasts of the second class are judged.
-    """
-    forecasts = {
-        name: p / p.sum(axis=1, keepdims=True) if several else p[:, 1]
-        for name, p in tables.items()
-    }
-    measures: dict[str, Callable[..., float]] = {
-        "brier": brier_score,
-        "calibration_error": expected_calibration_error,
-        "maximum_calibration_error": maximum_calibration_error,
-        "auc": auc_score,
-        "accuracy": _accuracy,
-    }
-    scores: dict[str, Any] = {
-        name: np.array(
-            [measure(labels, p, sample_weight=weight) for p in forecasts.values()]
-        )
-        for name, measure in measures.items()
-    }
-    scores["curves"] = {
-        name: _curve(labels, p, weight) for name, p in forecasts.items()
-    }
-    return scores
 
 
 def _accuracy(

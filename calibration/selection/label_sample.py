@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +18,8 @@ from calibration._validation import (
     check_vector,
     refuse,
 )
+from calibration.base.calibrators import SCALES, Scale
 from calibration.typing import Float64Array, Int64Array
-
-SampleScale: TypeAlias = Literal["probability", "logit", "real"]
 
 # A chance within so little of 1 is 1: what is missing is rounding.
 _SURE = 1.0 - 1e-9
@@ -62,7 +60,7 @@ def draw_rows_to_label(
     n_rows: int,
     n_bins: int = 10,
     *,
-    scale: SampleScale = "probability",
+    scale: Scale = "probability",
     random_state: int | None = 0,
 ) -> LabelSample:
     r"""Draw rows to label, spread over the scores, to calibrate by.
@@ -145,7 +143,7 @@ def draw_rows_to_label(
 
 def _read_columns(scores: ArrayLike, scale: str) -> Float64Array:
     """Return scores to be binned, shape (n, 1) or (n, k)."""
-    check_choice(scale, "scale", ("probability", "logit", "real"))
+    check_choice(scale, "scale", SCALES)
     if np.ndim(scores) == 2 and scale != "real":
         if scale == "probability":
             return check_rows(scores, "scores")
@@ -183,10 +181,8 @@ def _draw(
     """Return a systematic sample along an order, as large as the chances add up to."""
     is_sure = chance[order] > _SURE
     sure, walk = order[is_sure], order[~is_sure]
-    if len(walk) == 0:
-        return np.sort(sure)
     ends = np.cumsum(chance[walk])
-    size = round(float(ends[-1]))
+    size = round(float(chance[walk].sum()))
     if size == 0:
         return np.sort(sure)
     ends *= size / ends[-1]

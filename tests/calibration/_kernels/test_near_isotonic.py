@@ -12,13 +12,19 @@ from calibration._kernels.near_isotonic import (
     average_blocks,
     blocks_at,
     fuse_equal,
-    largest_violation,
     log_likelihoods,
     trace_path,
 )
+from calibration.monotone.enir import NearIsotonicPath
 from tests.calibration._kernels.test_pav import random_cells
 
 KINDS = ["pure", "runs", "mixed", "counts", "real"]
+
+
+def largest_violation(values, weight0, weight1, penalty):
+    """How far values are from the conditions of optimality; without the path."""
+    cells = NearIsotonicPath(weight0, weight1, *[None] * 4)
+    return cells.violation(values, float(penalty))
 
 
 def solve(weight0, weight1, penalty):
