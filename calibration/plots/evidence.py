@@ -70,10 +70,8 @@ def _draw_rank(
     ax: Axes, comparison: MethodComparison, i: int, on_left: bool, height: float
 ) -> None:
     """Draw the line from a method's rank to its name."""
-    rank, name = (
-        comparison.average_ranks[i],
-        plain_label(comparison.names[i], canvas.LONGEST_NAME),
-    )
+    rank = comparison.average_ranks[i]
+    name = plain_label(comparison.names[i], canvas.LONGEST_NAME)
     k = len(comparison.names)
     side = 1.0 - 0.05 * (k - 1) if on_left else k + 0.05 * (k - 1)
     control = comparison.names[i] == comparison.control

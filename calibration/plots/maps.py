@@ -344,17 +344,12 @@ def _grid(n_steps: int, inset: float) -> Float64Array:
 
 def _draw_triangle(ax: Axes, names: Sequence[Any]) -> None:
     """Draw the frame, faint lines of equal probability, and names at the corners."""
-    faint: dict[str, Any] = {
-        "color": canvas.GREY,
-        "lw": 0.6,
-        "alpha": 0.4,
-        "zorder": 0.5,
-    }
+    faint: dict[str, Any] = {"color": canvas.GREY, "lw": 0.6, "alpha": 0.4}
     for corner in range(3):
         before, after = (corner + 1) % 3, (corner + 2) % 3
         for share in (0.25, 0.5, 0.75):
             ends = share * _CORNERS[corner] + (1.0 - share) * _CORNERS[[before, after]]
-            ax.plot(*ends.T, **faint)
+            ax.plot(*ends.T, zorder=0.5, **faint)
     ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=canvas.ink_of(ax), lw=1.0, zorder=3)
     looks = zip(names, _COLORS, _NAME_PLACES, strict=True)
     for name, color, (place, ha, va) in looks:
