@@ -309,6 +309,7 @@ class BlockCalibrator(MapCalibrator):
         ndarray of shape (n, 2)
             Lower and upper bounds.
         """
+        check_is_fitted(self)
         return self.map_.interval(self._read_scores(scores), coverage)
 
 

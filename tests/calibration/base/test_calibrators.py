@@ -130,6 +130,8 @@ def test_fit_is_fit_summary_and_refit_is_fit(cls, scores, y):
 @everyone
 def test_who_has_intervals_tells_them(cls, data):
     if hasattr(cls, "predict_interval"):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            make(cls).predict_interval([0.5])
         fitted = make(cls).fit(*data)
         low, high = fitted.predict_interval([0.0, 0.3, 1.0]).T
         assert ((low >= 0.0) & (low < high) & (high <= 1.0)).all()
