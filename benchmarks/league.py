@@ -56,6 +56,7 @@ NAMES = {
     "ngboost_gaussian": "NGBoost, normal",
     "xgblss_gaussian": "XGBoostLSS, normal",
     "xgb_vector_quantile": "XGBoost, 50 quantiles",
+    "catboost_quantile": "CatBoost MultiQuantile, 99 quantiles",
     "tabpfn": "TabPFN",
     "tabicl": "TabICL",
     "boosted_quantiles": "LightGBM, 21 small models",
@@ -71,6 +72,7 @@ WITHOUT_WEIGHTS = {
     "ngboost_gaussian",
     "xgblss_gaussian",
     "xgb_vector_quantile",
+    "catboost_quantile",
     "quantile_forest",
 }
 # CRPS of five folds in that protocol, as jxucoder/openboost has published them.
