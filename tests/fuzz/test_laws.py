@@ -64,7 +64,7 @@ def spline(rng, frame=None, base=None):
 
 def jagged(rng):
     """Steep, flat and bent curves, as no fit would make them."""
-    n_knots = int(rng.integers(1, 9))
+    n_knots = int(rng.integers(2, 9))
     knots = np.sort(rng.choice(np.arange(-30, 31), n_knots, replace=False)) / 10.0
     rises = np.diff(knots) * rng.gamma(0.7, size=(ROWS, n_knots - 1)) / 0.7
     flat = rng.uniform(size=rises[:, 1:-1].shape) < 0.2
