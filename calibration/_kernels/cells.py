@@ -1,11 +1,14 @@
 """Cells: sorted distinct scores with the weight of each class, and draws from them."""
 
 import math
+from typing import TypeVar
 
 import numpy as np
 
 from calibration._kernels._jit import fused, njit
 from calibration.typing import BoolArray, Float64Array, Int64Array, UInt64Array
+
+Bits = TypeVar("Bits", np.uint64, UInt64Array)
 
 # The golden ratio times 2^64, odd: its multiples pass through all 64-bit numbers. The
 # other two are the multipliers of variant 13 of Stafford's mixers.
@@ -16,13 +19,17 @@ _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _S11 = np.uint64(11)
 
 
-@fused
-def mix64(key: np.uint64) -> np.uint64:
-    """Finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64 bits."""
-    z = key
+def mix_bits(z: Bits) -> Bits:
+    """Finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64 bits.
+
+    Of one number, or of each in an array. Kernels call it as `mix64`.
+    """
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
     return z ^ (z >> _S31)
+
+
+mix64 = fused(mix_bits)
 
 
 @fused

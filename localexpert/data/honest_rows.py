@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import cross_val_predict
 
+from calibration._kernels.cells import mix_bits
 from calibration.typing import Float64Array
 from localexpert.data.folds import Sample
 from localexpert.data.table import read_codes
-from localexpert.data.training_rows import bits_of, mix_bits
+from localexpert.data.training_rows import bits_of
 
 # With fewer different rows, equal rows may be part of the design.
 _FEWEST = 50

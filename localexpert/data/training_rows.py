@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import betabinom
 
+from calibration._kernels.cells import mix_bits
 from calibration.typing import Float64Array
 from localexpert.data.table import Table, read_codes
 from localexpert.data.unseen import warn_user
@@ -302,7 +303,10 @@ class TrainingSketch:
 
 
 def _hash_rows(table: Table, y: Float64Array) -> Hashes:
-    """Return a hash of each row and its target. It ignores the order of columns."""
+    """Return a hash of each row and its target, (n,).
+
+    The order of columns does not matter, because hashes of cells are summed.
+    """
     names: Iterable[Any] = table.reader.features.names or (
         f"x{j}" for j in range(table.codes.shape[1])
     )
@@ -311,20 +315,6 @@ def _hash_rows(table: Table, y: Float64Array) -> Hashes:
         bits = mix_bits(bits_of(values, np.float32))
         total += mix_bits(bits ^ salt_of(f"column {name}"))
     return mix_bits(total)
-
-
-def mix_bits(z: Hashes) -> Hashes:
-    """Return a hash of each number by the finaliser of SplitMix64, a bijection.
-
-    Sums of such hashes over columns do not depend on the order of columns.
-
-    References
-    ----------
-    Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators.
-    """
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def bits_of(values: Float64Array, kind: type[np.floating[Any]] = np.float64) -> Hashes:

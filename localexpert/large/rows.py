@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._kernels.cells import mix_bits
 from calibration._validation import refuse
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
 from localexpert.data.columns import holds_dates
-from localexpert.data.training_rows import Hashes, mix_bits, salt_of
+from localexpert.data.training_rows import Hashes, salt_of
 from localexpert.recalibration.pit import PitCells
 
 # The bits of a gap in any kind of column.

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
+from calibration._kernels.cells import mix_bits
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import (
     ColumnSummary,
     SeenRows,
     TableSummary,
     TrainingSketch,
-    mix_bits,
 )
 
 
