@@ -120,8 +120,10 @@ class SkproForecast(BaseDistribution):
     ):
         self.forecast = forecast
         super().__init__(index=index, columns=columns)
-        kind = "mixed" if forecast.law.has_jumps else "continuous"
-        kind = "discrete" if forecast.law.all_jumps else kind
+        if forecast.law.all_jumps:
+            kind = "discrete"
+        else:
+            kind = "mixed" if forecast.law.has_jumps else "continuous"
         tags = {"distr:measuretype": kind, "capabilities:exact": _EXACT[kind]}
         self.set_tags(**tags)
 

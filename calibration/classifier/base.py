@@ -147,7 +147,7 @@ def split_rows(
 ) -> list[Fold]:
     """Return (train, test) row numbers per fold, each fit to train and to test on."""
     classes = np.unique(data.y)
-    folds = number_folds(splitter, data.X, data.y, **params)
+    folds = list_folds(splitter, data.X, data.y, **params)
     for number, (train, test) in enumerate(folds):
         held = np.unique(data.y[train])
         if len(held) < len(classes):
@@ -243,7 +243,7 @@ def take_rows(table: Any, rows: Rows) -> Any:
     return [table[row] for row in rows]
 
 
-def number_folds(splitter: Any, X: Any, y: NDArray[Any], **params: Any) -> list[Fold]:
+def list_folds(splitter: Any, X: Any, y: NDArray[Any], **params: Any) -> list[Fold]:
     """Return (train, test) row numbers per fold, as the splitter has them."""
     n, parts = len(y), splitter.split(X, y, **params)
     return [(number_rows(train, n), number_rows(test, n)) for train, test in parts]

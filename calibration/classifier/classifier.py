@@ -39,7 +39,7 @@ from calibration.classifier.base import (
     check_table_rows,
     choose_splitter,
     cross_fit,
-    number_folds,
+    list_folds,
     refuse_repeats,
     route_arguments,
     split_rows,
@@ -595,7 +595,7 @@ class AllPairsClassifier(ClassifierAround):
         if self.cv is None or isinstance(self.cv, numbers.Integral):
             return None
         splitter = choose_splitter(self.cv, labels, self.classes_)
-        folds = number_folds(splitter, X, labels)
+        folds = list_folds(splitter, X, labels)
         refuse_repeats(folds, len(labels))
         return folds
 

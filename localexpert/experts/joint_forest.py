@@ -267,10 +267,8 @@ class JointForest(Experts):
         """Refuse trees in a file that belong to another table."""
         if not hasattr(self, "laws_"):
             return
-        n_features, n_thresholds = (
-            self.reader_.features.n_columns,
-            len(self.thresholds_),
-        )
+        n_features = self.reader_.features.n_columns
+        n_thresholds = len(self.thresholds_)
         most = max((tree.feature.max() for tree in self.laws_.trees), default=-1)
         last = self.laws_.step.max(initial=-1)
         if most >= n_features or last >= n_thresholds:

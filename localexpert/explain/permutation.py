@@ -251,8 +251,10 @@ def read_rows(
 ) -> tuple[Any, Float64Array]:
     """Return a table that is not empty, and a target, or two ends, for each row."""
     table = read_table(X, X_name)
-    target = np.column_stack(read_ends(y, y_name)) if is_partial(y) else None
-    target = check_vector(y, y_name) if target is None else target
+    if is_partial(y):
+        target = np.column_stack(read_ends(y, y_name))
+    else:
+        target = check_vector(y, y_name)
     check_same_length(len(table), f"`{X_name}`", len(target), y_name)
     return table, target
 

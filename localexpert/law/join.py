@@ -19,10 +19,10 @@ from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
 from localexpert.law.steps import (
+    as_shares,
     clip_scores,
     near_runs,
     nearest_places,
-    scale_rows,
     scores_of,
 )
 from localexpert.law.transform import lattice_as_atoms
@@ -204,7 +204,7 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     curves = [law.curve for law in laws if law.curve is not None]
     pool = replace(
         laws[members[0]],
-        curve=_pool_curves(curves, scale_rows(parts), kind),
+        curve=_pool_curves(curves, as_shares(parts), kind),
         atoms=values,
         masses=masses,
         widths=widths,

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri, xlogy
 from calibration.typing import Float64Array
 from localexpert.law.curve import Curve, cut_curve, golden_section, without_caches
 from localexpert.law.steps import (
+    as_shares,
     cell_edges,
     cell_widths,
     count_below,
@@ -23,7 +24,6 @@ from localexpert.law.steps import (
     log_between,
     nearest_places,
     reach_of_values,
-    scale_rows,
     scores_of,
     step_entropy,
     step_integrals,
@@ -494,7 +494,7 @@ class Law:
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
         sums, own = self.curve.integrals(np.hstack([y, atoms]))
         below, above = sums[0], sums[2]
-        steps, pairs = step_integrals(self.atoms[None], scale_rows(self.masses), y)
+        steps, pairs = step_integrals(self.atoms[None], as_shares(self.masses), y)
         mass = 1.0 - w
         under = w * below[:, :k] + mass * steps[0]
         over = w * above[:, :k] + mass * steps[2]

@@ -182,7 +182,7 @@ def cell_widths(values: Float64Array) -> Float64Array:
     return np.maximum(np.diff(cell_edges(values)), np.spacing(np.abs(values)))
 
 
-def scale_rows(parts: Float64Array) -> Float64Array:
+def as_shares(parts: Float64Array) -> Float64Array:
     """Return rows (n, k) scaled to sum 1; a row of zeros gets equal shares."""
     total = parts.sum(axis=1, keepdims=True)
     equal = np.full(parts.shape, 1.0 / max(parts.shape[1], 1))
