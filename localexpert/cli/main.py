@@ -26,6 +26,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stderr, suppress
+from functools import cache
 from importlib.resources import files
 from typing import Any, NoReturn
 
@@ -167,7 +168,9 @@ def _run(argv: Sequence[str] | None) -> int:
         # What libraries are going to change is nothing a user of files can act on.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        # A file may be read more than once, and is complained of as one.
+        tell = cache(warn)
+        warnings.showwarning = lambda message, *_, **__: tell(str(message))
         if options.quiet:
             # Errors are raised past it.
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))

@@ -44,6 +44,8 @@ _LAST_WHOLE = 2**53
 _FAR = 10.0
 _NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1, 1)])
 _ZEROS = re.compile(r"\0\s*(0\d+)\s*\0")
+# A time with its zone, as ISO 8601 and Python write it.
+_ZONED = r":\d\d.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?(?::\d\d)?)\s*$"
 # Different odd cells of a column that are kept, and letters of each.
 _MOST_ODD, _MOST_LETTERS = 1000, 80
 # Words of a column that are named.
@@ -356,6 +358,17 @@ def list_odd(
             yield OddCell(name, text, int(counts[j]), place, why)
 
 
+def list_odd_zones(frame: Any, name: str, values: Any) -> Iterator[OddCell]:
+    """Yield the dates (n,) without a time zone in a column that has times with one."""
+    column = frame[name]
+    if column.dtype.kind != "M":
+        cells = load_pandas().Series(as_texts(column), dtype=object)
+        zoned = cells.str.contains(_ZONED).to_numpy(bool)
+        if zoned.any():
+            why = "without a time zone among times with one, read in UTC"
+            yield from list_odd(frame, name, ~(zoned | np.isnat(values)), why)
+
+
 # What a column is
 
 
@@ -445,6 +458,8 @@ class Learner:
             told = "".join(f" ({said})" for said in self.said[before:])
             refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
+        if rule.kind == "date":
+            self.odd += list_odd_zones(self.frame, name, values)
         if rule.kind == "number":
             values = np.where(odd, np.nan, values)
             rule = replace(rule, sentinels=_find_sentinels(values))

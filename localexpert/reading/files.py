@@ -297,6 +297,10 @@ class _File:
         decimal, n_rows, known = self.how.decimal, 0, dict[str, str]()
         rows = _find_rows(self.name, text, delimiter)
         names, chosen = self._name_columns(next(rows)[1])
+        if not text.endswith((b"\n", b"\r")):
+            msg = f"{self.name} does not end with a line break: if it was cut off, rows"
+            msg += " are lacking, and its last cell may be half of one"
+            warn(msg, CalibrationWarning, stacklevel=5)
         while part := list(islice(rows, self.n_rows)):
             n_rows += len(part)
             lines, cells = zip(*part, strict=True)

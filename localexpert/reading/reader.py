@@ -22,6 +22,7 @@ from localexpert.reading.columns import (
     Learner,
     OddCell,
     list_odd,
+    list_odd_zones,
     show,
     where,
 )
@@ -84,7 +85,8 @@ class ColumnReader(BaseEstimator):
     decimal_ : {".", ","} or None
         Decimal mark of the training table. None if that was no file.
     odd_cells_ : tuple of OddCell
-        Every different cell of the training table that was read as a gap.
+        Every different cell of the training table that was read as a gap, or not as the
+        others of its column.
 
     Examples
     --------
@@ -341,6 +343,8 @@ class ColumnReader(BaseEstimator):
             if rule.kind == "category":
                 what = "not met in training"
             odd += list_odd(frame, rule.name, is_odd, f"{what}, taken as a gap")
+        if rule.kind == "date":
+            odd += list_odd_zones(frame, rule.name, values)
         return values
 
     def _dialect(self, frame: Any) -> Dialect:

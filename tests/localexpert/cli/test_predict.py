@@ -192,3 +192,18 @@ def test_a_model_of_python_takes_a_file(run, houses, tmp_path):
     words = ["evaluate", tmp_path / "python.zip", houses / "test.csv"]
     assert run(*words)[2][-1].endswith("python.zip was fitted in Python")
     assert run(*words, "--target", "price")[0] == 0
+
+
+def test_tables_that_were_cut_off(houses, run, refused, tmp_path):
+    text = (houses / "test.csv").read_text(encoding="utf-8").rstrip()
+    path, out = tmp_path / "cut.csv", tmp_path / "out.csv"
+    words = ["predict", houses / "model.zip", path, "--out", out]
+    path.write_text(text.rpartition(",")[0], encoding="utf-8")
+    message = refused(*words)
+    n = text.count("\n") + 1
+    assert message == f"line {n} of {path} has 7 fields, its header has 8"
+    assert not out.exists()
+    path.write_text(text[:-1], encoding="utf-8")
+    code, _, lines = run(*words)
+    assert code == 0
+    assert sum("does not end with a line break" in line for line in lines) == 1

@@ -218,6 +218,31 @@ class TestDates:
         assert [t.month for t in learn(["2024-05", "2024-11"])[1]] == [5, 11]
         assert [t.month for t in learn(["3. Mai 2024", "4. Okt. 2024"])[1]] == [5, 10]
 
+    def test_without_a_zone_among_others_are_named(self):
+        zoned = [
+            "2024-01-01T00:00+01:00",
+            "2024-01-01T00:00+00:00",
+            "2024-01-02 03:00Z",
+        ]
+        rule, got, odd, _ = learn(zoned)
+        assert (rule.kind, odd) == ("date", ())
+        assert [t.hour for t in got] == [23, 0, 3]
+        bare = ["2024-01-03T05:00", "2024-01-04", ""]
+        rule, got, odd, said = learn([*zoned, *bare])
+        assert (rule.kind, got.isna().sum()) == ("date", 1)
+        assert [cell.text for cell in odd] == bare[:2]
+        why = "without a time zone among times with one, read in UTC"
+        assert {cell.why for cell in odd} == {why}
+        assert "'2024-01-03T05:00' (1 row, first in line 5 of t.csv)" in said[-1]
+        assert learn(bare[:2])[2] == ()
+        # Objects as well, and tables that come after training.
+        moments = [pd.Timestamp(text) for text in [*zoned, *bare[:2]]]
+        assert len(learn(pd.Series(moments, dtype=object))[2]) == 2
+        new = pd.DataFrame({"c": [*zoned, *bare]})
+        reader, found = ColumnReader().fit(new[:3]), []
+        reader.transform(new, odd=found)
+        assert [(cell.text, cell.why) for cell in found] == [(t, why) for t in bare[:2]]
+
     def test_of_either_order_are_not_guessed(self):
         cells = ["03/04/2025", "05/06/2025"]
         rule, _, _, said = learn(cells)

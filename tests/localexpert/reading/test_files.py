@@ -75,7 +75,7 @@ PACKED = {
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_delimiters_and_line_ends(read, mark, end, quote):
     rows = [["a", "b"], ["1", f"{quote}x y{quote}"], [], ["2", ""]]
-    frame = read(end.join(mark.join(row) for row in rows).encode())
+    frame = read("".join(mark.join(row) + end for row in rows).encode())
     assert frame.to_dict("list") == {"a": ["1", "2"], "b": ["x y", ""]}
     assert frame.index.tolist() == [2, 4]
     assert frame.attrs["delimiter"] == mark
@@ -118,6 +118,12 @@ def test_what_is_not_utf8_is_read_as_windows_writes_it(read):
         read(data, encoding="ascii")
 
 
+def test_a_table_that_may_be_cut_off_in_its_last_cell_is_named(read):
+    with pytest.warns(CalibrationWarning, match=r"t\.csv does not end with a line br"):
+        frame = read(b"a,b\n1,2.5\n3,4.")
+    assert frame["b"].tolist() == ["2.5", "4."]
+
+
 def test_quotes_and_lines(read):
     frame = read(b'\n\na,b\n"x\ny",5" pipe\n\n"x,""y""",2\n')
     assert frame.to_dict("list") == {"a": ["x\ny", 'x,"y"'], "b": ['5" pipe', "2"]}
@@ -144,7 +150,7 @@ def test_names(read):
         (b"a,b\n1,\0\n", "is not a text file: a zero byte in line 2"),
         (b"a,b\n1,\x01\xff\n", "is not utf-8 text .byte 0xff in line 2"),
         (b"a,b\n1,\x81\n", "is not utf-8 text .byte 0x81 in line 2.: 'charmap'"),
-        (b'a,b\n1,"' + b"x" * 140_000 + b'"', "is no proper table: field larger"),
+        (b'a,b\n1,"' + b"x" * 140_000 + b'"\n', "is no proper table: field larger"),
         (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-9], "is a damaged gzip file"),
         (b"PK\x03\x04....", "is a damaged zip file"),
         (zipped(b"a\n1\n", "a.csv", "b.csv"), "must hold one file .* holds 2: 'a.csv'"),
