@@ -24,6 +24,7 @@ from calibration._validation import (
     refuse,
     told_of_light,
 )
+from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.data.folds import Fold, make_folds, number_folds
@@ -41,7 +42,7 @@ from localexpert.law.law import Law
 from localexpert.learn.pool import ROWS_TO_WEIGH, PoolScores, draw_rows, mean_crps
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.adapter import DistributionAdapter, arguments_of_fit
-from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 

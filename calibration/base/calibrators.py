@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
@@ -155,8 +157,8 @@ class SummaryEstimator(ScaledEstimator):
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
         # Nothing from an earlier fit may look like a part of this one.
-        forget_fit(self)
-        self._learn(summary)
+        with all_or_nothing(self):
+            self._learn(summary)
         return self
 
     @abstractmethod
@@ -313,16 +315,38 @@ class BlockCalibrator(MapCalibrator):
         return self.map_.interval(self._read_scores(scores), coverage)
 
 
-def forget_fit(calibrator: BaseEstimator) -> None:
+@contextmanager
+def all_or_nothing(estimator: object) -> Iterator[None]:
+    """Forget an earlier fit, and restore it if the new fit fails or is stopped.
+
+    Without this, a fit that was refused or ended by Ctrl-C would mix two fits. The
+    answers would then be wrong, and nothing would say so.
+
+    Parameters
+    ----------
+    estimator : object
+        The block may assign new attributes to it. It must not change any in place.
+    """
+    before = vars(estimator).copy()
+    forget_fit(estimator)
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def forget_fit(estimator: object) -> None:
     """Drop what an earlier fit left behind.
 
     Parameters
     ----------
-    calibrator : BaseEstimator
+    estimator : object
     """
     # A list first: names are deleted on the way.
-    for name in [name for name in vars(calibrator) if name.endswith("_")]:
-        delattr(calibrator, name)
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
 
 
 def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:

@@ -27,7 +27,7 @@ from calibration._validation import (
     refuse,
     told_of_light,
 )
-from calibration.base.calibrators import ScoreCalibrator, forget_fit
+from calibration.base.calibrators import ScoreCalibrator, all_or_nothing
 from calibration.classifier.base import (
     ClassifierAround,
     Fold,
@@ -259,24 +259,26 @@ class CalibratedClassifier(ClassifierAround):
         calibrator = resolve_calibrator(self.calibrator, response, len(classes))
         if len(classes) > 2 and response == "decision_function":
             refuse_pair_scores(estimator)
-        forget_fit(self)
-        params, split_params = route_arguments(
-            self, estimator, routed, fit_params, groups
-        )
-        data = TrainingData(X, labels, params)
-        self.response_, self.classes_ = response, classes
-        read = ScoreReader(response, classes, takes_columns(calibrator, len(classes)))
-        if frozen:
-            self.class_prior_ = weigh_classes(labels, classes, weights)
-            with self._counting(0, 1, calibrator):
-                known = [(read(estimator, X), read.targets(labels), weights)]
-                self._keep([estimator], calibrator, known)
-            return self
-        splitter = choose_splitter(self.cv, labels, classes, groups)
-        folds = split_rows(splitter, data, split_params)
-        if not self.ensemble:
-            refuse_repeats(folds, len(labels), " with `ensemble=False`")
-        self._fit_folds(estimator, calibrator, data, folds, read, weights)
+        with all_or_nothing(self):
+            params, split_params = route_arguments(
+                self, estimator, routed, fit_params, groups
+            )
+            data = TrainingData(X, labels, params)
+            self.response_, self.classes_ = response, classes
+            read = ScoreReader(
+                response, classes, takes_columns(calibrator, len(classes))
+            )
+            if frozen:
+                self.class_prior_ = weigh_classes(labels, classes, weights)
+                with self._counting(0, 1, calibrator):
+                    known = [(read(estimator, X), read.targets(labels), weights)]
+                    self._keep([estimator], calibrator, known)
+                return self
+            splitter = choose_splitter(self.cv, labels, classes, groups)
+            folds = split_rows(splitter, data, split_params)
+            if not self.ensemble:
+                refuse_repeats(folds, len(labels), " with `ensemble=False`")
+            self._fit_folds(estimator, calibrator, data, folds, read, weights)
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -291,8 +293,7 @@ class CalibratedClassifier(ClassifierAround):
         ndarray of shape (n, k)
             Columns in the order of `classes_`; rows sum to 1.
         """
-        # Set last: a fit that has failed may have left other attributes.
-        check_is_fitted(self, "calibrated_pairs_")
+        check_is_fitted(self)
         check_table_rows(X)
         read = self._reader()
         asked = [(one, read(model, X)) for model, one in self.calibrated_pairs_]
@@ -538,22 +539,23 @@ class AllPairsClassifier(ClassifierAround):
         response = choose_response(estimator, self.response)
         resolve_binary(self.calibrator, response)
         X, labels, _, routed = self._read_rows(X, y, sample_weight)
-        forget_fit(self)
-        self.classes_ = check_many_classes(labels)
-        self.response_ = response
-        folds = self._read_folds(X, labels)
-        experts = []
-        for pair in combinations(self.classes_, 2):
-            rows = np.flatnonzero(np.isin(labels, np.array(pair, self.classes_.dtype)))
-            weight = None if routed is None else routed[rows]
-            with told_of_light():
-                expert = self._make_expert()
-                if folds is not None:
-                    expert.set_params(cv=_restrict(folds, rows))
-                experts.append(expert.fit(take_rows(X, rows), labels[rows], weight))
-        # Whole or not at all: one pair's answer looks like that of all.
-        self.experts_ = experts
-        self._note_features(experts[0])
+        with all_or_nothing(self):
+            self.classes_ = check_many_classes(labels)
+            self.response_ = response
+            folds = self._read_folds(X, labels)
+            experts = []
+            for pair in combinations(self.classes_, 2):
+                rows = np.flatnonzero(
+                    np.isin(labels, np.array(pair, self.classes_.dtype))
+                )
+                weight = None if routed is None else routed[rows]
+                with told_of_light():
+                    expert = self._make_expert()
+                    if folds is not None:
+                        expert.set_params(cv=_restrict(folds, rows))
+                    experts.append(expert.fit(take_rows(X, rows), labels[rows], weight))
+            self.experts_ = experts
+            self._note_features(experts[0])
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:

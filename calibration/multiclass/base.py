@@ -17,7 +17,7 @@ from calibration.base.calibrators import (
     SCALES,
     ScaledEstimator,
     ScoreCalibrator,
-    forget_fit,
+    all_or_nothing,
 )
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.exceptions import CalibrationWarning
@@ -94,12 +94,12 @@ class MulticlassCalibrator(ScaledEstimator):
         if self.classes is not None:
             classes = np.asarray(check_class_names(self.classes, k))
         # Nothing from an earlier fit may look like a part of this one.
-        forget_fit(self)
-        self.classes_ = classes
-        self.constant_ = self._find_constant(data)
-        if self.constant_ is None:
-            self._fit_table(data)
-        self._settle_prior(data)
+        with all_or_nothing(self):
+            self.classes_ = classes
+            self.constant_ = self._find_constant(data)
+            if self.constant_ is None:
+                self._fit_table(data)
+            self._settle_prior(data)
         return self
 
     def fit_rows(self, data: ClassScores) -> Self:
@@ -113,10 +113,10 @@ class MulticlassCalibrator(ScaledEstimator):
         -------
         self
         """
-        forget_fit(self)
-        self.classes_, self.constant_ = np.arange(data.scores.shape[1]), None
-        self._fit_table(data)
-        self._settle_prior(data)
+        with all_or_nothing(self):
+            self.classes_, self.constant_ = np.arange(data.scores.shape[1]), None
+            self._fit_table(data)
+            self._settle_prior(data)
         return self
 
     def log_predict(self, table: Float64Array) -> Float64Array:

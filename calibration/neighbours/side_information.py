@@ -30,8 +30,8 @@ from calibration.base.calibrators import (
     Scale,
     ScaledEstimator,
     SummaryEstimator,
+    all_or_nothing,
     find_constant,
-    forget_fit,
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.summary import ScoreSummary
@@ -440,14 +440,14 @@ class SBACalibrator(SideInformationCalibrator):
         summary = ScoreSummary.from_scores(values, y, sample_weight)
         warn_of_light(sample_weight)
         k = self._choose_k(summary.n)
-        forget_fit(self)
-        self._settle(summary, stacklevel=3)
-        self.n_neighbors_, self.n_features_in_ = k, table.shape[1]
-        if self.constant_ is None:
-            ones = check_labels(y).astype(np.float64)
-            weight = check_weights(sample_weight, len(values))
-            rows = np.column_stack([table, values])
-            self._remember(rows, weight * (1.0 - ones), weight * ones)
+        with all_or_nothing(self):
+            self._settle(summary, stacklevel=3)
+            self.n_neighbors_, self.n_features_in_ = k, table.shape[1]
+            if self.constant_ is None:
+                ones = check_labels(y).astype(np.float64)
+                weight = check_weights(sample_weight, len(values))
+                rows = np.column_stack([table, values])
+                self._remember(rows, weight * (1.0 - ones), weight * ones)
         return self
 
     def predict(self, X: ArrayLike, scores: ArrayLike) -> Float64Array:

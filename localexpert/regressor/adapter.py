@@ -23,6 +23,7 @@ from calibration._validation import (
     count_rows,
     refuse,
 )
+from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_row_weights, check_seed
 from localexpert.data.folds import (
@@ -47,7 +48,6 @@ from localexpert.progress import run_jobs
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import (
     DistributionRegressor,
-    all_or_nothing,
     check_has_rows,
 )
 

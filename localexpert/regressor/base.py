@@ -5,8 +5,6 @@ from __future__ import annotations
 import reprlib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,31 +30,6 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
-
-
-@contextmanager
-def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Forget an earlier fit, and restore it if the new fit fails or is stopped.
-
-    Without this, a fit that was refused or ended by Ctrl-C would mix two fits: it would
-    leave the reader of one table and the models of another. The forecasts would then be
-    wrong, and nothing would say so.
-
-    Parameters
-    ----------
-    estimator : object
-        The block may assign new attributes to it. It must not change any in place.
-    """
-    before = vars(estimator).copy()
-    for name in before:
-        if name.endswith("_"):
-            delattr(estimator, name)
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):

@@ -19,6 +19,7 @@ from calibration._validation import (
     count_rows,
     refuse,
 )
+from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
 from localexpert.data.table import TableReader, take_rows
@@ -30,7 +31,7 @@ from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
 from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
-from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.base import DistributionRegressor
 
 
 @unseen_silently()

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import check_verbose, refuse, told_of_light
+from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.curves.spline import RawSpline
@@ -37,7 +38,7 @@ from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.recalibration.pit import Recalibration
-from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.drawn_fits import DrawnFits
 from localexpert.regressor.fit_check import (
     FitCheck,

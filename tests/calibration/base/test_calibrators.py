@@ -17,7 +17,9 @@ from calibration import (
     IdentityCalibrator,
     IsotonicCalibrator,
     LogisticCalibrator,
+    MulticlassCalibrator,
     PlattCalibrator,
+    SBACalibrator,
     ScoreCalibrator,
     ScoreSummary,
     TemperatureCalibrator,
@@ -32,6 +34,13 @@ CALIBRATORS = [
     if isinstance(cls := getattr(calibration, name), type)
     and issubclass(cls, ScoreCalibrator)
     and cls is not ScoreCalibrator
+]
+MULTICLASS = [
+    cls
+    for name in calibration.__all__
+    if isinstance(cls := getattr(calibration, name), type)
+    and issubclass(cls, MulticlassCalibrator)
+    and cls is not MulticlassCalibrator
 ]
 CALIBRATORS.append(StepCalibrator)  # what those who write one of their own start from
 
@@ -411,3 +420,27 @@ def test_a_rest_of_one_class_is_left_out():
 
 def test_too_few_rows_for_two_folds():
     assert deal_by_rank(ScoreSummary.from_scores([0.5], [1]), 5, 0) == []
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("cls", [*CALIBRATORS, *MULTICLASS, SBACalibrator])
+def test_a_failed_fit_changes_nothing(cls, error, scores, y, monkeypatch):
+    def set_one_and_stop(self, name, value):
+        object.__setattr__(self, name, value)
+        if name.endswith("_"):
+            raise error
+
+    model, rows = make(cls), (scores,)
+    if cls in MULTICLASS:
+        rows = (np.column_stack([1.0 - scores, scores]),)
+    elif cls is SBACalibrator:
+        rows = (scores[:, None], scores)
+    for before in (dict(vars(model)), dict(vars(model.fit(*rows, y)))):
+        vars(model).clear()
+        vars(model).update(before)
+        with monkeypatch.context() as patch:
+            patch.setattr(cls, "__setattr__", set_one_and_stop)
+            with pytest.raises(error):
+                model.fit(*rows, 1 - y)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[key] is value for key, value in before.items())

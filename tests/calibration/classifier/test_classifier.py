@@ -26,6 +26,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import OneHotEncoder
 
 from calibration import (
+    AllPairsClassifier,
     AutoCalibrator,
     CalibratedClassifier,
     CalibrationWarning,
@@ -518,15 +519,17 @@ def test_frozen_classifiers_refused(X, y):
         CalibratedClassifier(one).fit(X, y)
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_interval"])
-def test_a_fit_that_failed_leaves_no_fitted_classifier(rng, method):
+@pytest.mark.parametrize("cls", [CalibratedClassifier, AllPairsClassifier])
+def test_a_failed_fit_changes_nothing(rng, cls):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > 0.0).astype(int)
-    model = CalibratedClassifier(LogisticRegression(), "isotonic").fit(X, y)
+    model = cls(LogisticRegression(), "isotonic").fit(X, y)
+    before, answers = dict(vars(model)), model.predict_proba(X)
     with pytest.raises(ValueError, match="C"):
-        model.set_params(estimator__C=-1.0).fit(X, y)
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        getattr(model, method)(X)
+        model.set_params(estimator__C=-1.0).fit(X, 5 + y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[key] is value for key, value in before.items())
+    assert_array_equal(model.predict_proba(X), answers)
 
 
 def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):
