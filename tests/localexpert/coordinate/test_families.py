@@ -298,6 +298,7 @@ class TestAdditiveRidge:
         y += np.abs(X[:, 0])
         w = rng.uniform(0.5, 2.0, 90)
         model = AdditiveRidge().fit(X, y, w)
+        assert model.predict(X) @ w == pytest.approx(y @ w)
         B = Ramps.learn(X, 10).spread(X)
         assert_allclose(model.predict(X), model.intercept_ + B @ model.coefficients_)
         B = B - np.average(B, axis=0, weights=w)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import ndtr
 
+from localexpert import PredictiveDistribution
 from tests.localexpert.distribution.contract_cases import (
     CASES,
     LEVELS,
@@ -181,6 +182,16 @@ def test_shortest_interval(name):
     assert (held >= 0.8 - 1e-6).all()
     if case.end and name != "uniform":
         _within(got, want, 1e-2, case)
+
+
+def test_the_shortest_interval_may_reach_either_end():
+    share = np.linspace(0.0, 1.0, 402)[1:-1]
+    root, ends = np.sqrt(share), (0.0, 1.0)
+    rising = PredictiveDistribution.from_quantiles(root[None], share, bounds=ends)
+    assert_allclose(rising.hdi(0.75), [[0.5, 1.0]], atol=5e-3)
+    values = 1.0 - root[None, ::-1]
+    falling = PredictiveDistribution.from_quantiles(values, share, bounds=ends)
+    assert_allclose(falling.hdi(0.75), [[0.0, 0.5]], atol=5e-3)
 
 
 @smooth
