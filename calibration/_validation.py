@@ -1,6 +1,7 @@
 """All checks of what a user passes in, and the wording of all refusals and labels.
 
-A message names the parameter in backticks, the rule, and the value got.
+A message names the parameter in backticks, the rule, and the value got. A fit that is
+refused, or fails later, changes nothing.
 """
 
 import numbers
@@ -534,3 +535,37 @@ def check_number(
 def check_level(value: Any, name: str) -> float:
     """Return a probability level strictly between 0 and 1."""
     return check_number(value, name, 0.0, 1.0, open_low=True, open_high=True)
+
+
+@contextmanager
+def all_or_nothing(estimator: object) -> Iterator[None]:
+    """Forget an earlier fit, and restore it if the new fit fails or is stopped.
+
+    Without this, a fit that was refused or ended by Ctrl-C would mix two fits. The
+    answers would then be wrong, and nothing would say so.
+
+    Parameters
+    ----------
+    estimator : object
+        The block may assign new attributes to it. It must not change any in place.
+    """
+    before = vars(estimator).copy()
+    forget_fit(estimator)
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def forget_fit(estimator: object) -> None:
+    """Drop what an earlier fit left behind.
+
+    Parameters
+    ----------
+    estimator : object
+    """
+    # A list first: names are deleted on the way.
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)

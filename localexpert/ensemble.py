@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     as_numbers,
     check_choice,
     check_integer,
@@ -24,7 +25,6 @@ from calibration._validation import (
     refuse,
     told_of_light,
 )
-from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.data.folds import Fold, make_folds, number_folds

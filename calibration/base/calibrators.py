@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     check_choice,
     check_in_unit,
     check_vector,
@@ -313,40 +312,6 @@ class BlockCalibrator(MapCalibrator):
         """
         check_is_fitted(self)
         return self.map_.interval(self._read_scores(scores), coverage)
-
-
-@contextmanager
-def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Forget an earlier fit, and restore it if the new fit fails or is stopped.
-
-    Without this, a fit that was refused or ended by Ctrl-C would mix two fits. The
-    answers would then be wrong, and nothing would say so.
-
-    Parameters
-    ----------
-    estimator : object
-        The block may assign new attributes to it. It must not change any in place.
-    """
-    before = vars(estimator).copy()
-    forget_fit(estimator)
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-def forget_fit(estimator: object) -> None:
-    """Drop what an earlier fit left behind.
-
-    Parameters
-    ----------
-    estimator : object
-    """
-    # A list first: names are deleted on the way.
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)
 
 
 def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:

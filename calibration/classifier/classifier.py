@@ -21,13 +21,14 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     check_flag,
     check_n_jobs,
     check_verbose,
     refuse,
     told_of_light,
 )
-from calibration.base.calibrators import ScoreCalibrator, all_or_nothing
+from calibration.base.calibrators import ScoreCalibrator
 from calibration.classifier.base import (
     ClassifierAround,
     Fold,

@@ -12,12 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_class_names, refuse, warn_of_light
+from calibration._validation import (
+    all_or_nothing,
+    check_class_names,
+    refuse,
+    warn_of_light,
+)
 from calibration.base.calibrators import (
     SCALES,
     ScaledEstimator,
     ScoreCalibrator,
-    all_or_nothing,
 )
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.exceptions import CalibrationWarning

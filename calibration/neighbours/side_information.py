@@ -15,6 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from calibration._kernels.evaluate import count_below
 from calibration._validation import (
+    all_or_nothing,
     as_numbers,
     check_integer,
     check_labels,
@@ -30,7 +31,6 @@ from calibration.base.calibrators import (
     Scale,
     ScaledEstimator,
     SummaryEstimator,
-    all_or_nothing,
     find_constant,
 )
 from calibration.exceptions import CalibrationWarning

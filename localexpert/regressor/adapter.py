@@ -16,6 +16,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     as_numbers,
     check_integer,
     check_n_jobs,
@@ -23,7 +24,6 @@ from calibration._validation import (
     count_rows,
     refuse,
 )
-from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_row_weights, check_seed
 from localexpert.data.folds import (

@@ -13,13 +13,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     check_choice,
     check_same_length,
     check_vector,
     count_rows,
     refuse,
 )
-from calibration.base.calibrators import all_or_nothing
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
 from localexpert.data.table import TableReader, take_rows

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_verbose, refuse, told_of_light
-from calibration.base.calibrators import all_or_nothing
+from calibration._validation import all_or_nothing, check_verbose, refuse, told_of_light
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.curves.spline import RawSpline
