@@ -64,11 +64,10 @@ def mutate(node: ast.AST) -> bool:
 
 def candidates(tree: ast.AST) -> list[ast.AST]:
     """Return what may be changed: no types, nor texts, nor blocks for type checkers."""
-    skipped: tuple[type, ...] = (ast.JoinedStr, ast.Raise)
     found, ahead = [], [tree]
     while ahead:
         node = ahead.pop(0)
-        if isinstance(node, skipped):
+        if isinstance(node, ast.JoinedStr | ast.Raise):
             continue
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue

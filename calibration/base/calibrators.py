@@ -155,7 +155,6 @@ class SummaryEstimator(ScaledEstimator):
             refuse("summary", "be a ScoreSummary", type(summary).__name__, TypeError)
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
-        # Nothing from an earlier fit may look like a part of this one.
         with all_or_nothing(self):
             self._learn(summary)
         return self

@@ -323,7 +323,7 @@ class CalibratedClassifier(ClassifierAround):
             `IsotonicCalibrator` hold the event rate. Those of a `VennAbersCalibrator`
             are its two probabilities.
         """
-        check_is_fitted(self, "calibrated_pairs_")
+        check_is_fitted(self)
         check_table_rows(X)
         estimator, calibrator = self.calibrated_pairs_[0]
         if not hasattr(calibrator, "predict_interval"):

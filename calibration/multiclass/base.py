@@ -18,11 +18,7 @@ from calibration._validation import (
     refuse,
     warn_of_light,
 )
-from calibration.base.calibrators import (
-    SCALES,
-    ScaledEstimator,
-    ScoreCalibrator,
-)
+from calibration.base.calibrators import SCALES, ScaledEstimator, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.class_scores import (
@@ -97,7 +93,6 @@ class MulticlassCalibrator(ScaledEstimator):
         classes = np.arange(k)
         if self.classes is not None:
             classes = np.asarray(check_class_names(self.classes, k))
-        # Nothing from an earlier fit may look like a part of this one.
         with all_or_nothing(self):
             self.classes_ = classes
             self.constant_ = self._find_constant(data)

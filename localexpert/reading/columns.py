@@ -358,15 +358,15 @@ def list_odd(
             yield OddCell(name, text, int(counts[j]), place, why)
 
 
-def list_odd_zones(frame: Any, name: str, values: Any) -> Iterator[OddCell]:
+def list_odd_zones(frame: Any, rule: ColumnRule, values: Any) -> Iterator[OddCell]:
     """Yield the dates (n,) without a time zone in a column that has times with one."""
-    column = frame[name]
-    if column.dtype.kind != "M":
+    column = frame[rule.name]
+    if rule.kind == "date" and column.dtype.kind != "M":
         cells = load_pandas().Series(as_texts(column), dtype=object)
         zoned = cells.str.contains(_ZONED).to_numpy(bool)
         if zoned.any():
             why = "without a time zone among times with one, read in UTC"
-            yield from list_odd(frame, name, ~(zoned | np.isnat(values)), why)
+            yield from list_odd(frame, rule.name, ~(zoned | np.isnat(values)), why)
 
 
 # What a column is
@@ -458,8 +458,7 @@ class Learner:
             told = "".join(f" ({said})" for said in self.said[before:])
             refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
-        if rule.kind == "date":
-            self.odd += list_odd_zones(self.frame, name, values)
+        self.odd += list_odd_zones(self.frame, rule, values)
         if rule.kind == "number":
             values = np.where(odd, np.nan, values)
             rule = replace(rule, sentinels=_find_sentinels(values))

@@ -343,8 +343,7 @@ class ColumnReader(BaseEstimator):
             if rule.kind == "category":
                 what = "not met in training"
             odd += list_odd(frame, rule.name, is_odd, f"{what}, taken as a gap")
-        if rule.kind == "date":
-            odd += list_odd_zones(frame, rule.name, values)
+        odd += list_odd_zones(frame, rule, values)
         return values
 
     def _dialect(self, frame: Any) -> Dialect:

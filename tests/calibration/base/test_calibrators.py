@@ -28,21 +28,17 @@ from calibration import (
 from calibration.base.log_odds import deal_by_rank
 from examples.templates.own_calibrator import StepCalibrator
 
-CALIBRATORS = [
-    cls
-    for name in calibration.__all__
-    if isinstance(cls := getattr(calibration, name), type)
-    and issubclass(cls, ScoreCalibrator)
-    and cls is not ScoreCalibrator
-]
-MULTICLASS = [
-    cls
-    for name in calibration.__all__
-    if isinstance(cls := getattr(calibration, name), type)
-    and issubclass(cls, MulticlassCalibrator)
-    and cls is not MulticlassCalibrator
-]
-CALIBRATORS.append(StepCalibrator)  # what those who write one of their own start from
+
+def members(base):
+    """Return the public classes of one kind."""
+    public = (getattr(calibration, name) for name in calibration.__all__)
+    kinds = (cls for cls in public if isinstance(cls, type) and issubclass(cls, base))
+    return [cls for cls in kinds if cls is not base]
+
+
+# The last is what those who write one of their own start from.
+CALIBRATORS = [*members(ScoreCalibrator), StepCalibrator]
+MULTICLASS = members(MulticlassCalibrator)
 
 
 def make(cls, **parameters):
