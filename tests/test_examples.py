@@ -18,8 +18,8 @@ from examples.templates import own_calibrator, own_experts, own_road
 from localexpert import LocalExpertRegressor, crps_score
 
 FOLDER = Path(__file__).parents[1] / "examples"
-EXAMPLES = sorted(FOLDER.glob("*.py"))
-TEMPLATES = sorted((FOLDER / "templates").glob("*.py"))
+EXAMPLES = sorted(FOLDER.glob("[!_]*.py"))
+TEMPLATES = sorted((FOLDER / "templates").glob("[!_]*.py"))
 
 
 @pytest.fixture
