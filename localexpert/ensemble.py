@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
@@ -29,6 +28,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.data.folds import Fold, make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
+from localexpert.data.learners import seeded
 from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import (
@@ -431,13 +431,10 @@ def _seeded_clones(
     rng = np.random.default_rng(seed)
     out = {}
     for name, member in members.items():
-        own, draw = clone(member), int(rng.integers(2**31))
-        # Our regressors seed their parts themselves. Steps of a Pipeline need seeds.
+        own = seeded(member, int(rng.integers(2**31)), deep=False)
         parameters = own.get_params(deep=isinstance(own, DistributionAdapter))
-        for key, value in parameters.items():
-            if value is None and key.split("__")[-1] == "random_state":
-                own.set_params(**{key: draw})
-            elif value is None and key in ("n_jobs", "estimator__n_jobs"):
+        for key in ("n_jobs", "estimator__n_jobs"):
+            if key in parameters and parameters[key] is None:
                 own.set_params(**{key: n_jobs})
         out[name] = own
     return out

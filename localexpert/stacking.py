@@ -20,7 +20,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.folds import Fold, Sample
-from localexpert.data.learners import fit_weighted
+from localexpert.data.learners import fit_weighted, seeded
 from localexpert.data.table import DenseInputs, Table
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import cuts_between, is_discrete, place_thresholds
@@ -324,12 +324,11 @@ class Stacker(BaseEstimator):
             self.estimator_.fit(features, inputs, y, weight, folds)
             self.oof_ = self.estimator_.oof_
         else:
-            family = Fitted(
-                self.estimator, view="given", n_jobs=n_jobs, parameter="stacker"
-            )
+            own = seeded(self.estimator, random_state)
+            family = Fitted(own, view="given", n_jobs=n_jobs, parameter="stacker")
             stacked = family.fit(inputs, replace(sample, folds=folds)).oof_
             self.oof_ = np.where(np.isnan(stacked), features[:, 0], stacked)
-            self.estimator_ = fit_weighted(clone(self.estimator), inputs, y, weight)
+            self.estimator_ = fit_weighted(clone(own), inputs, y, weight)
         self.report_ = {
             "rmse": _rmse(self.oof_ - y, weight),
             "rmse_of_mean": _rmse(features[:, 0] - y, weight),

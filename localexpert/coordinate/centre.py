@@ -25,7 +25,7 @@ from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
-from localexpert.data.learners import one_thread
+from localexpert.data.learners import one_thread, seeded
 from localexpert.data.table import Table
 from localexpert.data.target_values import is_skewed
 from localexpert.progress import current_progress, run_jobs
@@ -191,6 +191,7 @@ class CentreStack:
         if not isinstance(self.regressors, str):
             given = self.regressors
             given = given if isinstance(given, list | tuple) else [given]
+            given = [seeded(one, seed) for one in given]
             named = {f"{type(r).__name__}_{j}": r for j, r in enumerate(given)}
             return [each({name: model}, "given") for name, model in named.items()]
         trees = partial(BoostedTrees, random_state=seed, n_jobs=n_jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -59,7 +60,7 @@ def make_folds(
     groups : array-like of shape (n,), optional
         Rows of the same group stay together.
     random_state : int or Generator, optional
-        Shuffles rows, and groups of equal size. Splitters have their own seed.
+        Shuffles rows, and groups of equal size. A splitter gets a seed if it has none.
     sample_weight : array-like of shape (n,), optional
         Non-negative weights. The folds of "auto" or an integer have nearly equal
         weight. Rows of weight zero are dealt last and change nothing for the others.
@@ -90,6 +91,9 @@ def make_folds(
     if isinstance(cv, (str, numbers.Integral)):
         weight = check_weights(sample_weight, n)
         return _deal_rows(weight, cv, groups, make_rng(random_state))
+    if getattr(cv, "random_state", 0) is None:
+        cv = copy(cv)
+        cv.random_state = int(make_rng(random_state).integers(2**31))
     folds = _read_folds(n, cv, y, groups)
     check_folds(folds, n, "cv")
     return folds

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -145,6 +146,41 @@ def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | N
     if hasattr(estimator, "estimator") and hasattr(estimator, "refit"):  # a search
         return name_of_argument(estimator.estimator, argument)
     return None
+
+
+def seeded(estimator: Any, seed: int, *, deep: bool = True) -> Any:
+    """Return a clone whose parts have a seed.
+
+    Parameters
+    ----------
+    estimator : estimator
+    seed : int
+        For every `random_state` that is None.
+    deep : bool
+        Whether parts of parts get it as well. Our own estimators seed theirs in `fit`.
+
+    Returns
+    -------
+    estimator
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> from sklearn.preprocessing import QuantileTransformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from localexpert.data.learners import seeded
+    >>> seeded(make_pipeline(QuantileTransformer(), ExtraTreesRegressor()), 7)[-1]
+    ExtraTreesRegressor(random_state=7)
+    """
+    fresh = clone(estimator)
+    free = [
+        name
+        for name, value in fresh.get_params(deep=deep).items()
+        if value is None and name.rpartition("__")[-1] == "random_state"
+    ]
+    if free:
+        fresh.set_params(**dict.fromkeys(free, seed))
+    return fresh
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weight: Float64Array) -> Any:

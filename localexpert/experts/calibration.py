@@ -35,6 +35,7 @@ from localexpert.data.folds import (
     number_folds,
     renumber_folds,
 )
+from localexpert.data.learners import seeded
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.report import TaskRecord, round_odds
@@ -73,7 +74,7 @@ class ExpertCalibration(BaseEstimator):
         Whether calibrators must keep the order of rows. If so, "auto" tries the beta
         map instead of the quadratic, and calibrators that may decrease are refused.
     random_state : int
-        Seed of calibrators that use random numbers.
+        Seed of calibrators that use random numbers, where they have none.
 
     Attributes
     ----------
@@ -205,7 +206,7 @@ class ExpertCalibration(BaseEstimator):
             Unfitted.
         """
         check_calibrator(self.calibrator)
-        given, seed = self.calibrator, self.random_state
+        given = self.calibrator
         if given is None:
             return {"identity": IdentityCalibrator()}
         if is_auto(given):
@@ -215,7 +216,7 @@ class ExpertCalibration(BaseEstimator):
                 "beta" if smooth else "quadratic": smooth or QuadraticCalibrator(10.0),
             }
         named, name = isinstance(given, str), type(given).__name__
-        kind = make_calibrator(given, random_state=seed) if named else given
+        kind = make_calibrator(given, random_state=None) if named else given
         increases = type(kind) in _INCREASING and getattr(kind, "method", "ml") == "ml"
         if self.increasing and not increases:
             names = ", ".join(one.__name__ for one in _INCREASING)
@@ -224,7 +225,7 @@ class ExpertCalibration(BaseEstimator):
                 f"likelihood), to keep the order of `monotone`, got {given!r}."
             )
             raise ValueError(msg)
-        return {given if named else name: kind}
+        return {given if named else name: seeded(kind, self.random_state)}
 
 
 def check_calibrator(calibrator: Any) -> None:
@@ -320,7 +321,7 @@ class CalibratedExperts:
     Parameters
     ----------
     members : mapping of str to Experts
-        Unfitted strategies by name.
+        Unfitted strategies by name. Those without a seed get that of `calibration`.
     calibration : ExpertCalibration
         Unfitted.
 
@@ -358,7 +359,8 @@ class CalibratedExperts:
         with current_progress().stage("experts"):
             for name, member in self.members.items():
                 with current_progress().stage(name):
-                    self.fitted_[name] = clone(member).fit(
+                    own = seeded(member, self.calibration.random_state, deep=False)
+                    self.fitted_[name] = own.fit(
                         sample.table, sample.y, thresholds, sample.folds, sample.weight
                     )
         # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).

@@ -11,7 +11,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.base import clone
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
@@ -24,6 +23,7 @@ from localexpert.data.learners import (
     ask_each,
     name_of_argument,
     one_thread,
+    seeded,
     suggest_pipeline,
 )
 from localexpert.data.table import Table, take_rows
@@ -316,12 +316,10 @@ def _attempt(
 
 def _prepare(classifier: Any, seed: int, *, parallel: bool) -> Any:
     """Return a clone with a seed, and with one thread if it would take more."""
-    fresh, changes = clone(classifier), dict[str, Any]()
+    fresh, changes = seeded(classifier, seed), dict[str, Any]()
     parameters = fresh.get_params(deep=True)
     for name, value in parameters.items():
         prefix, _, last = name.rpartition("__")
-        if last == "random_state" and value is None:
-            changes[name] = seed
         if last in _THREAD_PARAMETERS:
             owner = type(parameters[prefix] if prefix else fresh)
             greedy = value is None and owner.__module__.startswith(_GREEDY)

@@ -267,7 +267,10 @@ def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | No
         return None
     if isinstance(recalibrate, Recalibration):
         recalibrate._check_parameters()
-        return deepcopy(recalibrate)
+        own = deepcopy(recalibrate)
+        if getattr(own, "random_state", seed) is None:
+            own.random_state = seed  # type: ignore[attr-defined]
+        return own
     named = {"pit": PitRecalibration, "conformal": ConformalRecalibration}
     if not isinstance(recalibrate, str) or recalibrate not in named:
         rule = 'be None, "pit", "conformal" or a Recalibration'

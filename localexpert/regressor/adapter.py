@@ -37,7 +37,7 @@ from localexpert.data.folds import (
     renumber_folds,
 )
 from localexpert.data.honest_rows import find_copies
-from localexpert.data.learners import name_of_argument
+from localexpert.data.learners import name_of_argument, seeded
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -87,7 +87,7 @@ class DistributionAdapter(DistributionRegressor):
     recalibrate : {"pit", "conformal"}, Recalibration or None
         As for `LocalExpertRegressor`.
     random_state : int, optional
-        Seed of the folds and the recalibration. The estimator has its own seed.
+        Seed of the folds, the recalibration, and parts of the estimator without one.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class DistributionAdapter(DistributionRegressor):
             folds = [(rows[train], rows[test]) for train, test in folds]
 
             def fit_on(train: Rows) -> Any:
-                return self._fit_estimator(given, target, extra, train)
+                return self._fit_estimator(given, target, extra, train, seed)
 
             def forecast(train: Rows, test: Rows) -> Law:
                 return self._ask(fit_on(train), take_rows(given, test))
@@ -247,14 +247,20 @@ class DistributionAdapter(DistributionRegressor):
             self._at_level(0.5)
 
     def _fit_estimator(
-        self, X: Any, y: Float64Array, extra: dict[str, NDArray[Any]], rows: Rows
+        self,
+        X: Any,
+        y: Float64Array,
+        extra: dict[str, NDArray[Any]],
+        rows: Rows,
+        seed: int,
     ) -> Any:
         """Return the estimator, or one for each level, fitted on some rows."""
         part, own = take_rows(X, rows), {name: v[rows] for name, v in extra.items()}
         if self.level_name is None:
-            return clone(self.estimator).fit(part, y[rows], **own)
+            return seeded(self.estimator, seed).fit(part, y[rows], **own)
         levels = np.asarray(self.levels, dtype=np.float64).tolist()
-        return [self._at_level(one).fit(part, y[rows], **own) for one in levels]
+        each = [seeded(self._at_level(level), seed) for level in levels]
+        return [one.fit(part, y[rows], **own) for one in each]
 
     def _at_level(self, level: float) -> Any:
         """Return an unfitted estimator of one quantile."""

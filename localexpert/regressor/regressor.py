@@ -126,7 +126,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     n_jobs : int, optional
         Number of threads or processes. Results do not depend on it.
     random_state : int, optional
-        Seed of everything random.
+        Seed of everything random, also of parts that you give without a seed.
     verbose : int or bool
         0: no output. 1: a progress bar of the fit's stages on stderr, or lines if
         stderr goes to a log.

@@ -1,0 +1,101 @@
+"""One `random_state` is the seed of every part that has none of its own."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import stats
+from sklearn.base import clone
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+)
+from sklearn.model_selection import KFold
+
+from calibration import BaggedIsotonicCalibrator
+from localexpert import (
+    ConformalRecalibration,
+    DistributionAdapter,
+    DistributionEnsemble,
+    FrameRoad,
+    IndependentExperts,
+    JointForest,
+    LocalExpertRegressor,
+    PitRecalibration,
+    SharedBoosting,
+    Stacker,
+)
+
+TREES = ExtraTreesRegressor(5, max_depth=3)
+
+
+def normal(fitted, X):
+    return stats.norm(fitted.predict(X), 1.0)
+
+
+def quick(**options):
+    options = {"strategy": "joint", "frame": None, "n_thresholds": 3, "cv": 2} | options
+    return LocalExpertRegressor(**options)
+
+
+ADAPTER = DistributionAdapter(TREES, normal, cv=2)
+MODELS = {
+    "forest": quick(strategy=JointForest(5)),
+    "boosting": quick(strategy=SharedBoosting(max_rounds=5)),
+    "experts": quick(strategy=IndependentExperts(ExtraTreesClassifier(3))),
+    "expert": quick(strategy="independent", expert=ExtraTreesClassifier(3)),
+    "center": quick(frame="center", center=TREES),
+    "centers": quick(frame="center", center=[TREES, TREES]),
+    "stacker": quick(stacker=TREES),
+    "Stacker": quick(stacker=Stacker(TREES, passthrough=True)),
+    "calibrator": quick(calibrator=BaggedIsotonicCalibrator(n_bags=3)),
+    "cv": quick(cv=KFold(2, shuffle=True)),
+    "pit": quick(recalibrate=PitRecalibration()),
+    "conformal": quick(recalibrate=ConformalRecalibration()),
+    "road": LocalExpertRegressor(
+        cv=2, roads=FrameRoad(None, strategy=JointForest(5), n_thresholds=3)
+    ),
+    "adapter": ADAPTER,
+    "levels": DistributionAdapter(
+        GradientBoostingRegressor(loss="quantile", subsample=0.5, n_estimators=3),
+        levels=[0.1, 0.5, 0.9],
+        level_name="alpha",
+        cv=2,
+    ),
+    "ensemble": DistributionEnsemble(
+        [("a", quick(strategy=JointForest(5))), ("b", ADAPTER)]
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(160, 3))
+    return X, 3.0 * X[:, 0] + rng.normal(size=160)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_seeds_give_equal_models(name, table):
+    first, again, other = (
+        clone(MODELS[name]).set_params(random_state=seed).fit(*table)
+        for seed in (0, 0, 1)
+    )
+    asked = table[0][:20]
+    levels = [0.1, 0.4, 0.9]
+    expected = first.predict_dist(asked).quantiles(levels)
+    assert_array_equal(again.predict_dist(asked).quantiles(levels), expected)
+    assert not np.array_equal(other.predict_dist(asked).quantiles(levels), expected)
+    if hasattr(first, "stacker_"):
+        assert_array_equal(again.predict(asked), first.predict(asked))
+
+
+def test_a_seed_of_a_part_is_kept(table):
+    forest = JointForest(5, random_state=3)
+    members = [("a", quick(strategy=forest))]
+    model = DistributionEnsemble(members, random_state=0).fit(*table)
+    part = model.members_["a"].forecaster_.experts.fitted_.popitem()[1]
+    assert (part.random_state, forest.random_state) == (3, 3)
+    given = KFold(2, shuffle=True)
+    quick(strategy=JointForest(5), cv=given, random_state=0).fit(*table)
+    assert given.random_state is None
