@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit, softmax
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 from calibration._validation import (
     as_numbers,
@@ -427,7 +427,7 @@ class PriorShiftTest:
     statistic : float
         Squared distance of the bins' shares from those of the best mixture.
     dof : int
-        Degrees of freedom of its chi-squared law.
+        Degrees of freedom of its law, which is chi-squared for many rows.
     p_value : float
         Chance of a statistic at least as large if only the prior has changed. If it is
         small, these rows are no mixture of the old classes.
@@ -487,16 +487,19 @@ def prior_shift_test(
         \Sigma = \frac{cov(h)}{n} + \sum_k \frac{\pi_k^2 cov_k}{m_k},
 
     is chi-squared for many rows. Its degrees of freedom are the bins that vary freely,
-    less k - 1, plus one for each class whose share is 0. The labelled rows are a sample
-    like the new ones, so a few hundred of them show only gross changes. Without labels,
-    no test can see a change that looks like a mixture. An example is a change of labels
-    in rows whose scores stay the same.
+    less k - 1, plus one for each class whose share is 0. Since :math:`\Sigma` is
+    estimated, the p-value is that of an F law, as for Hotelling's statistic with two
+    covariances (Nel & van der Merwe 1986). The labelled rows are a sample like the new
+    ones, so a few hundred of them show only gross changes. Without labels, no test can
+    see a change that looks like a mixture. An example is a change of labels in rows
+    whose scores stay the same.
 
     References
     ----------
     Lipton, Wang & Smola (2018), Detecting and correcting for label shift with black
     box predictors. Ferguson (1996), A course in large sample theory (minimum
-    chi-squared).
+    chi-squared). Nel & van der Merwe (1986), A solution to the multivariate
+    Behrens-Fisher problem.
 
     Examples
     --------
@@ -527,8 +530,10 @@ def prior_shift_test(
         refuse("p", rule, 1 + matched.rank)
     statistic, rank, shares = matched.nearest()
     dof = max(rank - int((shares > 0.0).sum()) + 1, 1)
+    rest = max(matched.freedom(shares, [len(rows), *counts]) - dof + 1.0, 1.0)
+    p_value = f.sf(statistic / dof * rest / (rest + dof - 1.0), dof, rest)
     prior = float(shares[1]) if rows.ndim == 1 else shares
-    return PriorShiftTest(statistic, dof, float(chi2.sf(statistic, dof)), prior)
+    return PriorShiftTest(statistic, dof, float(p_value), prior)
 
 
 def _count_bins(parts: list[Float64Array], n_bins: int) -> list[Float64Array]:

@@ -261,6 +261,26 @@ class MatchedMeans(NamedTuple):
         away = goal - rows @ shares
         return float(away @ away), rank, shares
 
+    def freedom(self, shares: Float64Array, sizes: list[int]) -> float:
+        """Return how many rows minus one tell as much of one covariance as of Sigma.
+
+        Its parts are known from samples of their own (Nel & van der Merwe 1986).
+
+        Parameters
+        ----------
+        shares : ndarray of shape (k,)
+        sizes : list of 1 + k int
+            Numbers of rows.
+        """
+        root, rank = _inverse_root(self._covariance(shares))
+        unsure = 0.0
+        for factor, spread, n in zip(
+            [1.0, *shares**2], self.spreads, sizes, strict=True
+        ):
+            part = factor * root @ spread @ root.T
+            unsure += float(np.sum(part**2) + np.trace(part) ** 2) / max(n - 1, 1)
+        return (rank + rank**2) / unsure
+
     def log_likelihood(self, j: int, share: float) -> float:
         """Return minus half the least squared distance at a share of class j."""
         return -0.5 * self.nearest(j, share)[0]
