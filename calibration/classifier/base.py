@@ -374,10 +374,16 @@ def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
     known: NDArray[Any] = np.sort(estimator.classes_)
     if len(known) < 2:
         refuse("estimator", "have been fitted on two classes or more", known.tolist())
-    strange = np.setdiff1d(_distinct_labels(y), known).tolist()
-    if strange:
+    held = _distinct_labels(y)
+    strange, absent = (np.setdiff1d(*pair) for pair in ((held, known), (known, held)))
+    if len(strange):
         rule = f"hold the classes that `estimator` was fitted on, {known.tolist()}"
-        refuse("y", rule, f"{strange[0]!r}")
+        refuse("y", rule, f"{strange.tolist()[0]!r}")
+    # If one class is left, its calibrator warns.
+    if len(absent) and len(held) > 1:
+        msg = f"`y` has no row of {reprlib.repr(absent.tolist())}, which `estimator` "
+        msg += "was fitted on: calibration learns nothing of them."
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
     return known
 
 

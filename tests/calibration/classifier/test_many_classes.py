@@ -164,7 +164,9 @@ def test_frozen_classifier_knows_classes_that_y_lacks(iris):
     X, y = iris
     base = GaussianNB().fit(X, y)
     some = y != "setosa"
-    model = CalibratedClassifier(FrozenEstimator(base)).fit(X[some], y[some])
+    model = CalibratedClassifier(FrozenEstimator(base))
+    with pytest.warns(CalibrationWarning, match=r"`y` has no row of \['setosa'\], wh"):
+        model.fit(X[some], y[some])
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     by_hand = SoftmaxCalibrator(penalty=1.0, classes=model.classes_)
     by_hand.fit(base.predict_proba(X[some]), y[some])
