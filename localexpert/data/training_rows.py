@@ -169,6 +169,21 @@ class SeenRows:
         learned = np.concatenate(each) if len(each) == len(parts) else None
         return cls(n, share, learned, n_checked)
 
+    @classmethod
+    def either(cls, answers: Sequence[SeenRows]) -> Self:
+        """Return one answer about the same rows that one fit after another may know."""
+        n, shares = answers[0].n, [one.share for one in answers]
+        known = [share for share in shares if share is not None]
+        # A fit that cannot tell may have learned from them.
+        if not known or (len(known) < len(shares) and not any(known)):
+            return cls.unknown(n)
+        n_checked = min(one.n_checked for one in answers if one.share is not None)
+        masks = [one.learned for one in answers if one.learned is not None]
+        if len(masks) < len(answers):
+            return cls(n, min(sum(known), 1.0), None, n_checked)
+        learned = np.logical_or.reduce(masks)
+        return cls(n, float(learned.mean()), learned, n_checked)
+
     @property
     def found(self) -> bool:
         """Whether more rows are equal to training rows than by chance."""

@@ -22,7 +22,7 @@ from calibration._validation import (
 )
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
-from localexpert.data.table import TableReader, take_rows
+from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.training_rows import SeenRows, TrainingSketch
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -40,8 +40,9 @@ def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
 
     Scores of such rows are too good. A correction learned from them makes forecasts too
     sure. A `LocalExpertRegressor` keeps hashes of its training rows with their targets,
-    if nearly all rows differ. It knows every row if there are up to 8192, and a share
-    of them if there are more.
+    if nearly all rows differ, and a corrected one also those of the rows that corrected
+    it. It knows every row if there are up to 8192, and a share of them if there are
+    more.
 
     Parameters
     ----------
@@ -78,33 +79,39 @@ def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
     """
     check_predicts(model)
     target = nearest_ends(*read_ends(y)) if is_partial(y) else check_vector(y, "y")
-    found = _ask(model, X, target)
-    return SeenRows.unknown(len(target)) if found is None else found
+    table, sketches = _find_sketches(model, X)
+    if table is None:
+        return SeenRows.unknown(len(target))
+    check_same_length(len(table), "`X`", len(target), "y")
+    return SeenRows.either([one.compare(table, target) for one in sketches])
 
 
-def _ask(model: Any, X: Any, y: Any) -> SeenRows | None:
-    """Ask the regressor inside the wrappers. Return None if it knows nothing."""
+def _find_sketches(model: Any, X: Any) -> tuple[Table | None, list[TrainingSketch]]:
+    """Return the rows as the regressor inside the wrappers reads them, and its sketch.
+
+    Sketches of corrections follow. If the regressor has none, all are left out.
+    """
     model = open_same(model)
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
             if hasattr(step, "transform"):
                 X = step.transform(X)
-        return _ask(model.steps[-1][1], X, y)
+        return _find_sketches(model.steps[-1][1], X)
     sketch = getattr(model, "training_sketch_", None)
-    if isinstance(sketch, TrainingSketch):
-        table = model.reader_.read(X)
-        check_same_length(len(table), "`X`", len(y), "y")
-        return sketch.compare(table, y)
+    sketches = [sketch] if isinstance(sketch, TrainingSketch) else []
+    if sketches and hasattr(model, "reader_"):
+        return model.reader_.read(X), sketches
     if not isinstance(model, DistributionRegressor):
-        return None
+        return None, []
     # The model may be a corrected or an adapted one, or an ensemble with members. All
     # of these get the same rows.
     names = "model", "estimator_"
     inside = [getattr(model, name, None) for name in names]
-    answers = (
-        _ask(one, X, y) for one in [*inside, *getattr(model, "members_", {}).values()]
-    )
-    return next((one for one in answers if one is not None), None)
+    for one in [*inside, *getattr(model, "members_", {}).values()]:
+        table, known = _find_sketches(one, X)
+        if table is not None:
+            return table, known + sketches
+    return None, []
 
 
 # A function of weights is asked about this many rows one by one. Its answers may differ
@@ -146,6 +153,9 @@ class RecalibratedRegressor(DistributionRegressor):
     bound_ : float
         By how much coverage may be off, see `adapt`. With `by`, that of the smallest
         group. NaN for "pit", which has no guarantee.
+    training_sketch_ : TrainingSketch or None
+        Hashes of the calibration rows, by which `seen_rows` recognises them. None if
+        `model` keeps no hashes of its own rows.
 
     Examples
     --------
@@ -195,6 +205,10 @@ class RecalibratedRegressor(DistributionRegressor):
                 "A correction needs rows that no fit has seen: what it learns from "
                 "these makes forecasts of new rows too sure. Leave them out."
             )
+            with unseen_silently():
+                table = _find_sketches(self.model, X)[0]
+            own = [] if table is None else [(table, target, np.ones(len(target)))]
+            self.training_sketch_ = TrainingSketch.learn(own) if own else None
             self.weights_ = weight = new = None
             if X_new is not None:
                 weight, new = self._weigh(X, X_new, seed)

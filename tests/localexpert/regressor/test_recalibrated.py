@@ -205,14 +205,16 @@ def test_wrappers_are_opened(model, rows):
     piped = make_pipeline(StandardScaler(), quick()).fit(numbers[:200], y[:200])
     once = recalibrate(model, X[200:300], y[200:300])
     both = DistributionEnsemble([("one", quick()), ("two", quick(bounds=None))])
-    for one, table in (
-        (FrozenEstimator(model), X),
-        (once, X),
-        (recalibrate(once, X[300:400], y[300:400]), X),
-        (piped, numbers),
-        (both.fit(X[:200], y[:200]), X),
+    for one, table, n_known in (
+        (FrozenEstimator(model), X, 200),
+        (once, X, 300),
+        (recalibrate(once, X[300:400], y[300:400]), X, 400),
+        (piped, numbers, 200),
+        (both.fit(X[:200], y[:200]), X, 200),
     ):
-        assert seen_rows(one, table, y).learned.sum() == 200
+        learned = seen_rows(one, table, y).learned
+        assert learned[:n_known].all()
+        assert not learned[n_known:].any()
 
 
 def test_nothing_is_said_of_models_that_cannot_tell(rows):
@@ -246,4 +248,8 @@ def test_corrections_by_training_rows_are_warned_of(how, model, rows):
 
     with pytest.warns(CalibrationWarning, match="learned from 100 of the 150 rows"):
         correct(slice(100, 250))
-    correct(slice(200, 350))
+    better = correct(slice(200, 350))
+    assert seen_rows(better, X[150:300], y[150:300]).learned.all()
+    assert not seen_rows(better, X[350:], y[350:]).found
+    with pytest.warns(CalibrationWarning, match="learned from 50 of the 100 rows"):
+        recalibrate(better, X[300:400], y[300:400])
