@@ -398,6 +398,8 @@ def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
 
 def _find_names(y: ArrayLike, names: list[Any], name: str) -> Int64Array:
     """Return the place of each label among the names."""
+    if np.ma.is_masked(y):
+        refuse(name, "have no masked entries", "some")
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

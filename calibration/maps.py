@@ -164,7 +164,9 @@ class CalibrationMap(Saved):
         knots = np.unique(np.concatenate([one.knots for one in maps]))
         limits = np.zeros((3, len(knots)))
         for share, one in zip(shares, maps, strict=True):
-            limits += share * np.stack(one._limits(knots))
+            # A map without weight may be infinite.
+            if share > 0.0:
+                limits += share * np.stack(one._limits(knots))
         steps = all(one.kind == "step" for one in maps)
         left, at, right = limits
         return cls(knots, left, at, right, "step" if steps else "linear")
@@ -188,7 +190,8 @@ class CalibrationMap(Saved):
         """Whether the map never decreases."""
         # In the order in which a score passes them.
         path = np.column_stack([self.left, self.at, self.right]).ravel()
-        return bool((np.diff(path) >= 0.0).all())
+        # No differences: steps may be infinite.
+        return bool((path[1:] >= path[:-1]).all())
 
     def inverse(self, probabilities: ArrayLike) -> Float64Array:
         """Return the least score at which an increasing map reaches a probability.

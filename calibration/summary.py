@@ -91,11 +91,14 @@ class ScoreSummary:
     highest: float = np.nan
 
     def __post_init__(self) -> None:
-        for array in (self.scores, self.weight0, self.weight1):
+        for name in ("scores", "weight0", "weight1"):
+            # A view: the caller may go on with an array.
+            array = getattr(self, name)[:]
             if array.shape != self.scores.shape or array.ndim != 1:
-                name = "scores`, `weight0` and `weight1"
-                refuse(name, "have one shape", f"{array.shape}")
+                rule = "scores`, `weight0` and `weight1"
+                refuse(rule, "have one shape", f"{array.shape}")
             array.setflags(write=False)
+            object.__setattr__(self, name, array)
         if np.isnan(self.lowest) and len(self.scores):
             object.__setattr__(self, "lowest", float(self.scores[0]))
             object.__setattr__(self, "highest", float(self.scores[-1]))

@@ -314,6 +314,7 @@ class ForecastMonitor(DriftMonitor):
     # By shift of the transform, by its law, by thresholds.
     _shares: ClassVar = {"shift": 0.6, "law": 0.15, "thresholds": 0.25}
     _reach = 6.0
+    _parts = ("_shift_", "_law_", "_at_", "thresholds_")
     thresholds_: Float64Array
 
     def __init__(

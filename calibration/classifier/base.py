@@ -108,8 +108,19 @@ def choose_splitter(
         msg = f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
         msg += f"used instead of {n_folds}."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
-    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-    return splitter(min(n_folds, least))
+    n_folds = min(n_folds, least)
+    if groups is None:
+        return StratifiedKFold(n_folds)
+
+    def trains_on_all(n: int) -> bool:
+        parts = StratifiedGroupKFold(n).split(y, y, groups)
+        return all(len(np.unique(y[train])) == len(classes) for train, _ in parts)
+
+    if cv is None:
+        # With a fold for each group, every training part holds all classes.
+        more = range(n_folds + 1, len(np.unique(groups)) + 1)
+        n_folds = next(filter(trains_on_all, [*range(n_folds, 1, -1), *more]), n_folds)
+    return StratifiedGroupKFold(n_folds)
 
 
 def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
@@ -390,9 +401,14 @@ def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
 def weigh_classes(
     y: NDArray[Any], classes: NDArray[Any], weights: Float64Array
 ) -> Float64Array:
-    """Return the share of each of the sorted `classes` in the weight, shape (k,)."""
+    """Return the prior of each of the sorted `classes`, all of it positive, (k,).
+
+    It is the share of the weight, or (n_c + 1) / (n + k) if a class has none.
+    """
     place = np.searchsorted(classes, y)
-    sums = np.bincount(place, weights, minlength=len(classes))
+    sums = np.bincount(place, weights, minlength=len(classes)).astype(np.float64)
+    if sums.min() == 0.0:
+        sums += 1.0
     return np.asarray(sums / sums.sum())
 
 

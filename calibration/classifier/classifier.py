@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
@@ -135,9 +136,10 @@ class CalibratedClassifier(ClassifierAround):
     Notes
     -----
     The response sets the calibrator's `scale`, whatever the values look like. It is
-    "probability" for `predict_proba`, and "real" for `decision_function`. The exception
-    is a calibrator given with `scale="logit"`: only its user can know that a decision
-    function is a log-odds. Methods that have no meaning on real scores refuse them.
+    "probability" for `predict_proba`. For `decision_function` it is "real" with two
+    classes and "logit" with more. The exception is a calibrator given with
+    `scale="logit"`: only its user can know that a decision function is a log-odds.
+    Methods that have no meaning on real scores refuse them.
 
     Neither value of `ensemble` is better in general. We tried 23 public tables of 100
     to 1500 training rows, with forests, boosted trees, logistic regression and naive
@@ -346,11 +348,12 @@ class CalibratedClassifier(ClassifierAround):
         -------
         MetadataRouter
         """
+        dealt = self.cv is None or isinstance(self.cv, numbers.Integral)
         return (
             super()
             .get_metadata_routing()
             .add(
-                splitter=self.cv,
+                splitter=StratifiedGroupKFold() if dealt else self.cv,
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
             )
         )

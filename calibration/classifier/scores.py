@@ -25,7 +25,6 @@ from calibration.multiclass.binary import (
     as_calibrator,
     on_scale,
 )
-from calibration.multiclass.class_scores import scale_rows
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.auto import calibrator_names, make_calibrator
 from calibration.typing import Float64Array
@@ -126,7 +125,7 @@ def _read_scores(
     table = check_table(columns, name)
     if is_margin:
         return table
-    return scale_rows(check_rows(_clip_rounding(table, name), name))
+    return check_rows(_clip_rounding(table, name), name)
 
 
 def _clip_rounding(scores: Float64Array, name: str) -> Float64Array:

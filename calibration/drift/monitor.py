@@ -148,6 +148,7 @@ class CalibrationMonitor(DriftMonitor):
 
     _shares: ClassVar = {"shift": 0.85, "line": 0.15}
     _reach = 30.0
+    _parts = ("_shift_", "_line_", "_steps_", "_all_")
     _all_: ScoreSummary
 
     def fit(

@@ -23,10 +23,11 @@ from calibration.typing import Float64Array
 
 
 class _PolynomialCalibrator(LogOddsCalibrator):
-    """log-odds = intercept_ + sum_j coef_[j] x^(j+1)."""
+    """log-odds = intercept_ + sum_j coef_[j] (x - center_)^(j+1)."""
 
     intercept_: float
     coef_: Float64Array
+    center_: float
     _degree = 1
 
     def _fit_polynomial(
@@ -36,7 +37,10 @@ class _PolynomialCalibrator(LogOddsCalibrator):
         weight1: Float64Array,
         ridge: float,
     ) -> None:
-        columns = [x ** (j + 1) for j in range(self._degree)]
+        # Real scores have no origin. Far from it, a square is nearly a line.
+        no_origin = self.scale == "real" and self._degree > 1
+        self.center_ = float(np.average(x, weights=weight0 + weight1) * no_origin)
+        columns = [(x - self.center_) ** (j + 1) for j in range(self._degree)]
         # The penalty pulls towards doing nothing, which "real" scores do not have.
         prior = np.zeros(self._degree)
         prior[0] = 0.0 if self.scale == "real" else 1.0
@@ -45,10 +49,10 @@ class _PolynomialCalibrator(LogOddsCalibrator):
         )
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
-        out = np.zeros(len(x))
+        out, away = np.zeros(len(x)), x - self.center_
         # Horner's scheme.
         for coefficient in self.coef_[::-1]:
-            out = (out + coefficient) * x
+            out = (out + coefficient) * away
         return out + self.intercept_
 
 
@@ -166,6 +170,8 @@ class QuadraticCalibrator(LogisticCalibrator):
     ----------
     intercept_ : float
     coef_ : ndarray of shape (2,)
+    center_ : float
+        The mean of real scores, which has the place of 0. It is 0 on the other scales.
 
     Notes
     -----

@@ -37,6 +37,10 @@ _MOST_SIZE = 1e16
 _LEAST_COUNT = float(np.finfo(np.float64).tiny)
 
 
+# Parts of [0, 1] in which forecasts are counted.
+_N_BARS = 50
+
+
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
     """Event rate against forecast; build it with `reliability_curve`.
@@ -57,6 +61,8 @@ class ReliabilityCurve:
         What the band says.
     level : float
         Level of the band at each point.
+    histogram : ndarray of shape (50,)
+        Number of rows with forecasts in each of 50 equal parts of [0, 1].
 
     Examples
     --------
@@ -76,6 +82,7 @@ class ReliabilityCurve:
     binning: CurveBinning
     bands: Bands | None
     level: float
+    histogram: Float64Array
 
     @property
     def calibration_error(self) -> float:
@@ -182,8 +189,9 @@ def reliability_curve(
         lower, upper = _consistency_band(summary, starts, level)
     elif bands == "confidence":
         lower, upper = _confidence_band(summary, starts, level)
+    bars, _ = np.histogram(summary.scores, _N_BARS, (0.0, 1.0), weights=summary.weight)
     return ReliabilityCurve(
-        mean_prob, event_rate, weight, lower, upper, binning, bands, level
+        mean_prob, event_rate, weight, lower, upper, binning, bands, level, bars
     )
 
 

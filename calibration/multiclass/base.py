@@ -384,7 +384,7 @@ class IdentityCalibrator(EitherCalibrator):
 
     def _predict_table(self, table: Float64Array) -> Float64Array:
         if self.scale == "probability":
-            return table.copy()
+            return np.asarray(table / table.sum(axis=1, keepdims=True))
         return to_probabilities(self.logs_(table))
 
     def log_predict(self, table: Float64Array) -> Float64Array:

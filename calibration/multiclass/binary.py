@@ -232,6 +232,8 @@ def _against_rest(table: Float64Array, scale: str) -> Iterator[Float64Array]:
 # Pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm. So the answer is unique and
 # finite, whatever they say.
 _CLIP = 1e-7
+# Least share of one of two classes that 1 less it still shows.
+_FINEST = 2.0**-53
 # Matrices of rows solved together hold at most so many numbers. It bounds the memory.
 _CHUNK = 1 << 22
 
@@ -345,10 +347,11 @@ class AllPairsCalibrator(MulticlassCalibrator):
         first, second = table[:, i], table[:, j]
         if self.scale == "logit":
             return second - first
-        both = first + second
-        score = np.full(len(table), 0.5)
-        np.divide(second, both, out=score, where=both > 0.0)
-        return score
+        both = np.where(first + second > 0.0, first + second, 1.0)
+        # Near 1 a float has few digits. As few near 0: no order of columns matters.
+        rest = np.where(first >= second, 1.0 - first / both, second / both)
+        score = np.where(first == second, 0.5, rest)
+        return np.clip(score, _FINEST, 1.0 - _FINEST)
 
 
 def couple_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:

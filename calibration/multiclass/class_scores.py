@@ -34,7 +34,8 @@ class LogProbabilityScale:
 
     A probability of exactly 0, as forests say, means "less than my least positive
     one" and not a logarithm of minus infinity: it counts as half of the least positive
-    score seen, as an assay's value below its limit of detection is read.
+    score seen, as an assay's value below its limit of detection is read. So does any
+    score below that.
 
     Parameters
     ----------
@@ -63,10 +64,7 @@ class LogProbabilityScale:
         """Return log-probabilities, shape (k, n)."""
         z = np.empty(table.shape[::-1])
         if self.scale == "probability":
-            # Subnormal scores are positive: they count as the least normal one.
-            np.maximum(table.T, LEAST, out=z)
-            if self.least > LEAST:
-                z[table.T == 0.0] = self.least
+            np.maximum(table.T, self.least, out=z)
             np.log(z, out=z)
             return z
         z[...] = table.T
@@ -268,13 +266,8 @@ def check_score_table(scores: ArrayLike, scale: str) -> Float64Array:
     """
     if scale == "logit":
         return check_table(scores, "scores")
-    return scale_rows(check_rows(scores, "scores"))
-
-
-def scale_rows(table: Float64Array) -> Float64Array:
-    """Return rows (n, k) divided by their sums, which miss 1 by rounding at most."""
-    scaled: Float64Array = table / table.sum(axis=1, keepdims=True)
-    return scaled
+    # Not divided by the sums of rows: equal scores of a class must stay equal.
+    return check_rows(scores, "scores")
 
 
 # A simpler candidate may be behind the best by so many standard errors.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import pinvh
 from scipy.special import expit, ndtri
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibration._validation import (
     as_numbers,
@@ -144,6 +144,8 @@ def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
             "fitted on"
         )
         refuse(name, rule, f"shape {table.shape}")
+    if hasattr(model, "feature_names_in_"):
+        validate_data(model, X, reset=False, skip_check_array=True)
     if not np.isfinite(table).all():
         refuse(name, "be finite", "NaN or infinite values")
     constant = 1.0 if model.fit_intercept else 0.0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import validate_data
 
 from calibration._kernels.evaluate import count_below
 from calibration._validation import (
@@ -442,7 +443,8 @@ class SBACalibrator(SideInformationCalibrator):
         k = self._choose_k(summary.n)
         with all_or_nothing(self):
             self._settle(summary, stacklevel=3)
-            self.n_neighbors_, self.n_features_in_ = k, table.shape[1]
+            validate_data(self, X, skip_check_array=True)
+            self.n_neighbors_ = k
             if self.constant_ is None:
                 ones = check_labels(y).astype(np.float64)
                 weight = check_weights(sample_weight, len(values))
@@ -467,9 +469,10 @@ class SBACalibrator(SideInformationCalibrator):
         if table.shape[1] != self.n_features_in_:
             rule = f"have {self.n_features_in_} features as in `fit`"
             refuse("X", rule, table.shape[1])
+        validate_data(self, X, reset=False, skip_check_array=True)
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)
-        points = np.column_stack([table, values]) * self.units_
+        points = (np.column_stack([table, values]) - self.center_) * self.units_
         return self._average(points, self.reach_)
 
     def llr(self, X: ArrayLike, scores: ArrayLike) -> Float64Array:
@@ -515,7 +518,9 @@ class SBACalibrator(SideInformationCalibrator):
         np.add.at(self.weight1_, place, weight1[held])
         # The units use weighted moments, so weights are repetitions here too.
         total = self.weight0_ + self.weight1_
-        spread = points - np.average(points, axis=0, weights=total)
+        # Distances of many features lose digits far from 0.
+        self.center_ = np.average(points, axis=0, weights=total)
+        spread = points - self.center_
         deviation = np.sqrt(np.average(spread**2, axis=0, weights=total))
         varies = points.max(axis=0) > points.min(axis=0)
         self.units_ = np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0)
@@ -523,7 +528,7 @@ class SBACalibrator(SideInformationCalibrator):
         # Any so many points hold a weight of k. One more point shows ties.
         reach = np.searchsorted(np.cumsum(np.sort(total)), self.n_neighbors_)
         self.reach_ = min(int(reach) + 2, len(points))
-        self.search_ = NearestNeighbors().fit(points * self.units_)
+        self.search_ = NearestNeighbors().fit(spread * self.units_)
 
     def _average(self, points: Float64Array, n_asked: int) -> Float64Array:
         """Return event rates around scaled points from `n_asked` neighbours or more."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Height of the strip of each curve's forecasts below the reliability diagram.
 _STRIP = 0.08
-_STRIP_BINS = 50
+# A curve of more points has no markers.
+_MOST_MARKERS = 50
 # More diagrams than that are too many for one figure.
 _MOST_PANELS = 20
 _FORECAST, _OBSERVED = "Forecast probability", "Observed event rate"
@@ -151,7 +152,7 @@ def plot_class_reliability(
         one = next(iter(some.values()))
         share = (one.event_rate * one.weight).sum() / one.weight.sum()
         name = plain_label(names[column], canvas.LONGEST_NAME)
-        ax.set_title(f"{name}: {100.0 * share:.2g}% of rows", fontsize="medium")
+        ax.set_title(f"{name}: {100.0 * share:.3g}% of rows", fontsize="medium")
     canvas.name_outer(drawn, _FORECAST, _OBSERVED)
     return drawn
 
@@ -215,7 +216,7 @@ def _draw_curve(
         curve.event_rate[shown],
         color=color,
         lw=1.6,
-        marker="" if isotonic and len(x) > _STRIP_BINS else "o",
+        marker="" if isotonic and len(x) > _MOST_MARKERS else "o",
         ms=4.5,
         label=label,
     )
@@ -223,8 +224,8 @@ def _draw_curve(
 
 def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> None:
     """Draw a histogram of the forecasts, upwards from `base`."""
-    edges = np.linspace(0.0, 1.0, _STRIP_BINS + 1)
-    counts, _ = np.histogram(curve.mean_prob, edges, weights=curve.weight)
+    counts = curve.histogram
+    edges = np.linspace(0.0, 1.0, len(counts) + 1)
     heights = 0.8 * _STRIP * counts / counts.max()
     widths = np.diff(edges)
     ax.bar(

@@ -19,7 +19,6 @@ from calibration._validation import (
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.multiclass.base import (
     EitherCalibrator,
-    IdentityCalibrator,
     MulticlassCalibrator,
 )
 from calibration.multiclass.binary import FAMILIES, OneVsRestCalibrator
@@ -334,13 +333,6 @@ class AutoCalibrator(EitherCalibrator):
         check_verbose(self.verbose)
         if self.candidates is not None:
             check_menu(self.candidates, "candidates")
-            first = self.candidates.get("identity")
-            if first is not None and not isinstance(first, IdentityCalibrator):
-                msg = (
-                    '`candidates["identity"]` is the name of doing nothing, '
-                    f"got {first!r}."
-                )
-                raise ValueError(msg)
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         cells = ScoreSummary(*collapse_ties(x, summary.weight0, summary.weight1))

@@ -227,7 +227,7 @@ def compare_calibrators(
         given = _name_all(calibrators)
     menu = set_menu(given, "calibrators", scale, several=several)
     trials = hold_trials(menu, rows, n_folds, random_state, verbose=verbose)
-    if trials is None:
+    if trials is None or (trials.weight.sum(axis=1) > 0.0).sum() < 2:
         counts = ", ".join(f"{count:g}" for count in rows.weight.sum(axis=1))
         rule = "leave two classes, at two scores or more, when a fold is held out"
         refuse("y", rule, f"classes of {counts} rows")

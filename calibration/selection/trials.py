@@ -397,6 +397,10 @@ def check_menu(menu: Mapping[str, object], name: str) -> None:
     for key, one in menu.items():
         if not isinstance(one, ScoreCalibrator | MulticlassCalibrator):
             refuse(f"{name}[{key!r}]", f"be a {wanted}", f"{one!r}", TypeError)
+    first = menu.get("identity", IdentityCalibrator())
+    if not isinstance(first, IdentityCalibrator):
+        rule = "be an IdentityCalibrator: it is the name of doing nothing"
+        refuse(f"{name}['identity']", rule, f"{first!r}")
 
 
 def set_menu(

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibration import CalibrationMap, HistogramCalibrator, load
+from calibration import (
+    CalibrationMap,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    load,
+)
 
 
 def random_map(rng, kind, size=6):
@@ -145,3 +150,13 @@ def test_values_that_are_none_are_refused(changes, message):
     one = {"knots": [np.nan], "kind": "step", "left": [0], "at": [0], "right": [0]}
     with pytest.raises(ValueError, match="`knots` must be finite, got nan"):
         CalibrationMap(**one)
+
+
+def test_maps_of_evidence_may_be_infinite():
+    rows = [0.1, 0.2, 0.3, 0.6, 0.9], [0, 0, 1, 0, 1]
+    one = IsotonicCalibrator().fit(*rows).llr_map()
+    assert one.is_increasing
+    assert one.inverse([0.5])[0] == 0.75
+    flat = IsotonicCalibrator().fit(*rows).map_
+    both = CalibrationMap.average([one, flat], [0.0, 1.0])
+    assert both(rows[0]).tolist() == flat(rows[0]).tolist()

@@ -157,6 +157,9 @@ def test_texts_that_are_no_monitors_are_refused(rng, kind):
         other,
         kin,
         text.replace('"n_fit": 1000', '"n_fit": 0'),
+        text.replace('"alarm_": false, ', ""),
+        text.replace('"alarm_": false', '"alarm_": false, "partial_fit": null'),
+        text.replace('"n_batches_": 1', '"n_batches_": "x"'),
         text.replace('{"array": [', '{"array": [1' + "0" * 400 + ", ", 1),
     ):
         assert wrong != text

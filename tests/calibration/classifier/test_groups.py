@@ -124,3 +124,20 @@ def test_intervals_refused(data):
     many = CalibratedClassifier(GaussianNB(), "isotonic", ensemble=True).fit(X, y)
     with pytest.raises(ValueError, match=r"`ensemble` must be False for .*, got 5 of"):
         many.predict_interval(X)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_groups_reach_folds_that_are_dealt_with_routing(data, groups, cv):
+    plain = CalibratedClassifier(GaussianNB(), cv=cv).fit(*data, groups=groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = CalibratedClassifier(GaussianNB(), cv=cv).fit(*data, groups=groups)
+    np.testing.assert_array_equal(model.oof_scores_, plain.oof_scores_)
+
+
+def test_folds_of_groups_are_fewer_where_a_class_would_be_left_out(rng):
+    groups = [4, 4, 4, 4, 0, 4, 4, 1, 0, 0, 3, 4, 3, 3, 3, 0, 4, 4, 0, 4]
+    y = [0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 0]
+    X = rng.normal(size=(20, 1))
+    with pytest.warns(CalibrationWarning, match="2 folds are used instead of 5"):
+        model = CalibratedClassifier(GaussianNB()).fit(X, y, groups=groups)
+    assert np.isfinite(model.oof_scores_).all()

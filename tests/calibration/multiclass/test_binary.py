@@ -229,3 +229,24 @@ def test_pairs_of_0_and_1_rule_nothing_out(k, rng):
     assert couple(np.triu(np.ones((1, k, k)), 1))[0, 0] > 1.0 - 1e-5
     circle = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
     assert_allclose(couple(circle), 1.0 / 3.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_votes_are_ties_whatever_the_other_columns_hold(kind, rng):
+    p = rng.multinomial(10, [0.5, 0.3, 0.2], 300).astype(kind) / kind(10)
+    y = rng.integers(3, size=300)
+    model = OneVsRestCalibrator("isotonic").fit(p, y)
+    for one, column in zip(model.calibrators_, p.T, strict=True):
+        assert len(one.map_.knots) <= len(np.unique(column))
+    turned = OneVsRestCalibrator("isotonic").fit(p[:, ::-1], 2 - y)
+    expected = model.predict(p)
+    assert_allclose(turned.predict(p[:, ::-1])[:, ::-1], expected, rtol=1e-12)
+
+
+def test_pairs_of_sure_rows_do_not_depend_on_the_order_of_columns(rng):
+    y, z = rng.integers(3, size=300), 32.0 * rng.normal(size=(300, 3))
+    z[np.arange(300), y] += 32.0
+    p = np.exp(log_softmax(z, axis=1))
+    one, other = (AllPairsCalibrator("isotonic") for _ in range(2))
+    turned = other.fit(p[:, ::-1], 2 - y).predict(p[:, ::-1])[:, ::-1]
+    assert_allclose(one.fit(p, y).predict(p), turned, atol=1e-9)

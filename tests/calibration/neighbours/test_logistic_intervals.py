@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, log_expit
 from sklearn.exceptions import NotFittedError
@@ -132,3 +133,11 @@ def test_refused(rows):
         logistic_intervals(model, X * np.nan, X)
     with pytest.raises(ValueError, match="`sample_weight` must be as long as the data"):
         logistic_intervals(model, X, X, sample_weight=[1.0])
+
+
+def test_columns_have_the_names_of_the_fit(rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    model = LogisticRegression().fit(frame, rng.integers(2, size=60))
+    logistic_intervals(model, frame, frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        logistic_intervals(model, frame, frame[["b", "a"]])

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
@@ -162,3 +163,20 @@ def test_refused(rows):
         sba.predict(X[:, :1], scores)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 2"):
         sba.predict(X[:1], [2.0])
+
+
+def test_many_features_far_from_zero_have_the_same_neighbours(rng):
+    X, scores = np.round(rng.normal(size=(120, 16)), 1), rng.uniform(size=120)
+    y = rng.uniform(size=120) < scores
+    near = SBACalibrator().fit(X, scores, y).predict(X, scores)
+    far = SBACalibrator().fit(X + 1e8, scores, y).predict(X + 1e8, scores)
+    np.testing.assert_allclose(far, near, atol=1e-6)
+
+
+def test_columns_have_names(rows):
+    X, scores, y = rows
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = SBACalibrator().fit(frame, scores, y)
+    np.testing.assert_array_equal(model.feature_names_in_, ["a", "b"])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["b", "a"]], scores)

@@ -41,6 +41,13 @@ def legend(ax):
 
 
 class TestReliability:
+    def test_the_strip_shows_where_forecasts_lie(self, ax, rng):
+        p = np.append(rng.uniform(0.0, 0.2, 950), rng.uniform(0.9, 1.0, 50))
+        plot_reliability(rng.uniform(size=1000) < p, p, ax=ax)
+        bars = [bar for bar in ax.patches if bar.get_height() > 0.0]
+        held = [round(bar.get_x(), 2) for bar in bars]
+        assert held == [*np.arange(0, 20, 2) / 100, *np.arange(90, 100, 2) / 100]
+
     def test_draws_the_curve_on_the_axes_given(self, ax, forecasts):
         curve = reliability_curve(*forecasts)
         assert plot_reliability(curve, ax=ax) is ax
@@ -299,7 +306,7 @@ def test_titles_say_class_and_share(tables):
     weight = np.where(y == 0, 0.0, 1.0)
     for labels in (y, np.array(NAMES)[y]):
         panels = plot_class_reliability(labels, y_prob, classes=NAMES)
-        share = f"{100 * (y == 1).mean():.2g}"
+        share = f"{100 * (y == 1).mean():.3g}"
         assert panels[1].get_title() == f"versicolor: {share}% of rows"
     panels = plot_class_reliability(y, y_prob, sample_weight=weight)
     assert panels[0].get_title() == "0: 0% of rows"

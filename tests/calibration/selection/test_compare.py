@@ -120,6 +120,10 @@ def test_bad_arguments_are_named(data, some):
         compare_calibrators(scores, y, {"b": BetaCalibrator()}, scale="real")
     with pytest.raises(ValueError, match="`y` must leave two classes"):
         compare_calibrators([0.1, 0.9], [0, 1], some)
+    with pytest.raises(ValueError, match="`y` must leave two classes"):
+        compare_calibrators(scores, scores == scores.max(), some)
+    with pytest.raises(ValueError, match=r"\['identity'\]` must be an IdentityCalib"):
+        compare_calibrators(scores, y, {"identity": PlattCalibrator()})
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
         compare_calibrators([1.5, 0.2, 0.4, 0.5], [0, 1, 1, 0], some)
 
