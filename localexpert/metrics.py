@@ -36,6 +36,7 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.distribution.predictors import predict_dist
 from localexpert.law.totals import CorrelationEstimate
+from localexpert.law.transform import call_vectorised
 from localexpert.partial.scores import (
     covered_shares,
     crps_losses,
@@ -334,12 +335,16 @@ def threshold_weighted_crps(
     """
     y, rows = _check(y_true, dist, sample_weight)
     check_callable(weight, "weight")
+    # Rows without weight must not stretch the range.
+    dist, y, rows = dist[rows > 0.0], y[rows > 0.0], rows[rows > 0.0]
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
     step = (high - low) / check_integer(n_points, "n_points", 1)
     # Middles of the steps, because 1{y <= z} jumps at outcomes.
     z = low + step * (np.arange(n_points) + 0.5)
-    held = step * np.asarray(weight(z), dtype=np.float64)
+    held = step * call_vectorised(weight, "weight", z)
+    if not (held >= 0.0).all():
+        refuse("weight", "return numbers from 0 on", "NaN or a negative one")
     losses = np.empty(len(y))
     for start in range(0, len(y), _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -441,7 +446,9 @@ def _check_rows(
 
 
 def _mean(losses: Float64Array, weight: Float64Array) -> float:
-    return float(losses @ weight / weight.sum())
+    # Losses without weight may be infinite.
+    held = weight > 0.0
+    return float(losses[held] @ weight[held] / weight.sum())
 
 
 # Levels are clipped to this and to 1 minus this, so that scores are finite.

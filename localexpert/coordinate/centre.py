@@ -132,7 +132,7 @@ class CentreStack:
         # variance is nearly the same there.
         self.ambiguity_ = self.gain_ = 0.0
         if sample.is_whole:
-            some = spread_rows(len(w))
+            some = spread_rows(w)
             # If there are few rows, use the table itself, because its views exist.
             each = self.predict_each(table if len(some) == len(w) else table.take(some))
             self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
@@ -279,9 +279,10 @@ def marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> floa
     return float((v * scale[order]) @ (distance - 0.5 * v @ distance))
 
 
-def spread_rows(n: int) -> Rows:
-    """Return rows from all over `n` rows, which may be sorted. Enough for a mean."""
-    return np.arange(0, n, -(-n // _ROWS_OF_A_MEAN))
+def spread_rows(w: Float64Array) -> Rows:
+    """Return rows from all over, since rows may be sorted. Enough for a mean."""
+    rows = np.flatnonzero(w)
+    return rows[:: -(-len(rows) // _ROWS_OF_A_MEAN)]
 
 
 def single_precision(y: Float64Array) -> tuple[float, float]:

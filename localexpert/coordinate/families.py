@@ -94,14 +94,14 @@ class BoostedTrees:
 
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Boost one fold until its loss stops falling."""
-        boosters = self._boosters(*X.shape)
+        boosters = self._boosters(sample.weight, X.shape[1])
         model = boosters.start(X, self._target(sample), fold, sample.weight)
         answers = model.answer(boosters.boost([model]))
         return Trial(model, np.exp(answers) if self.logarithm else answers)
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Boost every fold, and then all rows for as many rounds."""
-        self.boosters_ = self._boosters(*X.shape)
+        self.boosters_ = self._boosters(sample.weight, X.shape[1])
         start = None if first is None else first.model
         y, w, folds = sample.y, sample.weight, sample.folds
         target = self._target(sample)
@@ -130,7 +130,8 @@ class BoostedTrees:
     def _target(self, sample: Sample) -> Float64Array:
         return np.log(sample.y) if self.logarithm else sample.y
 
-    def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
+    def _boosters(self, weight: Float64Array, n_columns: int) -> FoldBoosters:
+        n = int(np.count_nonzero(weight))
         wide, many = n_columns > max(n, _MANY_COLUMNS), n > _MANY_ROWS
         # Small steps, and few rows in a leaf. The centre is judged by squared error.
         # The common number of rounds keeps it from following the noise. With 31 leaves

@@ -59,7 +59,7 @@ class ScaleModel:
         parameters = {
             "learning_rate": 0.05,
             "num_leaves": 8,
-            "min_data_in_leaf": int(np.clip(len(target) // 20, 5, 50)),
+            "min_data_in_leaf": int(np.clip(np.count_nonzero(w) // 20, 5, 50)),
             "lambda_l2": 5.0,
             "bagging_fraction": 0.7,
             "bagging_freq": 1,
@@ -82,7 +82,7 @@ class ScaleModel:
         # spread.
         self.ambiguity_ = 0.0
         if sample.is_whole:
-            rows = spread_rows(len(w))
+            rows = spread_rows(w)
             each = self.boosters_.predict_each(sample.table.codes[rows])
             self.ambiguity_ = float(w[rows] @ each.var(axis=0) / (w[rows].sum() or 1.0))
         return self

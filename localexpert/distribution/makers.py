@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -42,17 +43,18 @@ class MadeForecasts(Answers):
         or of the logit.
         """
         curve = self.law.clipped.curve
-        return np.empty((len(self.law), 0)) if curve is None else curve.coefficients
+        empty = np.empty((len(self.law), 0))
+        return _read_only(empty if curve is None else curve.coefficients)
 
     @property
     def atoms(self) -> Float64Array:
         """Values with probability of their own, the same for all rows, (A,)."""
-        return self.law.clipped.atoms
+        return _read_only(self.law.clipped.atoms)
 
     @property
     def masses(self) -> Float64Array:
         """Their probabilities, (n, A)."""
-        return self.law.clipped.masses
+        return _read_only(self.law.clipped.masses)
 
     def to_arrays(self) -> dict[str, Any]:
         """Return the distributions as arrays, which `from_arrays` takes back.
@@ -93,7 +95,8 @@ class MadeForecasts(Answers):
             out["ordered"] = True
         if law.known is not None:
             out["moments"] = law.known
-        return out
+        # Copies: a fitted model may hold the arrays.
+        return {name: copy(value) for name, value in out.items()}
 
     @classmethod
     def from_arrays(
@@ -344,6 +347,13 @@ class MadeForecasts(Answers):
         array([0.368, 0.018])
         """
         return cls(from_others.law_of_frozen(frozen, n))
+
+
+def _read_only(array: Float64Array) -> Float64Array:
+    """Return a view that cannot be written to: a fitted model may hold the array."""
+    view = array[:]
+    view.setflags(write=False)
+    return view
 
 
 def _refuse_alone(**parts: Any) -> None:

@@ -112,6 +112,8 @@ class PredictiveDistribution(MadeForecasts):
             # An empty list is one of floats to NumPy.
             if rows.size == 0 and rows.dtype.kind == "f":
                 rows = rows.astype(np.intp)
+            if rows.ndim > 1:
+                refuse("rows", "be indices of one dimension", f"shape {rows.shape}")
         labels = None if self.labels is None else self.labels[rows]
         return PredictiveDistribution(self.law.take(rows), labels)
 
@@ -465,18 +467,19 @@ class PredictiveDistribution(MadeForecasts):
         of independent sums are products in frequencies, exact to about 1e-14. Other
         laws are put on a grid of at most a fortieth of the sum's deviation and
         multiplied in frequencies. The result has quantiles at 97 levels between 1e-9
-        and 1 - 1e-9: CDFs are exact to about 1e-4, and tails beyond these levels are
-        normal. A value that a sum takes with probability of its own, such as 0 where
-        no row has any rain, keeps that probability.
+        and 1 - 1e-9: CDFs are exact to about 1e-4, or 1e-2 if the sum's density has a
+        sharp peak, and tails beyond these levels are normal. A value that a sum takes
+        with probability of its own, such as 0 where no row has any rain, keeps that
+        probability.
 
         Correlated rows have a Gaussian copula: row i is the quantile of :math:`Z_i`,
         and the normal :math:`Z` have the given correlation. The rows themselves have
         this correlation only if they are normal. The law comes from 16 384 antithetic
         draws, and from 4 096 if there are 10 000 rows or more: CDFs are exact to about
-        0.005. Variances are sums by Mehler's formula, exact to 1e-4 for smooth laws,
-        and 1e-2 for others; if all rows are discrete, mean and variance are those of
-        the draws. A value that more than a thousandth of the draws take has
-        probability of its own.
+        0.005, or 0.05 beside values with probability of their own. Variances are sums
+        by Mehler's formula, exact to 1e-4 for smooth laws, and 1e-2 for others; if all
+        rows are discrete, mean and variance are those of the draws. A value that more
+        than a thousandth of the draws take has probability of its own.
 
         References
         ----------

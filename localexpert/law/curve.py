@@ -154,13 +154,14 @@ class Curve:
         """Yield side, last score, bound, and the distance left to the bound, (n, 1).
 
         Over this distance y is uniform, so at the bound its density is neither 0 nor
-        infinite.
+        infinite. If rounding leaves no distance, it is given as infinite.
         """
         breaks, width = self.basis.shared.breaks, (self.high - self.low)[:, None]
         for side, k, bound in ((-1.0, 0, self.low), (1.0, -1, self.high)):
             at = bound[:, None]
             gap = _gaps(-side * self.coefficients[:, k, None], width)
-            yield side, float(breaks[k]), at, np.where(np.isfinite(at), gap, np.inf)
+            known = np.isfinite(at) & (gap > 0.0)
+            yield side, float(breaks[k]), at, np.where(known, gap, np.inf)
 
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the integrals of F, F^2 below y, and of 1 - F, (1 - F)^2 above it.

@@ -32,6 +32,7 @@ from localexpert.law.curve import (
     Curve,
     coordinates_of_gaps,
     fill_ends,
+    from_coordinates,
     read_curve,
     to_coordinates,
 )
@@ -46,6 +47,9 @@ _LEAST_END = 0.5
 # As shares of the mean slope: below which a chord at an end is nearly flat, and the
 # least slope of a tail beyond one that is.
 _FLAT, _LEAST_TAIL = 0.3, 0.25
+# The last chord comes from a bound if it is so much steeper in the coordinate than a
+# line of y is.
+_BOLD = 5.0
 # Widest gaps between breaks, in the middle and beyond it, and where that ends.
 _NEAR, _FAR, _CENTRE = 0.2, 0.6, 3.5
 # How far beyond the outermost scores a curve has the slope of its tails.
@@ -99,6 +103,12 @@ def curve_through(
     mean = (u[:, -1:] - u[:, :1]) / (x[-1] - x[0])
     flat = np.maximum(1.0 - beside[:, [0, -1]] / np.maximum(_FLAT * mean, 1e-300), 0.0)
     tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * flat * mean)
+    # Nor does a value on a bound: from there a line leads to the last one, in y.
+    rise = from_coordinates(u[:, [0, -1]], low[:, None], high[:, None])[1]
+    line = (np.diff(values) / np.diff(x))[:, [0, -1]] / rise
+    from_bound = beside[:, [0, -1]] > _BOLD * line
+    tails = np.where(from_bound, line, tails)
+    slopes[:, [0, -1]] = np.where(from_bound, line, slopes[:, [0, -1]])
     tails = np.maximum(tails, 2.0**-40 * np.abs(u[:, [0, -1]]).clip(1e-280))
     first, last = min(-REACH, x[0] - 1.0), max(REACH, x[-1] + 1.0)
     ends = x[[0, -1]] + np.array([-_LEAD, _LEAD])

@@ -351,7 +351,8 @@ def draw_sums(
         for part, drawn in correlation.scores(rows, half):
             own, w, z = law.take(part), weights[part, None], np.hstack([drawn, -drawn])
             table = own.ppf_scores(np.tile(grid, (len(own), 1)))
-            parts.append(w * (table @ basis))
+            # Differences from a middle value: large values would lose digits.
+            parts.append(w * ((table - table[:, len(grid) // 2, None]) @ basis))
             if law.has_jumps:
                 values = own.ppf_scores(z)
             else:

@@ -139,8 +139,12 @@ class ExpLess:
     def __call__(self, z: Float64Array) -> Float64Array:
         """Return the y of which z is the logarithm."""
         end = np.log(self.most + self.shift)
-        rise = 1.0 + np.maximum(z - end, 0.0)
-        return np.asarray(np.exp(np.minimum(z, end)) * rise - self.shift)
+        beyond, z = np.maximum(z - end, 0.0), np.minimum(z, end)
+        if self.shift <= 0.0:
+            return np.asarray(np.exp(z) * (1.0 + beyond) - self.shift)
+        # Exactly 0 at the logarithm of the shift: a bound stays where it is.
+        excess = np.expm1(z - np.log(self.shift))
+        return np.asarray(self.shift * (excess * (1.0 + beyond) + beyond))
 
 
 def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Array:

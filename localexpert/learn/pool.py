@@ -293,7 +293,7 @@ def learn_sharpness(
     smooth, apart = share[~jumps].sum(), share[jumps]
     squares = np.minimum(upto[~jumps] ** 2, _FARTHEST**2) / _MEAN_SQUARE
     square = float(share[~jumps] @ squares)
-    before = _ROWS_BEFORE / len(y)
+    before = _ROWS_BEFORE / weight.sum()
 
     def loss(k: float) -> float:
         missed = 0.5 * k**2 * square - smooth * np.log(k)

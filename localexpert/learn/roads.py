@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.base import clone
 
 from calibration import QuadraticCalibrator
-from calibration._validation import check_choice, check_integer, check_vector, refuse
+from calibration._validation import (
+    check_choice,
+    check_integer,
+    check_list,
+    check_number,
+    check_vector,
+    refuse,
+)
 from calibration.typing import Float64Array
 from localexpert._validation import check_increasing
 from localexpert.data.directions import Directions, check_directions
@@ -94,6 +101,10 @@ class Road:
             of_values |= step.makes_values
         _check_frame(self.frame, self.thresholds)
         check_integer(self.n_thresholds, "n_thresholds", 1)
+        if len(check_list(self.smoothings, "smoothings", "numbers")) == 0:
+            refuse("smoothings", "hold at least one number", "none")
+        for one in self.smoothings:
+            check_number(one, "smoothings", 0.0, 1.0)
         _check_strategy(self.strategy, None)
         check_calibrator(self.calibrator)
 

@@ -25,7 +25,7 @@ from calibration._validation import (
     refuse,
 )
 from calibration.typing import Float64Array
-from localexpert._validation import check_row_weights, check_seed
+from localexpert._validation import check_row_weights, check_seed, speaking_of
 from localexpert.data.folds import (
     Fold,
     Rows,
@@ -278,17 +278,22 @@ class DistributionAdapter(DistributionRegressor):
             answer = predict_dist(fitted, X)
         else:
             answer = self.forecast(fitted, X)
+        with speaking_of(n="forecast", values="forecast", frozen="forecast"):
+            return self._read(answer, len(X))
+
+    def _read(self, answer: Any, n: int) -> Law:
+        """Return the laws that a forecast of n rows stands for."""
         if isinstance(answer, PredictiveDistribution):
             dist = answer
         elif hasattr(answer, "dist"):
-            dist = PredictiveDistribution.from_scipy(answer, len(X))
+            dist = PredictiveDistribution.from_scipy(answer, n)
         elif self.levels is not None:
             dist = self._from_quantiles(answer)
         else:
             one = "a PredictiveDistribution, a frozen law of scipy.stats"
             rule = f"return {one}, or an array of quantiles where `levels` are given"
             refuse("forecast", rule, type(answer).__name__, TypeError)
-        check_same_length(len(X), "`X`", len(dist), "forecast")
+        check_same_length(n, "`X`", len(dist), "forecast")
         return dist.law
 
     def _from_quantiles(self, values: Any) -> PredictiveDistribution:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -48,6 +48,8 @@ class _Chunk:
 
     @classmethod
     def of(cls, law: Law) -> _Chunk:
+        # Known moments may be infinite where the expectation of a loss is not.
+        law = replace(law, known=None)
         middle = law.ppf(np.tile(_MIDDLE, (len(law), 1)))
         width = middle[:, 2:] - middle[:, :1]
         return cls(law, *law.nodes(), width, middle[:, 1:2])

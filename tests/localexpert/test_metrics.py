@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.stats import norm
 from sklearn import compose, config_context, pipeline, preprocessing
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import UnsetMetadataPassedError
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_
 
 from localexpert import (
     DistributionScorer,
+    PredictiveDistribution,
     crps_score,
     crps_scorer,
     interval_coverage,
@@ -197,3 +199,17 @@ def test_weights_are_routed_to_scorers(numbered):
     assert crps_scorer.get_metadata_routing().score.requests == {"sample_weight": None}
     with pytest.raises(RuntimeError, match="needs metadata routing, got it disabled"):
         scorer.set_score_request(sample_weight=True)
+
+
+def test_rows_without_weight_have_no_say():
+    dist = PredictiveDistribution.from_scipy(norm([0.0, 1.0, 2.0, 0.0], 1.0))
+    y, weight = np.array([0.0, 1.0, 2.0, 1e4]), [1.0, 1.0, 1.0, 0.0]
+    for score in (threshold_weighted_crps, log_score):
+        more = {} if score is log_score else {"weight": lambda z: z > 0.0}
+        want = score(y[:3], dist[:3], **more)
+        assert score(y, dist, sample_weight=weight, **more) == want
+    masses = [[0.2, 0.8], [1.0, 0.0]]
+    dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=masses)
+    assert log_score([1, 1], dist, sample_weight=[1, 0]) == pytest.approx(-np.log(0.8))
+    with pytest.raises(ValueError, match="`weight` must return numbers from 0 on"):
+        threshold_weighted_crps([1, 1], dist, weight=lambda z: z - 1.0)

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
 from calibration import CalibrationWarning
-from localexpert import SharedBoosting, Stacker
+from localexpert import LocalExpertRegressor, SharedBoosting, Stacker
 from tests.regressors import fast
 
 
@@ -163,3 +163,16 @@ def test_what_is_no_stacker():
     for wrong in ("best", 3, Ridge, Stacker("mean")):
         with pytest.raises((TypeError, ValueError), match="a Stacker or None, got"):
             fast(stacker=wrong).fit(*draw(60))
+
+
+def test_a_stacked_forecast_of_a_target_with_zeros_is_a_law():
+    """A curve whose coordinate rounds to the bound left gaps of 0."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    spread = (0.2 + X[:, 0]) * rng.normal(size=200)
+    y = np.maximum(3.0 * X[:, 0] + spread - 1.0, 0.0)
+    options = {"strategy": "joint", "frame": None, "n_thresholds": 5, "cv": 3}
+    for own in ({"effort": "quick"}, options | {"recalibrate": "conformal"}):
+        model = LocalExpertRegressor(stacker=Ridge(), random_state=0, **own).fit(X, y)
+        assert np.isfinite(model.predict_dist(X).crps(1.0)).all()
+        assert np.isfinite(model.check_.crps)

@@ -268,3 +268,34 @@ def test_what_is_no_loss_or_level_is_refused():
     dist = of_values([0.0, 1.0], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="needs at least one row, got none"):
         dist[:0].expected_mean()
+
+
+def test_forecasts_cannot_be_written_to(discrete):
+    for dist in (discrete, PredictiveDistribution.from_scipy(stats.norm([0.0, 1.0]))):
+        before = dist.mean()
+        for array in (dist.atoms, dist.masses, dist.coefficients):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0.0
+        for array in dist.to_arrays().values():
+            np.multiply(array, 7.0, out=array) if isinstance(array, np.ndarray) else 0
+        np.testing.assert_array_equal(dist.mean(), before)
+
+
+def test_rows_are_indices_of_one_dimension(discrete):
+    with pytest.raises(ValueError, match=r"`rows` must be indices of one dimension"):
+        discrete[np.zeros((2, 1), dtype=int)]
+
+
+@pytest.mark.parametrize("bounds", [None, (0.0, None), (0.0, 100.0)])
+def test_quantiles_on_a_bound_do_not_make_a_heavy_tail(bounds):
+    values, levels = [[0, 0, 0, 0, 5.0]], [0.05, 0.25, 0.5, 0.75, 0.95]
+    dist = PredictiveDistribution.from_quantiles(values, levels, bounds=bounds)
+    assert dist.ppf(0.95)[0] == pytest.approx(5.0)
+    assert 7.0 < dist.ppf(0.99)[0] < 13.0
+    assert 0.4 < dist.mean()[0] < 0.9
+
+
+def test_the_spread_of_correlated_totals_does_not_depend_on_the_origin():
+    dist = PredictiveDistribution.from_scipy(stats.norm(1e9 + np.zeros(3), 1.0))
+    total = dist.total(correlation=0.9, random_state=0)
+    assert total.std()[0] == pytest.approx(np.sqrt(3 + 6 * 0.9), rel=1e-3)

@@ -263,6 +263,12 @@ def test_roads_are_refused_before_anything_is_fitted(roads, message, rng):
         make(roads, center=Refusing()).fit(X, mean - mean.mean())
 
 
+@pytest.mark.parametrize("smoothings", [0.3, (), (-1.0,), ("a",)])
+def test_smoothings_are_numbers_up_to_one(smoothings):
+    with pytest.raises((TypeError, ValueError), match="`smoothings` must"):
+        localexpert.Road(smoothings=smoothings)
+
+
 def test_steps_that_do_not_fit_the_laws_they_read():
     for around in (localexpert.CellRoad, localexpert.Transformed):
         for wrong in (localexpert.DiscreteRoad(), localexpert.CellRoad(), 3):

@@ -18,6 +18,7 @@ from localexpert import (
     DistributionAdapter,
     DistributionEnsemble,
     FrameRoad,
+    GridRoad,
     IndependentExperts,
     JointForest,
     LocalExpertRegressor,
@@ -88,6 +89,18 @@ def test_equal_seeds_give_equal_models(name, table):
     assert not np.array_equal(other.predict_dist(asked).quantiles(levels), expected)
     if hasattr(first, "stacker_"):
         assert_array_equal(again.predict(asked), first.predict(asked))
+
+
+@pytest.mark.parametrize("effort", ["quick", "default"])
+def test_rows_without_weight_change_no_built_in_limit(effort, table, rng):
+    X, y = table
+    weight = np.append(np.ones(160), np.zeros(900))
+    more = np.vstack([X, rng.uniform(size=(900, 3))]), np.append(y, np.zeros(900))
+    options = {} if effort == "quick" else {"roads": GridRoad()}
+    model = LocalExpertRegressor(effort=effort, random_state=0, **options)
+    expected = clone(model).fit(X, y).predict_dist(X[:20]).interval()
+    found = model.fit(*more, sample_weight=weight).predict_dist(X[:20]).interval()
+    assert_array_equal(found, expected)
 
 
 def test_a_seed_of_a_part_is_kept(table):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -361,3 +362,14 @@ def charge(cost):
 def test_refusals_of_costs(call, given, message):
     with pytest.raises(ValueError, match=message):
         call(*given)
+
+
+def test_bounded_losses_have_an_expectation_where_the_mean_has_none():
+    dist = PredictiveDistribution.from_scipy(stats.pareto([0.9, 3.0]))
+    found = expected_loss(dist, lambda y, a: 1.0 * (y > a), 2.0)
+    np.testing.assert_allclose(found, dist.sf(2.0), rtol=1e-9)
+    capped = expected_loss(
+        dist, lambda y, a: np.clip(y - a, 0.0, 5.0), 2.0, breaks=[2.0, 7.0]
+    )
+    want = [quad(stats.pareto(b).sf, 2.0, 7.0)[0] for b in (0.9, 3.0)]
+    np.testing.assert_allclose(capped, want, rtol=1e-3)
