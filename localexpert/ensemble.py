@@ -187,7 +187,7 @@ def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
         refuse("dists", "hold at least one distribution", "none")
     laws = [check_distribution(dist, "dists").law for dist in given]
     for law in laws:
-        check_same_length(len(laws[0]), "the first of `dists`", len(law), "dists")
+        check_same_length(len(laws[0]), "the first of them", len(law), "dists")
     return laws
 
 
