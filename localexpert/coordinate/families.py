@@ -107,7 +107,7 @@ class BoostedTrees:
         target = self._target(sample)
         self.oof_ = self.boosters_.fit(X, target, folds, w, start)
         # One more booster, of all rows, see `predict_each`. (Nets gain nothing by it.)
-        every = np.arange(len(y)), folds[0][1]
+        every = np.flatnonzero(w), folds[0][1]
         self.whole_ = self.boosters_.start(X, target, every, w)
         self.whole_.grow(self.boosters_.n_rounds_)
         if self.logarithm:

@@ -373,6 +373,8 @@ class Sample:
             # All folds follow what was tried on the first one, and where it stopped. So
             # if windows grow, the one that knows most comes first.
             folds.sort(key=lambda fold: -len(fold[0]))
+        # A row of weight 0 is left out, but it is forecast out of fold.
+        folds = [(train[self.weight[train] > 0.0], test) for train, test in folds]
         return replace(self, folds=folds, groups=groups)
 
     @cached_property

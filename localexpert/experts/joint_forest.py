@@ -304,7 +304,8 @@ class JointForest(Experts):
             grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
         self.laws_ = LeafLaws.join([laws for laws, _ in grown])
         asked = np.stack([asked for _, asked in grown], axis=1)
-        spoke = asked[tasks.judged].sum(axis=1)
+        held = tasks.judged[tasks.weight[tasks.judged] > 0.0]
+        spoke = asked[held].sum(axis=1)
         # A row alone in its leaf is one draw from its law. So the mean of m trees has
         # the noise p (1 - p) / m. Leaves with more rows have less noise.
         more = np.mean(1.0 / np.maximum(spoke, 1)) - 1.0 / len(grown)
