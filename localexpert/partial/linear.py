@@ -70,7 +70,8 @@ def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> 
     Tobin (1958), Estimation of relationships for limited dependent variables. Wei
     (1992), The accelerated failure time model.
     """
-    held = outcomes.weight > 0.0
+    # How far out codes for missing values are has no say.
+    outcomes, held = outcomes.without_outliers(), outcomes.weight > 0.0
     sides = outcomes.lower[held], outcomes.upper[held]
     if min(np.isfinite(side).sum() for side in sides) < _LEAST_ENDS:
         return _wide_law(*sides, outcomes.ends).take(np.zeros(len(held), np.intp))

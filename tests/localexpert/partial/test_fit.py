@@ -60,8 +60,9 @@ def test_contract(ends, options, given, tmp_path):
     assert len(rows) == len(y) == len(model.oof_distribution_)
     assert rows.max() < N
     if "entry" not in given:
-        assert (y >= ends[rows, 0]).all()
-        assert (y <= ends[rows, 1]).all()
+        held = model.oof_weights_ > 0.0
+        assert (y >= ends[rows, 0])[held].all()
+        assert (y <= ends[rows, 1])[held].all()
     low = -INF if "bounds" not in options else 0.0
     assert (model.predict_quantiles(frame, [0.01]) >= low).all()
     # All draws of a row have the same forecast, which has not seen any of them.
@@ -89,6 +90,26 @@ def test_rows_of_which_nothing_is_known_have_no_say():
     assert model.table_summary_.n_rows == N - N // 4
     seen = seen_rows(model, X, ends).learned
     np.testing.assert_array_equal(seen, np.arange(N) % 4 > 0)
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@pytest.mark.parametrize("row", [(-50.0, -50.0), (0.0, 0.0), (1e9, INF), (-INF, 5.0)])
+def test_targets_of_rows_without_weight_have_no_say(row):
+    ends, weight = RIGHT.copy(), np.minimum(np.arange(N), 1)
+    ends[0] = row
+    one, two = (quick().fit(X, y, sample_weight=weight) for y in (ends, RIGHT))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert one.report_ == two.report_
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@pytest.mark.parametrize("code", [(1e9, 1e9), (1e9, INF), (-1e9, -1e9)])
+def test_how_far_out_codes_are_has_no_say(code):
+    ends = RIGHT.copy()
+    ends[:2] = code
+    median = quick().fit(X, ends).predict_dist(X).median().mean()
+    wanted = quick().fit(X, RIGHT).predict_dist(X).median().mean()
+    assert median == pytest.approx(wanted, rel=0.15)
 
 
 @pytest.mark.parametrize(
