@@ -395,8 +395,9 @@ def plot_sharpness(
     its bars, a mean with a normal interval, lie on that line. Single errors are drawn
     faintly; if there are more than 3000, a sample is drawn. Very long tails would make
     the rest of the picture small, so they lie outside: triangles mark them at the
-    edge, and the legend says how many they are and how far they go. If there are more
-    than 20 000 rows, a sample of so many is used. Samples are always the same.
+    edge, and the legend says how many they are and how far they go. It also says how
+    many rows have an infinite spread: these are left out. If there are more than 20 000
+    rows, a sample of so many is used. Samples are always the same.
 
     Examples
     --------
@@ -417,6 +418,10 @@ def plot_sharpness(
     outcomes, dist = outcomes[rows], dist[rows]
     width, median = dist.std(), dist.median()
     error, expected = np.abs(outcomes - median), np.add(*dist.partial_means(median))
+    finite = np.isfinite(width) & np.isfinite(expected)
+    if not finite.any():
+        refuse("dist", "have a finite standard deviation in some row", "none")
+    width, error, expected = width[finite], error[finite], expected[finite]
     group = _bin_rows(width, n_bins)
     size = np.bincount(group)
     at, mean, expected_error = (
@@ -425,7 +430,9 @@ def plot_sharpness(
     variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
     half = z * np.sqrt(variance / size)
     ax = canvas.open_axes(ax)
-    canvas.draw_dots(ax, width, error, canvas.GREY, label="each row")
+    left_out = f", {(~finite).sum()} of infinite spread left out"
+    label = "each row" + left_out * (not finite.all())
+    canvas.draw_dots(ax, width, error, canvas.GREY, label=label)
     label = "expected by the forecasts"
     ax.plot(at, expected_error, "x--", color="C1", lw=1.3, label=label)
     label = f"mean, {inputs.format_percent(level)} confidence"

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from localexpert import (
+    PredictiveDistribution,
     plot_coverage,
     plot_pit,
     plot_quantile_reliability,
@@ -255,3 +256,11 @@ def test_an_outlier_does_not_press_the_others_down(many, labelled):
     marks = labelled(ax, "1 of 400 outside, error up to 1000").get_xydata()
     assert marks[:, 1].tolist() == [ax.get_ylim()[1]]
     assert ax.get_ylim()[0] <= 0.0
+
+
+def test_rows_of_infinite_spread_are_left_out_and_counted(labelled):
+    dist = PredictiveDistribution.from_scipy(t(df=np.append(np.full(60, 30.0), 1.8)))
+    ax = plot_sharpness(np.zeros(61), dist)
+    assert len(labelled(ax, "each row, 1 of infinite spread left out").get_xdata()) == 60
+    with pytest.raises(ValueError, match="`dist` must have a finite standard dev"):
+        plot_sharpness(np.zeros(1), dist[60:])
