@@ -34,8 +34,6 @@ _LEVELS = np.linspace(0.05, 0.95, 19)
 # Numbers of more different values than this are put into bins.
 _MOST_NUMBERS = 12
 _MOST_GROUPS = 60
-# So many digits tell all numbers apart.
-_ALL_DIGITS = 17
 # Rows that a mean of errors needs before its interval means something.
 _LEAST_ROWS = 10
 # Rows whose spreads are worked out; more of them make no better picture.
@@ -328,12 +326,13 @@ def _read_groups(
         names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
         group = np.searchsorted(distinct, array.astype(str))
     elif len(distinct) <= _MOST_NUMBERS:
-        names = _format_numbers(distinct, 4)
+        names = inputs.format_numbers(distinct.tolist(), 4)
         group = np.searchsorted(distinct, array)
     else:
         levels = np.linspace(0.0, 1.0, n_bins + 1)
         edges = np.unique(np.quantile(array[~missing], levels))
-        names = [f"[{a}, {b})" for a, b in pairwise(_format_numbers(edges, 3))]
+        texts = inputs.format_numbers(edges.tolist(), 3)
+        names = [f"[{a}, {b})" for a, b in pairwise(texts)]
         names[-1] = names[-1][:-1] + "]"
         group = np.searchsorted(edges[1:-1], array, "right")
     group[missing] = len(names)
@@ -341,15 +340,6 @@ def _read_groups(
     if len(met) > _MOST_GROUPS:
         refuse("groups", f"hold at most {_MOST_GROUPS} groups", len(met))
     return [[*names, "missing"][g] for g in met], group, numeric
-
-
-def _format_numbers(values: Float64Array, digits: int) -> list[str]:
-    """Return short texts of different numbers, of as many digits as tell them apart."""
-    for more in range(digits, _ALL_DIGITS):
-        texts = [format_number(float(value), more) for value in values]
-        if len(set(texts)) == len(texts):
-            return texts
-    return [repr(float(value)) for value in values]
 
 
 @canvas.picture

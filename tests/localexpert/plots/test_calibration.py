@@ -261,6 +261,7 @@ def test_an_outlier_does_not_press_the_others_down(many, labelled):
 def test_rows_of_infinite_spread_are_left_out_and_counted(labelled):
     dist = PredictiveDistribution.from_scipy(t(df=np.append(np.full(60, 30.0), 1.8)))
     ax = plot_sharpness(np.zeros(61), dist)
-    assert len(labelled(ax, "each row, 1 of infinite spread left out").get_xdata()) == 60
+    dots = labelled(ax, "each row, 1 of infinite spread left out")
+    assert len(dots.get_xdata()) == 60
     with pytest.raises(ValueError, match="`dist` must have a finite standard dev"):
         plot_sharpness(np.zeros(1), dist[60:])
