@@ -151,6 +151,27 @@ def test_all_censored_is_wide_and_says_so():
     assert (high - low).min() > np.ptp(Y)
 
 
+def test_all_left_censored_is_wide_down_to_zero():
+    ends = np.column_stack([np.full(N, -INF), np.linspace(1.0, 20.0, N)])
+    with pytest.warns(CalibrationWarning, match="hardly any known value") as caught:
+        low, high = quick().fit(X, ends).predict_interval(X).T
+    assert {str(one.message).partition(":")[0] for one in caught} == {
+        "`y` holds hardly any known value or bounded interval"
+    }
+    assert (low > 0.0).all()
+    assert (low < 0.5).all()
+    assert (high > 1.0).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_one_interval_for_all_is_where_forecasts_lie(unit):
+    dist = quick().fit(X, unit * np.tile([3.0, 5.0], (N, 1))).predict_dist(X)
+    low, high = dist.interval(0.9).T / unit
+    assert (low > 3.0).all()
+    assert (high < 5.0).all()
+    assert (high > low + 0.1).all()
+
+
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
 def test_demand_cut_off_by_stock_stays_on_its_lattice(rng):
     days, _ = draw(400)
