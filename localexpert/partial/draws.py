@@ -325,8 +325,14 @@ def row_losses(outcomes: Outcomes, law: Law) -> Float64Array:
     losses = losses_between(outcomes.lower, outcomes.upper, PredictiveDistribution(law))
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = losses + np.log(law.sf(outcomes.entry[:, None])[:, 0])
+    # Densities are in the unit of y, so bounds of their logarithms are as well.
+    dense = outcomes.known & (len(outcomes.values) == 0)
+    shift = np.where(
+        dense, np.log(np.std(outcomes.without_outliers().ends) or 1.0), 0.0
+    )
     # If neither the target nor its being seen is possible, the law is as bad as any.
-    return np.clip(np.where(np.isnan(losses), _WORST, losses), -_WORST, _WORST)
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    return np.clip(losses, shift - _WORST, shift + _WORST)
 
 
 def mix_laws(losses: Float64Array, weight: Float64Array) -> tuple[float, Float64Array]:
