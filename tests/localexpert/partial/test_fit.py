@@ -38,6 +38,9 @@ def test_known_targets_are_fitted_as_ever():
     one, two = quick().fit(X, Y), quick().fit(X, np.column_stack([Y, Y]))
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     np.testing.assert_array_equal(one.oof_prediction_, two.oof_prediction_)
+    assert one.score(X, Y) == one.score(X, np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match="`y` must be known in every row"):
+        one.score(X, RIGHT)
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
