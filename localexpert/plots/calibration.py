@@ -329,8 +329,11 @@ def _read_groups(
         names = inputs.format_numbers(distinct.tolist(), 4)
         group = np.searchsorted(distinct, array)
     else:
-        levels = np.linspace(0.0, 1.0, n_bins + 1)
-        edges = np.unique(np.quantile(array[~missing], levels))
+        known = array[~missing]
+        # Between a number and infinity there is no quantile.
+        finite = np.clip(known, *np.quantile(known[np.isfinite(known)], [0.0, 1.0]))
+        edges = np.unique(np.quantile(finite, np.linspace(0.0, 1.0, n_bins + 1)))
+        edges[[0, -1]] = distinct[[0, -1]]
         texts = inputs.format_numbers(edges.tolist(), 3)
         names = [f"[{a}, {b})" for a, b in pairwise(texts)]
         names[-1] = names[-1][:-1] + "]"
@@ -550,7 +553,7 @@ def plot_survival(
     mean = 1.0 - dist.cdf_at(points).mean(axis=0)
     ax.plot(points, mean, color="C0", lw=1.6, label="mean forecast")
     ax.set(xlabel=called, ylabel="Share beyond", ylim=(0.0, 1.02))
-    ax.set_xlim(start, values[-1])
+    ax.set_xlim(start, values[-1] if values[-1] > start else start + 1.0)
     return ax
 
 

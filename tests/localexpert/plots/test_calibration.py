@@ -153,6 +153,12 @@ def test_many_numbers_are_binned_by_quantiles(smooth, y, labelled):
     assert_allclose(labelled(ax, "covered").get_xdata(), shares)
 
 
+def test_infinite_numbers_lie_in_the_outer_bins(smooth, y):
+    values = np.append(np.arange(59.0), np.inf)
+    ax = plot_coverage(y, smooth, values, n_bins=2)
+    assert ticks(ax) == ["[0, 29.5) (30)", "[29.5, inf] (30)"]
+
+
 def test_tied_numbers_stay_together(smooth, y):
     values = np.concatenate([np.zeros(45), np.arange(1.0, 16.0)])
     ax = plot_coverage(y, smooth, values, n_bins=4)
