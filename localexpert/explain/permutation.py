@@ -26,7 +26,7 @@ from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.shapley import MixedRows, read_table
 from localexpert.metrics import crps_score, pinball_loss
-from localexpert.partial.outcomes import is_partial, read_ends
+from localexpert.partial.outcomes import is_partial, read_ends, read_right
 from localexpert.progress import show_progress
 
 
@@ -124,7 +124,7 @@ class PermutationImportance:
             "pinball": pd.Index(self.levels, name="level of the quantile"),
             "events": pd.Index(self.thresholds, name="threshold"),
         }[loss]
-        table = getattr(self, loss).reshape(-1, len(columns))
+        table = getattr(self, loss).reshape(len(self.feature_names), len(columns))
         return pd.DataFrame(table, index=list(self.feature_names), columns=columns)
 
 
@@ -214,6 +214,7 @@ def permutation_importance(
     for level in asked:
         check_level(float(level), "levels")
     if partial:
+        read_right(target)
         if thresholds is not None:
             refuse("thresholds", "be None where `y` has two ends", f"{thresholds!r}")
         asked = values = np.empty(0)

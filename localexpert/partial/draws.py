@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from calibration._validation import as_numbers, check_same_length, refuse, show
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows
+from localexpert.data.target_values import range_without_outliers
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import is_discrete, lattice_step
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_edges, clip_scores, scores_of
+from localexpert.partial.outcomes import nearest_ends
 from localexpert.partial.scores import losses_between
 
 # A row that is seen stands for at most so many that are not, and fewer than the second
@@ -79,7 +81,7 @@ class Outcomes:
         entry: ArrayLike | None,
         weight: Float64Array,
     ) -> Self:
-        """Check entries. Rows of which nothing is known lose their weight.
+        """Check entries. Of rows without weight nothing is known, and vice versa.
 
         Parameters
         ----------
@@ -103,7 +105,9 @@ class Outcomes:
         weight = np.where(nothing, 0.0, weight)
         if not weight.any():
             refuse("y", "have a finite end in a row with a weight", "none")
-        return cls(np.maximum(lower, late), upper, late, weight)
+        absent, lower = weight == 0.0, np.maximum(lower, late)
+        lower, late = (np.where(absent, -np.inf, part) for part in (lower, late))
+        return cls(lower, np.where(absent, np.inf, upper), late, weight)
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -125,6 +129,16 @@ class Outcomes:
         lower, upper = np.clip([self.lower, self.upper], *bounds)
         least = max(bounds[0], suspected[0])
         return replace(self, lower=lower, upper=upper, least=least)
+
+    def without_outliers(self) -> Self:
+        """Return the same, with ends of far rows moved to the range of all others."""
+        near = nearest_ends(self.lower, self.upper)
+        low, high = range_without_outliers(near, self.weight)
+        ends = np.stack([self.lower, self.upper])
+        moved = ((near < low) | (near > high)) & np.isfinite(ends)
+        lower, upper = np.where(moved, np.clip(ends, low, high), ends)
+        entry = np.minimum(self.entry, high)
+        return replace(self, lower=lower, upper=upper, entry=entry)
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -279,7 +293,7 @@ def draw_in_rounds(
     rng = np.random.default_rng(seed)
     laws, each = [first], [row_losses(outcomes, first)]
     loss, shares = mix_laws(np.stack(each), outcomes.weight)
-    losses, better = [loss], _BETTER / len(outcomes)
+    losses, better = [loss], _BETTER / np.count_nonzero(outcomes.weight)
     while len(losses) <= _MOST_ROUNDS and not _have_settled(losses, better):
         draws = outcomes.draw(laws, shares, 1, rng)
         law = forecast(draws, int(rng.integers(2**31)))
@@ -287,7 +301,8 @@ def draw_in_rounds(
         each = [each[0], *[*each[1:], row_losses(outcomes, law)][-_N_LAWS:]]
         loss, shares = mix_laws(np.stack(each), outcomes.weight)
         losses.append(loss)
-    n_unknown = int((~outcomes.known).sum() + np.isfinite(outcomes.entry).sum())
+    unknown = ~outcomes.known & (outcomes.weight > 0.0)
+    n_unknown = int(unknown.sum() + np.isfinite(outcomes.entry).sum())
     n_draws = max(1, min(_MOST_DRAWS, _MOST_ROWS // max(n_unknown, 1)))
     draws = outcomes.draw(laws, shares, n_draws, rng)
     known = outcomes.weight[outcomes.known].sum() / outcomes.weight.sum()
@@ -310,8 +325,14 @@ def row_losses(outcomes: Outcomes, law: Law) -> Float64Array:
     losses = losses_between(outcomes.lower, outcomes.upper, PredictiveDistribution(law))
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = losses + np.log(law.sf(outcomes.entry[:, None])[:, 0])
+    # Densities are in the unit of y, so bounds of their logarithms are as well.
+    dense = outcomes.known & (len(outcomes.values) == 0)
+    shift = np.where(
+        dense, np.log(np.std(outcomes.without_outliers().ends) or 1.0), 0.0
+    )
     # If neither the target nor its being seen is possible, the law is as bad as any.
-    return np.clip(np.where(np.isnan(losses), _WORST, losses), -_WORST, _WORST)
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    return np.clip(losses, shift - _WORST, shift + _WORST)
 
 
 def mix_laws(losses: Float64Array, weight: Float64Array) -> tuple[float, Float64Array]:

@@ -70,7 +70,8 @@ def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> 
     Tobin (1958), Estimation of relationships for limited dependent variables. Wei
     (1992), The accelerated failure time model.
     """
-    held = outcomes.weight > 0.0
+    # How far out codes for missing values are has no say.
+    outcomes, held = outcomes.without_outliers(), outcomes.weight > 0.0
     sides = outcomes.lower[held], outcomes.upper[held]
     if min(np.isfinite(side).sum() for side in sides) < _LEAST_ENDS:
         return _wide_law(*sides, outcomes.ends).take(np.zeros(len(held), np.intp))
@@ -120,7 +121,10 @@ class _Model:
         near = nearest_ends(ends[0], ends[1])
         centre = float(np.average(near, weights=self.weight))
         variance = np.average((near - centre) ** 2, weights=self.weight)
-        unit = float(np.sqrt(variance)) or 1.0
+        # The mean of equal numbers may differ from them by rounding.
+        alike = np.ptp(near) == 0.0
+        unit = np.ptp(ends[:2][np.isfinite(ends[:2])]) if alike else np.sqrt(variance)
+        unit = float(unit) or 1.0
         return (ends - centre) / unit, centre, unit
 
     @cached_property
@@ -291,7 +295,8 @@ def _laws_of_errors(
 def _wide_law(lower: Float64Array, upper: Float64Array, ends: Float64Array) -> Law:
     """Return one wide law, with warning: beyond ends nothing is known.
 
-    Half of it lies beyond the range of all ends, by as much as the range.
+    Half of it lies beyond the range of all ends, by as much as the range, or half-way
+    to 0 if the ends are positive.
     """
     warn_user(
         "`y` holds hardly any known value or bounded interval: how far targets lie "
@@ -301,6 +306,7 @@ def _wide_law(lower: Float64Array, upper: Float64Array, ends: Float64Array) -> L
     spread = high - low or abs(high) or 1.0
     values, levels = [high, high + spread], [0.1, 0.5]
     if np.isfinite(lower).sum() < np.isfinite(upper).sum():
-        values, levels = [low - spread, low], [0.5, 0.9]
+        least = max(low - spread, 0.5 * low) if low > 0.0 else low - spread
+        values, levels = [least, low], [0.5, 0.9]
     bounds = (0.0, None) if low > 0.0 else None
     return law_of_quantiles([values], levels, bounds)

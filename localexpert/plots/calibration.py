@@ -34,8 +34,6 @@ _LEVELS = np.linspace(0.05, 0.95, 19)
 # Numbers of more different values than this are put into bins.
 _MOST_NUMBERS = 12
 _MOST_GROUPS = 60
-# So many digits tell all numbers apart.
-_ALL_DIGITS = 17
 # Rows that a mean of errors needs before its interval means something.
 _LEAST_ROWS = 10
 # Rows whose spreads are worked out; more of them make no better picture.
@@ -328,12 +326,16 @@ def _read_groups(
         names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
         group = np.searchsorted(distinct, array.astype(str))
     elif len(distinct) <= _MOST_NUMBERS:
-        names = _format_numbers(distinct, 4)
+        names = inputs.format_numbers(distinct.tolist(), 4)
         group = np.searchsorted(distinct, array)
     else:
-        levels = np.linspace(0.0, 1.0, n_bins + 1)
-        edges = np.unique(np.quantile(array[~missing], levels))
-        names = [f"[{a}, {b})" for a, b in pairwise(_format_numbers(edges, 3))]
+        known = array[~missing]
+        # Between a number and infinity there is no quantile.
+        finite = np.clip(known, *np.quantile(known[np.isfinite(known)], [0.0, 1.0]))
+        edges = np.unique(np.quantile(finite, np.linspace(0.0, 1.0, n_bins + 1)))
+        edges[[0, -1]] = distinct[[0, -1]]
+        texts = inputs.format_numbers(edges.tolist(), 3)
+        names = [f"[{a}, {b})" for a, b in pairwise(texts)]
         names[-1] = names[-1][:-1] + "]"
         group = np.searchsorted(edges[1:-1], array, "right")
     group[missing] = len(names)
@@ -341,15 +343,6 @@ def _read_groups(
     if len(met) > _MOST_GROUPS:
         refuse("groups", f"hold at most {_MOST_GROUPS} groups", len(met))
     return [[*names, "missing"][g] for g in met], group, numeric
-
-
-def _format_numbers(values: Float64Array, digits: int) -> list[str]:
-    """Return short texts of different numbers, of as many digits as tell them apart."""
-    for more in range(digits, _ALL_DIGITS):
-        texts = [format_number(float(value), more) for value in values]
-        if len(set(texts)) == len(texts):
-            return texts
-    return [repr(float(value)) for value in values]
 
 
 @canvas.picture
@@ -395,8 +388,9 @@ def plot_sharpness(
     its bars, a mean with a normal interval, lie on that line. Single errors are drawn
     faintly; if there are more than 3000, a sample is drawn. Very long tails would make
     the rest of the picture small, so they lie outside: triangles mark them at the
-    edge, and the legend says how many they are and how far they go. If there are more
-    than 20 000 rows, a sample of so many is used. Samples are always the same.
+    edge, and the legend says how many they are and how far they go. It also says how
+    many rows have an infinite spread: these are left out. If there are more than 20 000
+    rows, a sample of so many is used. Samples are always the same.
 
     Examples
     --------
@@ -417,6 +411,10 @@ def plot_sharpness(
     outcomes, dist = outcomes[rows], dist[rows]
     width, median = dist.std(), dist.median()
     error, expected = np.abs(outcomes - median), np.add(*dist.partial_means(median))
+    finite = np.isfinite(width) & np.isfinite(expected)
+    if not finite.any():
+        refuse("dist", "have a finite standard deviation in some row", "none")
+    width, error, expected = width[finite], error[finite], expected[finite]
     group = _bin_rows(width, n_bins)
     size = np.bincount(group)
     at, mean, expected_error = (
@@ -425,7 +423,9 @@ def plot_sharpness(
     variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
     half = z * np.sqrt(variance / size)
     ax = canvas.open_axes(ax)
-    canvas.draw_dots(ax, width, error, canvas.GREY, label="each row")
+    left_out = f", {(~finite).sum()} of infinite spread left out"
+    label = "each row" + left_out * (not finite.all())
+    canvas.draw_dots(ax, width, error, canvas.GREY, label=label)
     label = "expected by the forecasts"
     ax.plot(at, expected_error, "x--", color="C1", lw=1.3, label=label)
     label = f"mean, {inputs.format_percent(level)} confidence"
@@ -553,7 +553,7 @@ def plot_survival(
     mean = 1.0 - dist.cdf_at(points).mean(axis=0)
     ax.plot(points, mean, color="C0", lw=1.6, label="mean forecast")
     ax.set(xlabel=called, ylabel="Share beyond", ylim=(0.0, 1.02))
-    ax.set_xlim(start, values[-1])
+    ax.set_xlim(start, values[-1] if values[-1] > start else start + 1.0)
     return ax
 
 

@@ -23,6 +23,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_array, format_number
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.report import ExpertReport, TaskRecord
+from localexpert.explain.permutation import PermutationImportance
 from localexpert.explain.shapley import Explanation
 from localexpert.plots import inputs
 
@@ -59,8 +60,9 @@ def plot_importance(
     Parameters
     ----------
     table : PermutationImportance, array-like or data frame of shape (p, k)
-        Importance of p features for k thresholds or quantiles. Where some of it is
-        negative the colours are symmetric about 0.
+        Importance of p features for k thresholds or quantiles; of a
+        PermutationImportance that for events, or without thresholds that for the CRPS.
+        Where some of it is negative the colours are symmetric about 0.
     features : sequence of length p, optional
         Names of the rows; default those of a data frame, else their numbers.
     columns : sequence of length k, optional
@@ -89,8 +91,8 @@ def plot_importance(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['income', 'age']
     """
-    if not hasattr(table, "columns") and hasattr(table, "to_frame"):
-        table = table.to_frame()
+    if isinstance(table, PermutationImportance):
+        table = table.to_frame("events" if len(table.thresholds) else "crps")
     values = check_array(table, "table", (None, None))
     if 0 in values.shape:
         refuse("table", "hold at least one value", f"shape {values.shape}")
@@ -409,7 +411,8 @@ def plot_threshold_reliability(
         ax.fill_between(after.mean_prob, after.lower, after.upper, **looks)
         _draw_both(ax, *pairs)
         threshold = format_number(float(tasks.thresholds[k]))
-        ax.set_title(f"{threshold}: {100.0 * rate[k]:.2g}% below", fontsize="medium")
+        share = inputs.format_percent(rate[k])
+        ax.set_title(f"{threshold}: {share} below", fontsize="medium")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(_FEW_TICKS))
         ax.grid(alpha=0.25)

@@ -568,6 +568,10 @@ def _read_positions(x: Any, n: int) -> tuple[Float64Array, bool]:
     Times are days since 1970 in UTC, which matplotlib draws.
     """
     array = np.asarray(x).ravel()
+    if array.dtype == object:
+        # A period of pandas is where it begins.
+        begins = [getattr(one, "to_timestamp", lambda one=one: one)() for one in array]
+        array = np.array(begins, dtype=object)
     held = array.dtype == object and array.size > 0 and isinstance(array[0], date)
     dated = array.dtype.kind == "M" or held
     if dated:

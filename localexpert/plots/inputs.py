@@ -17,6 +17,8 @@ from localexpert.distribution.predictive import check_distribution
 
 # Letters of a label beside an axis, and of the name of one.
 LONGEST_TICK, _LONGEST_NAME = 28, 48
+# So many digits tell all numbers apart.
+_ALL_DIGITS = 17
 
 
 def check_dist(dist: Any) -> None:
@@ -38,9 +40,19 @@ def check_labels(
 ) -> list[str]:
     """Return n labels as text of at most so many letters."""
     listed = check_list(labels, name, "labels")
-    texts = [plain_label(format_number(label, 3), most) for label in listed]
+    texts = [plain_label(text, most) for text in format_numbers(listed, 3)]
     check_same_length(n, f"`{other}`", len(texts), name)
     return texts
+
+
+def format_numbers(values: Sequence[Any], digits: int) -> list[str]:
+    """Return short texts of labels; numbers have the digits that tell them apart."""
+    different = len(set(map(str, values)))
+    for more in range(digits, _ALL_DIGITS):
+        texts = [format_number(value, more) for value in values]
+        if len(set(texts)) >= different:
+            return texts
+    return [str(value) for value in values]
 
 
 def name_of(values: Any, otherwise: str = "") -> str:

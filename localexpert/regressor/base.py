@@ -28,6 +28,7 @@ from localexpert.data.folds import check_groups
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
+from localexpert.partial.outcomes import is_partial, read_ends
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
@@ -92,6 +93,30 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
         ndarray of shape (n, 2)
         """
         return self.predict_dist(X).interval(coverage)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the coefficient of determination, R2, of the means.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+        y : array-like of shape (n,)
+            Of two columns, lower and upper ends, only known ones have an R2:
+            `crps_scorer` takes right-censored ones, and `log_scorer` all.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        if is_partial(y):
+            lower, y = read_ends(y)
+            if (lower < y).any():
+                got = f"{(lower < y).sum()} rows known in part"
+                refuse("y", "be known in every row", f"{got}: take `crps_scorer`")
+        return float(super().score(X, y, sample_weight))
 
     def _correct(self, law: Law, *, oof: bool = False) -> PredictiveDistribution:
         """Return laws as distributions, corrected by the recalibration, if any."""

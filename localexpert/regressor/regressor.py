@@ -149,7 +149,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         What the fit chose, and what the alternatives scored.
     fitted_rows_ : ndarray of int
         Rows that the `oof_` attributes describe, without those that a recalibration
-        held out. A row whose target is known in part comes once for each draw of it.
+        held out. A row whose target is known in part comes once for each draw of it;
+        beside such rows, one without weight is drawn as well.
     untested_rows_ : ndarray of int
         Rows that were used to learn but have no forecast out of fold, see Notes.
     bounds_ : (float, float)

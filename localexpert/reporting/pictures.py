@@ -90,7 +90,7 @@ def label(text: object, longest: int = _LONGEST) -> str:
 
 
 def draw_calibration(evidence: Evidence, scale: str, axis: str) -> dict[str, str]:
-    """Draw PIT values, outcomes below quantiles, and errors against spread.
+    """Draw PIT values, outcomes below quantiles, and errors against finite spreads.
 
     Of right-censored outcomes there is the survival function in the place of errors.
     """
@@ -109,7 +109,7 @@ def draw_calibration(evidence: Evidence, scale: str, axis: str) -> dict[str, str
         ),
     }
     if not evidence.partial:
-        drawn["sharpness"] = draw_errors
+        drawn |= {"sharpness": draw_errors} if np.isfinite(dist.std()).any() else {}
     elif is_right_censored(y):
         drawn["survival"] = lambda ax: plot_survival(y, dist, target_name=axis, ax=ax)
     return {name: picture(draw) for name, draw in drawn.items()}

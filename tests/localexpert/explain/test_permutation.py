@@ -13,6 +13,7 @@ from tests.forecasts import of_values
 
 GRID = np.linspace(-8.0, 8.0, 161)
 LEVELS = [0.05, 0.5, 0.95]
+LOSSES = "crps", "pinball", "events"
 
 
 class MeanAndSpread:
@@ -96,10 +97,11 @@ def test_targets_known_in_part_have_the_crps_alone(rng):
     told = explain(X, both, n_repeats=2)
     assert told.baseline == crps_score(both, MeanAndSpread().predict_dist(X))
     assert (told.increases.shape, told.levels.size) == ((3, 1), 0)
+    assert [told.to_frame(loss).shape for loss in LOSSES] == [(3, 1), (3, 0), (3, 0)]
     with pytest.raises(ValueError, match="`thresholds` must be None where `y` has two"):
         explain(X, both, thresholds=[0.0])
     both[0, 0] = -np.inf
-    with pytest.raises(ValueError, match="`y_true` must be known or right-censored"):
+    with pytest.raises(ValueError, match="`y` must be known or right-censored"):
         explain(X, both)
 
 

@@ -116,6 +116,17 @@ def test_row_losses_are_those_of_what_is_known():
     np.testing.assert_allclose(-found, wanted, atol=1e-4)
 
 
+def test_row_losses_of_densities_differ_by_the_logarithm_of_the_unit():
+    lower, upper = np.array([[0.3, 1.0, 2.0, 9.0], [0.3, INF, 2.0, 9.0]])
+
+    def losses(unit):
+        outcomes = Outcomes.of(unit * lower, unit * upper, None, np.ones(4))
+        return row_losses(outcomes, law_of(stats.norm(0.0, unit), 4))
+
+    wanted = np.log(1e20) * np.array([1.0, 0.0, 1.0, 1.0])
+    np.testing.assert_allclose(losses(1e20) - losses(1.0), wanted, atol=1e-6)
+
+
 def test_the_best_mixture_of_laws(rng):
     losses, weight = rng.gamma(2.0, size=(2, 300)), rng.uniform(size=300)
     parts = np.linspace(0.0, 1.0, 2001)

@@ -38,6 +38,9 @@ def test_known_targets_are_fitted_as_ever():
     one, two = quick().fit(X, Y), quick().fit(X, np.column_stack([Y, Y]))
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     np.testing.assert_array_equal(one.oof_prediction_, two.oof_prediction_)
+    assert one.score(X, Y) == one.score(X, np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match="`y` must be known in every row"):
+        one.score(X, RIGHT)
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
@@ -60,8 +63,9 @@ def test_contract(ends, options, given, tmp_path):
     assert len(rows) == len(y) == len(model.oof_distribution_)
     assert rows.max() < N
     if "entry" not in given:
-        assert (y >= ends[rows, 0]).all()
-        assert (y <= ends[rows, 1]).all()
+        held = model.oof_weights_ > 0.0
+        assert (y >= ends[rows, 0])[held].all()
+        assert (y <= ends[rows, 1])[held].all()
     low = -INF if "bounds" not in options else 0.0
     assert (model.predict_quantiles(frame, [0.01]) >= low).all()
     # All draws of a row have the same forecast, which has not seen any of them.
@@ -89,6 +93,26 @@ def test_rows_of_which_nothing_is_known_have_no_say():
     assert model.table_summary_.n_rows == N - N // 4
     seen = seen_rows(model, X, ends).learned
     np.testing.assert_array_equal(seen, np.arange(N) % 4 > 0)
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@pytest.mark.parametrize("row", [(-50.0, -50.0), (0.0, 0.0), (1e9, INF), (-INF, 5.0)])
+def test_targets_of_rows_without_weight_have_no_say(row):
+    ends, weight = RIGHT.copy(), np.minimum(np.arange(N), 1)
+    ends[0] = row
+    one, two = (quick().fit(X, y, sample_weight=weight) for y in (ends, RIGHT))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert one.report_ == two.report_
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@pytest.mark.parametrize("code", [(1e9, 1e9), (1e9, INF), (-1e9, -1e9)])
+def test_how_far_out_codes_are_has_no_say(code):
+    ends = RIGHT.copy()
+    ends[:2] = code
+    median = quick().fit(X, ends).predict_dist(X).median().mean()
+    wanted = quick().fit(X, RIGHT).predict_dist(X).median().mean()
+    assert median == pytest.approx(wanted, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +152,27 @@ def test_all_censored_is_wide_and_says_so():
     low, high = model.predict_interval(X).T
     assert (high > Y).all()
     assert (high - low).min() > np.ptp(Y)
+
+
+def test_all_left_censored_is_wide_down_to_zero():
+    ends = np.column_stack([np.full(N, -INF), np.linspace(1.0, 20.0, N)])
+    with pytest.warns(CalibrationWarning, match="hardly any known value") as caught:
+        low, high = quick().fit(X, ends).predict_interval(X).T
+    assert {str(one.message).partition(":")[0] for one in caught} == {
+        "`y` holds hardly any known value or bounded interval"
+    }
+    assert (low > 0.0).all()
+    assert (low < 0.5).all()
+    assert (high > 1.0).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_one_interval_for_all_is_where_forecasts_lie(unit):
+    dist = quick().fit(X, unit * np.tile([3.0, 5.0], (N, 1))).predict_dist(X)
+    low, high = dist.interval(0.9).T / unit
+    assert (low > 3.0).all()
+    assert (high < 5.0).all()
+    assert (high > low + 0.1).all()
 
 
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from localexpert import (
+    PredictiveDistribution,
     plot_coverage,
     plot_pit,
     plot_quantile_reliability,
@@ -152,6 +153,12 @@ def test_many_numbers_are_binned_by_quantiles(smooth, y, labelled):
     assert_allclose(labelled(ax, "covered").get_xdata(), shares)
 
 
+def test_infinite_numbers_lie_in_the_outer_bins(smooth, y):
+    values = np.append(np.arange(59.0), np.inf)
+    ax = plot_coverage(y, smooth, values, n_bins=2)
+    assert ticks(ax) == ["[0, 29.5) (30)", "[29.5, inf] (30)"]
+
+
 def test_tied_numbers_stay_together(smooth, y):
     values = np.concatenate([np.zeros(45), np.arange(1.0, 16.0)])
     ax = plot_coverage(y, smooth, values, n_bins=4)
@@ -255,3 +262,12 @@ def test_an_outlier_does_not_press_the_others_down(many, labelled):
     marks = labelled(ax, "1 of 400 outside, error up to 1000").get_xydata()
     assert marks[:, 1].tolist() == [ax.get_ylim()[1]]
     assert ax.get_ylim()[0] <= 0.0
+
+
+def test_rows_of_infinite_spread_are_left_out_and_counted(labelled):
+    dist = PredictiveDistribution.from_scipy(t(df=np.append(np.full(60, 30.0), 1.8)))
+    ax = plot_sharpness(np.zeros(61), dist)
+    dots = labelled(ax, "each row, 1 of infinite spread left out")
+    assert len(dots.get_xdata()) == 60
+    with pytest.raises(ValueError, match="`dist` must have a finite standard dev"):
+        plot_sharpness(np.zeros(1), dist[60:])

@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 
 from calibration import reliability_curve
 from localexpert import (
+    PermutationImportance,
     plot_expert_report,
     plot_explanation,
     plot_importance,
@@ -64,6 +65,19 @@ def test_names_of_a_data_frame():
     assert heads(ax) == ["0.25", "0.333", "7"]
     assert ax.get_xlabel() == "threshold"
     assert heads(plot_importance(frame, columns=["x", "y", "z"])) == ["x", "y", "z"]
+
+
+def test_near_thresholds_have_different_names():
+    cuts = [1012.68, 1012.91, 1013.3]
+    assert heads(plot_importance(TABLE, columns=cuts)) == ["1012.7", "1012.9", "1013.3"]
+    assert ticks(plot_importance(TABLE, features=[0.5, 0.5, 1 / 3])).count("0.5") == 2
+
+
+def test_importance_without_thresholds_is_that_for_the_crps():
+    crps = np.array([[0.1], [0.2]])
+    told = ("a", "b"), np.empty(0), np.empty(0), np.ones(1), crps, crps
+    ax = plot_importance(PermutationImportance(*told))
+    assert (ticks(ax), heads(ax), ax.get_xlabel()) == (["b", "a"], ["crps"], "loss")
 
 
 def test_colours_of_signed_tables_are_symmetric():
@@ -216,10 +230,18 @@ def test_a_handful_is_shown_by_default(tasks):
     panels = plot_threshold_reliability(SimpleNamespace(forecaster_=_Fitted(tasks)))
     rate = tasks.weight @ tasks.below / tasks.weight.sum()
     nearest = {np.abs(rate - share).argmin() for share in np.linspace(0.1, 0.9, 6)}
-    titles = [f"{NINE[k]:.4g}: {100 * rate[k]:.2g}% below" for k in sorted(nearest)]
+    titles = [f"{NINE[k]:.4g}: {100 * rate[k]:.3g}% below" for k in sorted(nearest)]
     assert [ax.get_title() for ax in panels] == titles
     assert len(panels) <= 6
     assert len(plt.get_fignums()) == 1
+
+
+def test_nearly_all_is_written_as_people_do():
+    p = np.full((200, 1), 0.9)
+    below = np.arange(200)[:, None] > 0
+    tasks = TaskRecord(np.ones(1), p, p, below, [], np.ones(200))
+    (ax,) = plot_threshold_reliability(tasks)
+    assert ax.get_title() == "1: 99.5% below"
 
 
 class _Fitted:

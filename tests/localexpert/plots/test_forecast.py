@@ -321,10 +321,11 @@ def test_outcomes_are_dots(smooth, many, labelled):
         pd.to_datetime(DAYS),
         pd.Series(DAYS, name="day"),
         pd.Series(DAYS).dt.tz_localize("UTC"),
+        pd.period_range("2024-01-01", periods=60, freq="D"),
         [date(2024, 1, 1) + timedelta(days=i) for i in range(60)],
         [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=i) for i in range(60)],
     ],
-    ids=["days", "ns", "index", "series", "zoned", "date", "datetime"],
+    ids=["days", "ns", "index", "series", "zoned", "period", "date", "datetime"],
 )
 def test_times_of_every_kind(smooth, labelled, x):
     ax = plot_fan(smooth, x, y=np.ones(60))

@@ -46,6 +46,11 @@ def test_everyone_dead_and_refusals(labelled):
         localexpert.plot_survival(Y, dist)
 
 
+def test_all_dead_at_the_start():
+    ax = localexpert.plot_survival(np.zeros((3, 2)), normal(np.ones(3), 1.0))
+    assert ax.get_xlim() == (0.0, 1.0)
+
+
 def test_pictures_of_pit_values_take_two_ends(rng):
     dist = normal(np.zeros(4000), 1.0)
     y = rng.normal(size=4000)

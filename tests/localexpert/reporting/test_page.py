@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 import localexpert
+from localexpert import PredictiveDistribution
 from localexpert.reporting import pictures, report
 from tests.forecasts import normal, of_values
 
@@ -153,6 +155,13 @@ class TestText:
         plural = r"\b1 (rows|outcomes|forecasts|groups|features)\b"
         assert not re.search(plural, page.text)
         assert "as it should be" not in page.text
+
+    @pytest.mark.parametrize("n_finite", [0, 19])
+    def test_spreads_are_drawn_where_they_are_finite(self, n_finite, draw):
+        powers = np.where(np.arange(20) < n_finite, 30.0, 1.8)
+        dist = PredictiveDistribution.from_scipy(t(powers))
+        page = draw(SimpleNamespace(predict_dist=lambda _: dist))
+        assert ("Do wide forecasts err more?" in page.text) == (n_finite > 0)
 
 
 class TestSeenRows:
