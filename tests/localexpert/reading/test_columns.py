@@ -176,6 +176,28 @@ class TestNumbers:
                 kept = [np.nan if str(c) in found else c for c in cells]
                 np.testing.assert_array_equal(got, kept)
 
+    def test_nines_are_targets_and_weights_like_others(self):
+        cells = ["1", "2", "3", "-9999", "-9999"]
+        frame = pd.DataFrame({"y": cells, "x": [1, 2, 4, 8, 7]})
+        want = list(map(float, cells))
+        assert ColumnReader("y").fit(frame).read_target(frame).tolist() == want
+        assert read_numbers(frame, "y", "weight").tolist() == want
+
+    def test_that_are_marks_of_gaps(self):
+        whole, texts = [1, 2, 3, -1, 5], ["1", "2", "3", "-1", "5"]
+        for cells in (whole, list(map(float, whole)), texts, [*texts, "NA"]):
+            rule, got, odd, _ = learn(cells, missing=["-1"])
+            assert (rule.kind, got.isna().sum()) == ("number", len(cells) - 4)
+            assert {cell.text for cell in odd} == {"-1", *cells[5:]}
+        frame = pd.DataFrame({"y": texts, "x": ["7", "8", "-1", "-1", "9"]})
+        with pytest.warns(CalibrationWarning, match="'-1' .1 row.* read as a gap|left"):
+            reader = ColumnReader("y", missing=["-1"]).fit(frame)
+        assert np.isnan(reader.read_target(frame)).tolist() == [0, 0, 0, 1, 0]
+        for cells in (["-1", "2"], ["-1", "NA"], ["-1.0", "2 "], [-1, 2]):
+            new, found = pd.DataFrame({"x": cells}), []
+            assert np.isnan(reader.transform(new, odd=found)["x"].iloc[0])
+            assert found == []
+
     def test_that_are_names(self):
         said = learn([str(i) for i in range(5, 11)])[3]
         assert "column 'c' numbers the rows" in said[0]
@@ -253,6 +275,15 @@ class TestDates:
         found = learn([*cells, "31/12/2025"], date_order="mdy")[0].date_format
         assert found == "day/month/year"
 
+    @pytest.mark.parametrize(
+        "kind", [object, "date32[pyarrow]", "timestamp[us][pyarrow]"]
+    )
+    def test_with_types_are_of_any_year(self, kind):
+        days = [dt.datetime(1066, 10, 14), dt.datetime(9999, 12, 31), None]
+        rule, got, odd, _ = learn(pd.Series(days, dtype=object).astype(kind))
+        assert (rule.kind, odd) == ("date", ())
+        np.testing.assert_array_equal(got, np.array(days, "datetime64[us]"))
+
     def test_with_two_digits_are_named(self):
         rule, _, _, said = learn(["03.04.25", "05.06.24"])
         assert rule.kind == "category"
@@ -320,6 +351,12 @@ class TestOddCells:
         (cell,), said = learn(cells)[2:]
         assert cell.text == "x" * 80
         assert max(map(len, said)) < 300
+
+
+def test_blanks_around_words_do_not_count():
+    rule, got, _, _ = learn(["Rome", "Rome ", "Oslo"])
+    assert rule.categories == ("Oslo", "Rome")
+    assert got.tolist() == ["Rome", "Rome", "Oslo"]
 
 
 def test_a_target_must_hold_numbers():
@@ -566,6 +603,16 @@ def test_a_model_of_python_reads_files(houses):
     assert reader.read_target(read_csv(y.to_frame()), "price").tolist() == y.tolist()
     with pytest.raises(TableError, match="was fitted to an array"):
         ColumnReader.of_model(fit(np.zeros((20, 1)) + np.arange(20)[:, None], y[:20]))
+
+
+def test_what_a_model_of_python_knows_as_a_word_is_no_gap(houses):
+    words = np.array(["none", "-", "hut", "hut "], dtype=object)
+    kinds = words[np.arange(len(houses[1])) % 4]
+    model = fit(pd.DataFrame({"kind": pd.Categorical(kinds)}), houses[1])
+    new = pd.DataFrame({"kind": [*words, " none", "NA", ""]})
+    got = ColumnReader.of_model(model).transform(new)["kind"]
+    assert got.isna().sum() == 2
+    assert got.tolist()[:5] == [*words, "none"]
 
 
 def test_a_model_of_files_reads_data_frames(houses):
