@@ -175,7 +175,7 @@ def _make_part(
     rows = frame[known]
     roles: dict[str, Any] = {"target": y[known]}
     if (name := options.weight) is not None:
-        how = reader.decimal_, options.thousands, options.missing
+        how = reader.decimal_, options.missing
         roles["weight"] = weight = read_numbers(rows, name, "weight", *how)
         rule = f"weight {name!r} must hold numbers from 0 on"
         refuse_if(~(weight >= 0.0), rows, name, rule)

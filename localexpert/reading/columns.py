@@ -84,6 +84,13 @@ class Dialect:
     gaps: frozenset[str] = GAPS
     date_order: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a mark that would be two things at once."""
+        if self.decimal == self.thousands:
+            refuse(
+                f"--decimal and --thousands must differ, got {self.decimal!r} for both"
+            )
+
     @property
     def gap_numbers(self) -> tuple[float, ...]:
         """Numbers that stand for nothing, however they are written."""
@@ -240,19 +247,18 @@ class ColumnRule:
     ) -> Float64Array:
         """Return the numbers of words, by the marks of this table or of training."""
         if self.written is None:
-            form, share = find_number_format(words, counts, dialect.decimal)
+            marks = dialect.decimal, dialect.thousands
+            form, share = find_number_format(words, counts, *marks)
             flags = read_yes_no(words)
             return form.read(words) if share >= SHARE else flags
-        own = replace(
-            self.written, thousands=dialect.thousands or self.written.thousands
-        )
-        forms = [own]
+        own, mark = self.written, self.written.thousands
         if own.decimal != dialect.decimal:
             # Decimal commas go with points between thousands, found or not.
-            mark = own.thousands or ("." if own.decimal == "," else "")
+            mark = mark or ("." if own.decimal == "," else "")
             mark = OTHER.get(mark, mark)
-            forms.insert(0, replace(own, decimal=dialect.decimal, thousands=mark))
-        read = [form.read(words) for form in forms]
+        mark = dialect.thousands or mark
+        here = replace(own, decimal=dialect.decimal, thousands=mark)
+        read = [form.read(words) for form in dict.fromkeys([here, own])]
         return max(read, key=lambda values: int(counts[~np.isnan(values)].sum()))
 
     def _read_dates(self, words: list[str], counts: NDArray[np.intp]) -> Any:

@@ -116,6 +116,16 @@ def test_the_conventions_of_the_input_are_those_of_the_output(
     assert run(*words[:4])[0] == 0
 
 
+def test_marks_of_thousands_that_are_told(forecasts, told, tmp_path):
+    frame, path = told[0].copy(), tmp_path / "t.csv"
+    found = []
+    for area in ("1050", "1,050"):
+        frame.loc[3, "area"] = area
+        frame.to_csv(path, index=False)
+        found.append(forecasts("--thousands", "comma", table=path))
+    assert found[0] == found[1]
+
+
 def test_other_process_and_standard_output_agree(forecasts, houses):
     columns, said = forecasts()
     assert list(columns) == ["mean", "std", "q0.05", "q0.5", "q0.95"]

@@ -510,6 +510,33 @@ def test_a_file_with_the_other_decimal_mark(tmp_path):
     # Where a table does not tell, training does.
     (tmp_path / "t.csv").write_text("a;b\n2.500;1.234\n")
     assert german.transform(read_table(path)).to_numpy().tolist() == [[2500, 1234]]
+    # Whoever parts fields by commas may have meant decimal points.
+    (tmp_path / "t.csv").write_text("a,b\n2.500,7\n")
+    with pytest.warns(CalibrationWarning, match="read in 'a'; if .* say --decimal ."):
+        assert german.transform(read_table(path)).to_numpy().tolist() == [[2500, 7]]
+    with pytest.warns(CalibrationWarning, match="read in 'a'; if .* say --decimal ."):
+        assert german.read_target(read_table(path), "a").tolist() == [2500]
+    frame = read_table(path, FileFormat(decimal="."))
+    assert german.transform(frame).to_numpy().tolist() == [[2.5, 7]]
+
+
+def test_marks_of_thousands_tell_the_decimal_mark(tmp_path):
+    path = str(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a;y\n1,234;2,500\n7;1,300\n9,125;4\n")
+    want = [[1234, 2500], [7, 1300], [9125, 4]]
+    for how in (FileFormat(), FileFormat(thousands=",")):
+        frame = read_table(path, how)
+        reader = ColumnReader("y", thousands=",").fit(frame)
+        got = np.column_stack([reader.transform(frame), reader.read_target(frame)])
+        assert (reader.decimal_, got.tolist()) == (".", want)
+    assert read_numbers(frame, "y").tolist() == [2500, 1300, 4]
+    # What is told of one table says nothing of others.
+    (tmp_path / "t.csv").write_text("a;y\n1.234;2\n9,5;1\n")
+    for how in (FileFormat(), FileFormat(thousands=".")):
+        got = reader.transform(read_table(path, how))
+        assert got["a"].tolist() == [1234, 9.5]
+    with pytest.raises(TableError, match="--thousands must differ, got ',' for both"):
+        ColumnReader(thousands=",").fit(read_table(path))
 
 
 THOUSANDS, DECIMAL = "marks of thousands", "decimal marks"
