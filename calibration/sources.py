@@ -28,6 +28,15 @@ PARQUET = ".parquet"
 _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile)
 
 
+def find_parquet(folder: Path) -> list[Path]:
+    """Return the Parquet files in a folder and below it, in the order of their names.
+
+    Engines leave marks such as _metadata.parquet, and name folders like files.
+    """
+    found = sorted(folder.rglob(f"*{PARQUET}"))
+    return [file for file in found if not (file.name[0] in "_." or file.is_dir())]
+
+
 def find_files(given: Any) -> list[Path]:
     """Return a file, or the Parquet files of a folder in the order of their names.
 
@@ -43,10 +52,7 @@ def find_files(given: Any) -> list[Path]:
         refuse("parts", "list paths or frames alone", type(given).__name__, TypeError)
     path, known = Path(given), (*CSV, PARQUET)
     if path.is_dir():
-        # Engines leave marks such as _metadata.parquet.
-        found = sorted(path.rglob(f"*{PARQUET}"))
-        files = [file for file in found if file.name[0] not in "_."]
-        if not files:
+        if not (files := find_parquet(path)):
             refuse("parts", "be a folder with Parquet files", f"{path} with none")
         return files
     if not path.name.lower().endswith(known):

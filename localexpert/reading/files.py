@@ -28,6 +28,7 @@ from warnings import warn
 import numpy as np
 
 from calibration import CalibrationWarning
+from calibration.sources import find_parquet
 from localexpert.reading.texts import (
     OTHER,
     count,
@@ -130,8 +131,7 @@ def find_tables(paths: Sequence[str]) -> list[str]:
     for path in paths:
         inside = [path]
         if path != STDIN and os.path.isdir(path):
-            files = sorted(Path(path).rglob("*.parquet"))
-            inside = [str(file) for file in files if file.name[0] not in "._"]
+            inside = list(map(str, find_parquet(Path(path))))
         if not inside:
             refuse(f"{path} has no file *.parquet in it; name CSV files themselves")
         found += inside

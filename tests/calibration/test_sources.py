@@ -64,7 +64,8 @@ WAYS = {
     ),
     "a folder": lambda f, folder: (
         f[:700].to_parquet(folder / "1.parquet", row_group_size=100)
-        or f[700:].to_parquet(folder / "2.parquet")
+        or (folder / "2.parquet").mkdir()
+        or f[700:].to_parquet(folder / "2.parquet" / "0.parquet")
         or ((folder / "_metadata.parquet").write_text("no table") and folder)
     ),
 }
