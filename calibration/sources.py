@@ -25,6 +25,7 @@ from calibration.summary import ScoreSummary
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".csv.zst")
 PARQUET = ".parquet"
 
+_FRAMES = "return an iterator of pandas data frames"
 _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile)
 
 
@@ -250,8 +251,7 @@ def ask_part(
     """
     frame = frame() if callable(frame) else frame
     if not _is_frame(frame):
-        rule = "return an iterator of pandas data frames"
-        refuse("parts", rule, f"{type(frame).__name__} as {name}", TypeError)
+        refuse("parts", _FRAMES, f"{type(frame).__name__} as {name}", TypeError)
     name = frame.attrs.get("name", name)
     if columns is not None:
         check_columns(columns, name, frame)
@@ -362,6 +362,8 @@ def _of_files(
 
 def _number(kind: str, frames: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Yield frames with names that count them."""
+    if not hasattr(frames, "__iter__"):
+        refuse("parts", _FRAMES, type(frames).__name__, TypeError)
     for number, frame in enumerate(frames):
         yield f"{kind} {number}", frame
 

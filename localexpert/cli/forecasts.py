@@ -126,9 +126,10 @@ def _ask(options: Any) -> Questions:
         exceed=options.exceed or None,
     )
     more: dict[str, Any] = {}
-    for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
-        for level in sorted(set(getattr(options, name))):
-            more[f"{name}_{level:.10g}"] = method, level, options.tail
+    for name in ("var", "es"):
+        levels = sorted(set(getattr(options, name)))
+        asked = Questions.of(risk=levels, tail=options.tail).asked
+        more |= {key: one for key, one in asked.items() if key.startswith(f"{name}_")}
     return Questions(questions.asked | more)
 
 

@@ -159,6 +159,7 @@ def _csv(text):
         (lambda _: 3, TypeError, "must be a path, .* got int"),
         (lambda _: [3], TypeError, "must list paths or frames alone, got int"),
         (lambda _: lambda: iter([1]), TypeError, "data frames, got int as frame 0"),
+        (lambda _: lambda: 5, TypeError, "iterator of pandas data frames, got int"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, make, error, message):

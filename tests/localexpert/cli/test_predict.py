@@ -67,8 +67,11 @@ def test_is_what_the_model_says_of_the_raw_frame(forecasts, told):
 
 @pytest.mark.parametrize("tail", ["upper", "lower"])
 def test_risks_are_those_of_the_distribution(forecasts, told, tail):
-    columns, _ = forecasts("--var", ".99,.95", "--es", ".9", "--tail", tail)
-    assert list(columns) == ["mean", "std", "var_0.95", "var_0.99", "es_0.9"]
+    near = ["0.12345678901", "0.12345678902"]
+    words = ["--var", ".99,.95", "--es", ".9", "--es", ",".join(near), "--tail", tail]
+    columns, _ = forecasts(*words)
+    names = ["var_0.95", "var_0.99", *(f"es_{level}" for level in [*near, "0.9"])]
+    assert list(columns) == ["mean", "std", *names]
     _, dist = told
     for name, want in (
         ("var_0.95", dist.value_at_risk(0.95, tail)),
