@@ -198,7 +198,7 @@ class ColumnRule:
 
     def read_values(self, kind: str, values: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return what values (n,) of a kind are here, and which should not be."""
-        if kind != "date":
+        if kind == "number":
             values = np.where(np.isin(values, self.sentinels), np.nan, values)
         known = ~load_pandas().isna(values)
         if (kind == "date") != (self.kind == "date"):
@@ -239,7 +239,8 @@ class ColumnRule:
         else:
             values = self._read_numbers(words, counts, dialect)
         odd = cells.spread(np.isnan(values), False)
-        values = np.where(np.isin(values, self.sentinels), np.nan, values)
+        if self.kind == "number":
+            values = np.where(np.isin(values, self.sentinels), np.nan, values)
         return cells.spread(values, np.nan), odd
 
     def _read_numbers(

@@ -189,6 +189,8 @@ class TestNumbers:
             rule, got, odd, _ = learn(cells, missing=["-1"])
             assert (rule.kind, got.isna().sum()) == ("number", len(cells) - 4)
             assert {cell.text for cell in odd} == {"-1", *cells[5:]}
+        for flags in (["yes", "no", "no"], [True, False, False]):
+            assert learn(flags, missing=["0"])[1].tolist() == [1.0, 0.0, 0.0]
         frame = pd.DataFrame({"y": texts, "x": ["7", "8", "-1", "-1", "9"]})
         with pytest.warns(CalibrationWarning, match="'-1' .1 row.* read as a gap|left"):
             reader = ColumnReader("y", missing=["-1"]).fit(frame)
