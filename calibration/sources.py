@@ -25,7 +25,17 @@ from calibration.summary import ScoreSummary
 CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".csv.zst")
 PARQUET = ".parquet"
 
+_FRAMES = "return an iterator of pandas data frames"
 _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile)
+
+
+def find_parquet(folder: Path) -> list[Path]:
+    """Return the Parquet files in a folder and below it, in the order of their names.
+
+    Engines leave marks such as _metadata.parquet, and name folders like files.
+    """
+    found = sorted(folder.rglob(f"*{PARQUET}"))
+    return [file for file in found if not (file.name[0] in "_." or file.is_dir())]
 
 
 def find_files(given: Any) -> list[Path]:
@@ -43,10 +53,7 @@ def find_files(given: Any) -> list[Path]:
         refuse("parts", "list paths or frames alone", type(given).__name__, TypeError)
     path, known = Path(given), (*CSV, PARQUET)
     if path.is_dir():
-        # Engines leave marks such as _metadata.parquet.
-        found = sorted(path.rglob(f"*{PARQUET}"))
-        files = [file for file in found if file.name[0] not in "_."]
-        if not files:
+        if not (files := find_parquet(path)):
             refuse("parts", "be a folder with Parquet files", f"{path} with none")
         return files
     if not path.name.lower().endswith(known):
@@ -244,8 +251,7 @@ def ask_part(
     """
     frame = frame() if callable(frame) else frame
     if not _is_frame(frame):
-        rule = "return an iterator of pandas data frames"
-        refuse("parts", rule, f"{type(frame).__name__} as {name}", TypeError)
+        refuse("parts", _FRAMES, f"{type(frame).__name__} as {name}", TypeError)
     name = frame.attrs.get("name", name)
     if columns is not None:
         check_columns(columns, name, frame)
@@ -356,6 +362,8 @@ def _of_files(
 
 def _number(kind: str, frames: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Yield frames with names that count them."""
+    if not hasattr(frames, "__iter__"):
+        refuse("parts", _FRAMES, type(frames).__name__, TypeError)
     for number, frame in enumerate(frames):
         yield f"{kind} {number}", frame
 

@@ -163,7 +163,8 @@ ARROWS = {
     ),
     # Tables of users, turned into features.
     "localexpert.reading": (
-        "pandas pyarrow openpyxl sklearn calibration localexpert.data"
+        "pandas pyarrow openpyxl sklearn calibration calibration.sources "
+        "localexpert.data"
     ),
     "localexpert.cli": (
         "scipy sklearn calibration calibration._kernels calibration.storage "

@@ -47,8 +47,10 @@ def writable_file(path: str | os.PathLike[str]) -> Path:
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     # Whether files can be made there is found out by making one.
-    with tempfile.TemporaryFile(dir=target.parent):
-        pass
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     return target
 
 

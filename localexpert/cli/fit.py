@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from localexpert.cli.output import check_file, note, show_table, warn
 from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
 from localexpert.large.tables import MOST_TRAIN_ROWS, fit_large
-from localexpert.reading import ColumnReader, files
+from localexpert.reading import ColumnReader, TableError, files
 from localexpert.reading.reader import (
     check_column,
     is_told,
@@ -175,7 +176,7 @@ def _make_part(
     rows = frame[known]
     roles: dict[str, Any] = {"target": y[known]}
     if (name := options.weight) is not None:
-        how = reader.decimal_, options.thousands, options.missing
+        how = reader.decimal_, options.missing
         roles["weight"] = weight = read_numbers(rows, name, "weight", *how)
         rule = f"weight {name!r} must hold numbers from 0 on"
         refuse_if(~(weight >= 0.0), rows, name, rule)
@@ -215,9 +216,11 @@ def _read_times(options: Any, frame: files.Frame) -> Float64Array:
         refuse("--time must have two different times at least")
     column.attrs = frame.attrs
     clock = ColumnReader(**_dialect(options))
-    times = clock.fit(column).transform(column)[options.time]
+    with suppress(TableError):  # words that all differ are no column to learn from
+        clock.fit(column)
     if clock.rules_[0].kind not in ("date", "number"):
         refuse(f"--time must name dates or numbers, got words in {options.time!r}")
+    times = clock.transform(column)[options.time]
     if clock.rules_[0].kind == "date":
         times = times.astype("int64").where(times.notna())
     return np.asarray(times, dtype=np.float64)

@@ -30,7 +30,6 @@ from localexpert.cli.table_model import (
     read_known,
     read_whole,
 )
-from localexpert.data.training_rows import SeenRows
 from localexpert.distribution.answers import (
     expected_by_loss,
     loss_variances,
@@ -41,7 +40,7 @@ from localexpert.distribution.predictive import PredictiveDistribution, concaten
 from localexpert.reading import files
 from localexpert.reading.reader import find_gaps, read_words
 from localexpert.reading.texts import count, load_pandas, refuse, refusing
-from localexpert.regressor.recalibrated import seen_rows
+from localexpert.regressor.recalibrated import RowsInParts
 from localexpert.reporting import report as write_report
 from localexpert.reporting import report_figures
 from localexpert.reporting.groups import MISSING
@@ -127,9 +126,10 @@ def _ask(options: Any) -> Questions:
         exceed=options.exceed or None,
     )
     more: dict[str, Any] = {}
-    for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
-        for level in sorted(set(getattr(options, name))):
-            more[f"{name}_{level:.10g}"] = method, level, options.tail
+    for name in ("var", "es"):
+        levels = sorted(set(getattr(options, name)))
+        asked = Questions.of(risk=levels, tail=options.tail).asked
+        more |= {key: one for key, one in asked.items() if key.startswith(f"{name}_")}
     return Questions(questions.asked | more)
 
 
@@ -163,15 +163,20 @@ def _score_known(options: Any, model: TableModel, paths: list[str]) -> Any:
     climate = climatology_of(model.learner)
     # Of new rows, and of those that were learned from.
     sums: list[Any] = [0.0, 0.0]
-    answers = []
+    rows, equal, held = RowsInParts(model.model), [], []
     for _, features, y in read_known(options, model, paths):
-        answers.append(seen_rows(model.model, features, y))
+        equal.append(rows.add(features, y))
         losses = _losses(y, model.model.predict_dist(features), climate)
-        learned = answers[-1].learned
-        learned = np.zeros(len(y), dtype=bool) if learned is None else learned
-        for k in (0, 1):
-            sums[k] += losses[:, learned == k].sum(axis=1)
-    n_new, seen = int(sums[0][0]), SeenRows.join(answers)
+        sums[0] += losses[:, ~equal[-1]].sum(axis=1)
+        held.append(losses[:, equal[-1]])
+    # Whether rows are equal by chance is known at last.
+    seen, losses = rows.find_seen(), np.concatenate(held, axis=1)
+    learned = np.zeros(losses.shape[1], dtype=bool)
+    if seen.learned is not None:
+        learned = seen.learned[np.concatenate(equal)]
+    for k in (0, 1):
+        sums[k] += losses[:, learned == k].sum(axis=1)
+    n_new = int(sums[0][0])
     return seen, {"rows": n_new or seen.n}, *_name_means(sums[0 if n_new else 1])
 
 

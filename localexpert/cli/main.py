@@ -160,7 +160,8 @@ def _run(argv: Sequence[str] | None) -> int:
         return end.code if isinstance(end.code, int) else 0
     if hasattr(options, "delimiter"):
         told = options.delimiter, options.decimal, options.encoding
-        options.format = FileFormat(*told, options.max_unpacked)
+        more = options.max_unpacked, options.thousands
+        options.format = FileFormat(*told, *more)
     # Progress is for someone who sees it.
     options.verbose = int(not options.quiet and sys.stderr.isatty())
     with ExitStack() as stack:

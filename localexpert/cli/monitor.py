@@ -40,7 +40,7 @@ ALARM = 3
 _PICTURES = (".png", ".pdf", ".svg")
 # Options of models and of calibrators alone, and settings of the first call, which
 # later ones may only repeat, by the parameters that they are.
-_OF_MODELS: tuple[str, ...] = ("target", "thresholds")
+_OF_MODELS: tuple[str, ...] = ("target", "thresholds", "by", "action")
 _OF_CALIBRATORS: tuple[str, ...] = ("score", "label", "positive", "fitted_rows")
 _SETTINGS = {name: name for name in ("alpha", "tolerance", "thresholds")}
 _SETTINGS |= {"fitted_rows": "n_fit"}
@@ -152,16 +152,20 @@ class _State:
         scores = scores_of(options, frame, calibrator.scale)
         texts = read_words(frame, options.label, "label")
         met = [name for name in self.labels if name is not None]
-        positive = self.labels[1] if self.labels else options.positive
+        what = f"label {options.label!r} of {path}"
+        labels = find_two_labels(texts, self.find_positive(options), met, what)
+        self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
+        return replace(self, labels=list(labels))
+
+    def find_positive(self, options: Any) -> str | None:
+        """Return the label that is meant, which options may only repeat; None yet."""
+        positive: str | None = self.labels[1] if self.labels else options.positive
         if options.positive not in (None, positive):
             refuse(
                 f"--positive differs from that of --state, {positive!r}: another one "
                 "needs a new state"
             )
-        what = f"label {options.label!r} of {path}"
-        labels = find_two_labels(texts, positive, met, what)
-        self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
-        return replace(self, labels=list(labels))
+        return positive
 
     def _add(self, options: Any, *batch: Any, **more: Any) -> None:
         with refusing(
@@ -192,7 +196,7 @@ def _check_options(watched: Any, options: Any) -> None:
     if is_of_scores(watched):
         others, whose = _OF_MODELS, "of a model, not of a calibrator"
     for name in others:
-        if getattr(options, name) not in (None, []):
+        if getattr(options, name, None) not in (None, []):
             refuse(f"--{name.replace('_', '-')} is {whose}, got {options.model}")
     if len(options.score) > 1:
         refuse(
@@ -265,12 +269,16 @@ def recalibrate(options: Any) -> None:
     paths = files.find_tables(options.table)
     check_file(options.out, "--out", [options.model, *options.table, *paths])
     model = load_model(options)
-    action = _choose_action(options)
+    _check_options(model, options)
+    state = None if options.state is None else _State.load(options)
+    action = _choose_action(options, state)
     where = files.name_tables(options.table)
     if isinstance(model, TableModel):
         new, n_rows = _correct(model, options, paths, action)
     else:
         # Of the same kind and settings.
+        if state is not None:
+            options.positive = state.find_positive(options)
         frame = files.join_tables(list(files.read_tables(paths, options.format)))
         scores, y = scores_of(options, frame, model.scale), labels_of(options, frame)
         with refusing(f"cannot calibrate by {where}", TypeError, ValueError):
@@ -279,19 +287,19 @@ def recalibrate(options: Any) -> None:
     note(f"saved {options.out}: {action} by {count(n_rows, 'row')} of {where}")
 
 
-def _choose_action(options: Any) -> str:
+def _choose_action(options: Any, state: _State | None) -> str:
     """Return what is to be done, as the options or the state say."""
-    if options.action is not None or options.state is None:
+    if options.action is not None or state is None:
         return options.action or "recalibrate"
-    advice = _State.load(options).monitor.advise().action
+    advice = state.monitor.advise().action
     if advice == "refit":
         refuse(
             "the advice is to refit: forecasts tell less than half of what they "
             "promise, which no correction mends; `localexpert fit` a new model on new "
-            "rows, or say an --action"
+            "rows, or leave out --state"
         )
     if advice == "nothing":
-        refuse("there is no alarm, so nothing is to be done; or say an --action")
+        refuse("there is no alarm, so nothing is to be done; or leave out --state")
     note(f"the advice is: {advice}")
     return str(advice).replace(" ", "-")
 

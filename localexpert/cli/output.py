@@ -21,6 +21,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import IO, Any, TypeAlias
 
@@ -230,6 +231,7 @@ def _write_text(path: Path, how: dict[str, Any], *, packed: bool) -> Iterator[Wr
 
         def write(frame: Any) -> None:
             form = {**how, "header": not stream.tell()}
+            frame = _marked(frame, how["decimal"])
             text = frame.to_csv(**form)
             if "\r" in text:
                 # Of line breaks only those that end a line of ours are seen as such.
@@ -237,6 +239,20 @@ def _write_text(path: Path, how: dict[str, Any], *, packed: bool) -> Iterator[Wr
             stream.write(text.encode("utf-8", "backslashreplace"))
 
         yield write
+
+
+def _marked(frame: Any, decimal: str) -> Any:
+    """Return a frame with the decimal mark in objects too, such as cells of Excel."""
+
+    def mark(cell: Any) -> Any:
+        is_number = isinstance(cell, float | Decimal)
+        return str(cell).replace(".", decimal) if is_number else cell
+
+    held = {name: frame[name] for name in frame if frame[name].dtype.kind == "O"}
+    if decimal == "." or not held:
+        return frame
+    texts = {n: c.astype(object).map(mark, na_action="ignore") for n, c in held.items()}
+    return frame.assign(**texts)
 
 
 @contextmanager

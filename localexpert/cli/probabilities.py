@@ -255,11 +255,10 @@ def scores_of(options: Any, frame: Frame, scale: str) -> Float64Array:
 
     Probabilities must lie in [0, 1], and those of k columns add up to 1.
     """
-    how = options.decimal, options.thousands
     hint = "(see --scale of calibrate)"
     columns = []
     for name in options.score:
-        scores = read_numbers(frame, name, "score", *how)
+        scores = read_numbers(frame, name, "score")
         score = f"score {name!r} must"
         refuse_if(np.isnan(scores), frame, name, f"{score} not have gaps")
         if scale == "probability":

@@ -11,6 +11,7 @@ from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration._validation import as_numbers, find_no_number, is_gap, refuse
 from calibration.typing import Float64Array
@@ -113,6 +114,11 @@ def read_days(column: Any) -> Float64Array:
     """Return days since 1970-01-01 UTC of a column of dates, NaN where missing."""
     if hasattr(column, "dt") and hasattr(column.dt, "epoch"):  # polars
         return np.asarray(column.dt.epoch("us").cast(float).to_numpy()) / _MICROSECONDS
+    return _count(read_moments(column)) / _MICROSECONDS
+
+
+def read_moments(column: Any) -> NDArray[np.datetime64]:
+    """Return moments in UTC of a column of dates of any year, NaT where missing."""
     # The type of a column of Arrow.
     arrow = str(getattr(column.dtype, "pyarrow_dtype", ""))
     if getattr(column.dtype, "kind", None) != "M" or "date" in arrow:
@@ -121,7 +127,7 @@ def read_days(column: Any) -> Float64Array:
         )
     elif hasattr(column, "to_numpy"):
         column = column.to_numpy("datetime64[us]")
-    return _count(column.astype("datetime64[us]")) / _MICROSECONDS
+    return np.asarray(column, dtype="datetime64[us]")
 
 
 def read_seconds(column: Any) -> Float64Array:

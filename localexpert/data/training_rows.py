@@ -158,18 +158,6 @@ class SeenRows:
         return cls(n, None, None, 0)
 
     @classmethod
-    def join(cls, parts: Sequence[SeenRows]) -> Self:
-        """Return one answer about the rows of several tables, in their order."""
-        n, known = sum(one.n for one in parts), [one for one in parts if one.n_checked]
-        n_checked = sum(one.n_checked for one in known)
-        if not known:
-            return cls.unknown(n)
-        share = sum((one.share or 0.0) * one.n_checked for one in known) / n_checked
-        each = [one.learned for one in parts if one.learned is not None]
-        learned = np.concatenate(each) if len(each) == len(parts) else None
-        return cls(n, share, learned, n_checked)
-
-    @classmethod
     def either(cls, answers: Sequence[SeenRows]) -> Self:
         """Return one answer about the same rows that one fit after another may know."""
         n, shares = answers[0].n, [one.share for one in answers]
@@ -254,7 +242,7 @@ class TrainingSketch:
     @classmethod
     def of(cls, *parts: tuple[Table, Float64Array]) -> Self:
         """Sketch the rows to learn from: tables with their targets, shape (n,) each."""
-        rows = np.concatenate([_hash_rows(table, y) for table, y in parts])
+        rows = np.concatenate([hash_rows(table, y) for table, y in parts])
         hashes, counts = np.unique(rows, return_counts=True)
         return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(rows))
 
@@ -293,10 +281,13 @@ class TrainingSketch:
             Read by the reader of the training rows.
         y : ndarray of shape (n,)
         """
-        n = len(y)
+        return self.find(hash_rows(table, y))
+
+    def find(self, hashes: Hashes) -> SeenRows:
+        """Tell the same of rows by their hashes (n,); chance is judged by all."""
+        n = len(hashes)
         if not self.recognises:
             return SeenRows.unknown(n)
-        hashes = _hash_rows(table, y)
         checked = np.ones(n, bool) if self.is_whole else hashes <= self.hashes[-1]
         n_checked = int(checked.sum())
         if n_checked == 0 or (not self.is_whole and n_checked < _FEWEST_CHECKED):
@@ -317,7 +308,7 @@ class TrainingSketch:
         return int(self.counts[self.counts > 1].sum())
 
 
-def _hash_rows(table: Table, y: Float64Array) -> Hashes:
+def hash_rows(table: Table, y: Float64Array) -> Hashes:
     """Return a hash of each row and its target, (n,).
 
     The order of columns does not matter, because hashes of cells are summed.

@@ -21,6 +21,7 @@ from localexpert.data.columns import holds_dates
 from localexpert.data.training_rows import Hashes, salt_of
 from localexpert.recalibration.pit import PitCells
 
+_SOUND = "hold numbers, truths, texts or dates"
 # The bits of a gap in any kind of column.
 _GAP = np.uint64(0x7FF8000000000000)
 # Kinds of columns, by what pandas calls their cells; the rest is texts.
@@ -302,7 +303,11 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
     """
     total = np.zeros(len(next(iter(columns.values()))), np.uint64)
     for name, column in columns.items():
-        total += mix_bits(mix_bits(_bits(column)) ^ salt_of(name))
+        try:
+            bits = _bits(column)
+        except TypeError as error:  # lists, for one
+            refuse("parts", _SOUND, f"other cells in {name!r}: {error}", cause=error)
+        total += mix_bits(mix_bits(bits) ^ salt_of(name))
     return mix_bits(total ^ salt_of("rows"))
 
 
@@ -534,19 +539,20 @@ def _look_at(part: str, frame: Any) -> Columns:
     kinds = {name: kind_of(frame[name]) for name in frame.columns}
     for name, kind in kinds.items():
         if kind not in _KNOWN:
-            rule = "hold numbers, truths, texts or dates"
-            refuse("parts", rule, f"a column {name!r} of {kind} in {part}")
+            refuse("parts", _SOUND, f"a column {name!r} of {kind} in {part}")
     return {name: (kind, part) for name, kind in kinds.items()}
 
 
 def _agree(one: Columns, other: Columns) -> Columns:
     """Return what is known by two parts, which must agree."""
-    for names, others in ((one, other), (other, one)):
-        for name in names.keys() - others.keys():
-            has, lacks = names[name][1], next(iter(others.values()))[1]
+    for held, others in ((one, other), (other, one)):
+        for name in held.keys() - others.keys():
+            has, lacks = held[name][1], next(iter(others.values()))[1]
             rule = "have the same columns everywhere"
             refuse("parts", rule, f"a column {name!r} in {has}, none in {lacks}")
-    known = {name: one[name] if one[name][0] != "gaps" else other[name] for name in one}
+    # No part comes first: where orders differ, names have one of their own.
+    names = list(one) if list(one) == list(other) else sorted(one, key=str)
+    known = {name: (one if one[name][0] != "gaps" else other)[name] for name in names}
     for name, (kind, part) in other.items():
         if kind not in ("gaps", known[name][0]):
             first, where = known[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.columns import holds_dates
+from localexpert.data.columns import holds_dates, read_moments
 from localexpert.reading.texts import (
     GAPS,
     ORDERS,
@@ -84,6 +84,19 @@ class Dialect:
     gaps: frozenset[str] = GAPS
     date_order: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a mark that would be two things at once."""
+        if self.decimal == self.thousands:
+            refuse(
+                f"--decimal and --thousands must differ, got {self.decimal!r} for both"
+            )
+
+    @property
+    def gap_numbers(self) -> tuple[float, ...]:
+        """Numbers that stand for nothing, however they are written."""
+        values = NumberFormat(self.decimal).read(sorted(self.gaps - GAPS))
+        return tuple(values[~np.isnan(values)].tolist())
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -92,7 +105,7 @@ class Cells:
     Parameters
     ----------
     texts : list of str
-        Without blanks at their ends.
+        Without blanks at their ends, if they are not known with them.
     codes : ndarray of int, shape (n,)
         Which text each cell holds.
     is_gap : ndarray of bool, shape (k,)
@@ -103,12 +116,14 @@ class Cells:
     is_gap: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, column: Column, dialect: Dialect) -> Cells:
-        """Find the different texts of a column."""
-        codes, found = load_pandas().factorize(as_texts(column, dialect.decimal))
-        texts = [text.strip() for text in found]
-        is_gap = np.array([text.casefold() in dialect.gaps for text in texts], bool)
-        return cls(texts, codes, is_gap)
+    def of(cls, column: Column, dialect: Dialect, known: Collection[str] = ()) -> Cells:
+        """Find the different texts of a column; those that are known are no gaps."""
+        factorize = load_pandas().factorize
+        codes, found = factorize(as_texts(column, dialect.decimal))
+        texts = [text if text in known else text.strip() for text in found]
+        again, texts = factorize(np.array(texts, dtype=object))
+        is_gap = [t.casefold() in dialect.gaps and t not in known for t in texts]
+        return cls(list(texts), again[codes], np.array(is_gap, dtype=bool))
 
     @property
     def words(self) -> list[str]:
@@ -142,7 +157,7 @@ class ColumnRule:
     written : NumberFormat or None
         Of a number, how it was written; None is to be found out.
     sentinels : tuple of float
-        Of a number, values that stand for nothing, such as 99999999.
+        Of a number, values that stand for nothing, such as 99999999 or -1.
     reason : str
         Why a column is dropped.
     """
@@ -173,15 +188,18 @@ class ColumnRule:
         Numbers are float64, dates datetime64, categories a Categorical; what is odd or
         a gap is missing.
         """
-        typed = None
+        typed, held = None, {_as_text(value, ".") for value in self.categories}
         if self.kind != "category":
             typed = read_typed(column) or read_plain(column, dialect)
         if typed is None:
-            return self.read_cells(Cells.of(column, dialect), dialect)
+            # A gap is written as nothing.
+            return self.read_cells(Cells.of(column, dialect, held - {""}), dialect)
         return self.read_values(*typed)
 
     def read_values(self, kind: str, values: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return what values (n,) of a kind are here, and which should not be."""
+        if kind == "number":
+            values = np.where(np.isin(values, self.sentinels), np.nan, values)
         known = ~load_pandas().isna(values)
         if (kind == "date") != (self.kind == "date"):
             return np.full(len(values), np.nan), known
@@ -192,7 +210,7 @@ class ColumnRule:
             odd |= ~np.isin(values, (0.0, 1.0)) & known
         elif self.written and self.written.unit == "%":
             odd |= known
-        return self._without(values, odd)
+        return np.where(odd, np.nan, values), odd
 
     def read_cells(
         self, cells: Cells, dialect: Dialect
@@ -221,32 +239,27 @@ class ColumnRule:
         else:
             values = self._read_numbers(words, counts, dialect)
         odd = cells.spread(np.isnan(values), False)
-        return self._without(cells.spread(values, np.nan), odd)
-
-    def _without(
-        self, values: Float64Array, odd: NDArray[np.bool_]
-    ) -> tuple[Float64Array, NDArray[np.bool_]]:
-        """Return numbers without what is odd or stands for nothing."""
-        return np.where(odd | np.isin(values, self.sentinels), np.nan, values), odd
+        if self.kind == "number":
+            values = np.where(np.isin(values, self.sentinels), np.nan, values)
+        return cells.spread(values, np.nan), odd
 
     def _read_numbers(
         self, words: list[str], counts: NDArray[np.intp], dialect: Dialect
     ) -> Float64Array:
         """Return the numbers of words, by the marks of this table or of training."""
         if self.written is None:
-            form, share = find_number_format(words, counts, dialect.decimal)
+            marks = dialect.decimal, dialect.thousands
+            form, share = find_number_format(words, counts, *marks)
             flags = read_yes_no(words)
             return form.read(words) if share >= SHARE else flags
-        own = replace(
-            self.written, thousands=dialect.thousands or self.written.thousands
-        )
-        forms = [own]
+        own, mark = self.written, self.written.thousands
         if own.decimal != dialect.decimal:
             # Decimal commas go with points between thousands, found or not.
-            mark = own.thousands or ("." if own.decimal == "," else "")
+            mark = mark or ("." if own.decimal == "," else "")
             mark = OTHER.get(mark, mark)
-            forms.insert(0, replace(own, decimal=dialect.decimal, thousands=mark))
-        read = [form.read(words) for form in forms]
+        mark = dialect.thousands or mark
+        here = replace(own, decimal=dialect.decimal, thousands=mark)
+        read = [form.read(words) for form in dict.fromkeys([here, own])]
         return max(read, key=lambda values: int(counts[~np.isnan(values)].sum()))
 
     def _read_dates(self, words: list[str], counts: NDArray[np.intp]) -> Any:
@@ -272,14 +285,11 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
         if len(column) and isinstance(column.iloc[0], str):
             return None  # at once: texts, perhaps with others among them
         column = column.convert_dtypes()
-    pandas = load_pandas()
     if holds_dates(column):
-        if column.dtype.kind != "M":  # types of Arrow, and objects
-            column = column.astype(object)
-        moments = pandas.to_datetime(column, utc=True, errors="coerce")
-        return "date", moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+        return "date", read_moments(column)
     if column.dtype.kind == "m":
         return "number", np.asarray(column.dt.total_seconds(), dtype=np.float64)
+    pandas = load_pandas()
     if not pandas.api.types.is_numeric_dtype(column.dtype):
         return None
     values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -437,32 +447,35 @@ class Learner:
         With a role, such as that of a target, it must hold numbers.
         """
         column, dialect, before = self.frame[name], self.dialect, len(self.said)
-        rule = ColumnRule(name, "category", written=NumberFormat(dialect.decimal))
-        typed = None
+        how: Any = {"written": NumberFormat(dialect.decimal)}
+        how["sentinels"] = dialect.gap_numbers
+        rule, typed = ColumnRule(name, "category", **how), None
         if not as_category:
             typed = read_typed(column) or read_plain(column, dialect)
             rule = replace(rule, kind=typed[0] if typed else "number")
         if typed is not None:
             values, odd = rule.read_values(*typed)
+            isna = load_pandas().isna
+            spelled = isna(values) & ~isna(typed[1]) & ~odd
         else:
             cells = Cells.of(column, dialect)
             rule = self._find_rule(rule, cells)
             values, odd = rule.read_cells(cells, dialect)
             spelled = cells.is_gap & (np.array(cells.texts, object) != "")
             spelled = spelled[cells.codes]
-            self.odd += list_odd(self.frame, name, spelled, "read as a gap")
+        self.odd += list_odd(self.frame, name, spelled, "read as a gap")
         if role and rule.kind not in ("number", "boolean"):
-            form = ColumnRule(name, "number", written=NumberFormat(dialect.decimal))
+            form = ColumnRule(name, "number", **how)
             row = int(np.argmax(form.read(column, dialect)[1]))
             cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
             told = "".join(f" ({said})" for said in self.said[before:])
             refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
         self.odd += list_odd_zones(self.frame, rule, values)
-        if rule.kind == "number":
-            values = np.where(odd, np.nan, values)
-            rule = replace(rule, sentinels=_find_sentinels(values))
-            far = np.isin(values, rule.sentinels)
+        if rule.kind == "number" and not role:
+            found = _find_sentinels(values)
+            rule = replace(rule, sentinels=(*rule.sentinels, *found))
+            far = np.isin(values, found)
             why = "far beyond all others and repeated, taken as a gap"
             self.odd += list_odd(self.frame, name, far, why)
             values = np.where(far, np.nan, values)

@@ -28,7 +28,9 @@ from warnings import warn
 import numpy as np
 
 from calibration import CalibrationWarning
+from calibration.sources import find_parquet
 from localexpert.reading.texts import (
+    OTHER,
     count,
     find_decimal,
     list_names,
@@ -72,16 +74,27 @@ class FileFormat:
     delimiter : str, optional
         Character between the fields of a CSV.
     decimal : {".", ","}, optional
+        By default the other one, if one of them parts thousands.
     encoding : str, optional
         Of text. By default UTF-8, or UTF-16 that says so, or else cp1252.
     max_unpacked : float
         Most bytes that a packed file may unpack to.
+    thousands : {",", ".", " ", "'"}, optional
+        Between groups of three digits.
     """
 
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     max_unpacked: float = MOST_BYTES
+    thousands: str | None = None
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """Marks in numbers, as far as the user says."""
+        decimal = self.decimal or OTHER.get(self.thousands or "")
+        told = {"decimal": decimal, "thousands": self.thousands}
+        return {name: mark for name, mark in told.items() if mark}
 
 
 def name_input(path: str) -> str:
@@ -118,8 +131,7 @@ def find_tables(paths: Sequence[str]) -> list[str]:
     for path in paths:
         inside = [path]
         if path != STDIN and os.path.isdir(path):
-            files = sorted(Path(path).rglob("*.parquet"))
-            inside = [str(file) for file in files if file.name[0] not in "._"]
+            inside = list(map(str, find_parquet(Path(path))))
         if not inside:
             refuse(f"{path} has no file *.parquet in it; name CSV files themselves")
         found += inside
@@ -193,8 +205,9 @@ def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Fram
     unit = first.index.name or "row"
     whole.index = pandas.MultiIndex.from_arrays([files, whole.index], names=["", unit])
     several = paths[0] if len(set(paths)) == 1 else list_names(dict.fromkeys(paths))
-    mark = next(filter(None, marks.values()), None)
-    whole.attrs = first.attrs | {"decimal": mark, "path": several}
+    whole.attrs = first.attrs | {"path": several}
+    if any(marks.values()):
+        whole.attrs["decimal"] = next(filter(None, marks.values()))
     return whole
 
 
@@ -286,7 +299,8 @@ class _File:
         frame.columns = [names[j] for j in self._name_columns(names)[1]]
         unit = "line" if marks else "row"
         frame.index = load_pandas().Index(places, name=unit)
-        frame.attrs = {"path": self.name, "names": tuple(names), **marks}
+        told = self.how.marks | marks
+        frame.attrs = {"path": self.name, "names": tuple(names), **told}
         return frame
 
     def _read_text(self, text: bytes) -> Iterator[Frame]:
@@ -294,7 +308,8 @@ class _File:
         delimiter = self.how.delimiter
         if delimiter is None:
             delimiter = max(_DELIMITERS, key=lambda mark: _cuts_evenly(text, mark))
-        decimal, n_rows, known = self.how.decimal, 0, dict[str, str]()
+        decimal, n_rows = self.how.marks.get("decimal"), 0
+        known = dict[str, str]()
         rows = _find_rows(self.name, text, delimiter)
         names, chosen = self._name_columns(next(rows)[1])
         if not text.endswith((b"\n", b"\r")):

@@ -34,6 +34,7 @@ from localexpert.reading.texts import (
     cut,
     decimal_of,
     find_number_format,
+    guess_decimal,
     list_names,
     load_pandas,
     read_yes_no,
@@ -162,7 +163,7 @@ class ColumnReader(BaseEstimator):
             Ignored: the target is a column.
         """
         frame = _as_pandas(frame)
-        told = decimal_of(frame, self.decimal)
+        told = decimal_of(frame, self._told)
         self.decimal_ = choose_decimal(frame, told)
         dialect = self._dialect(frame)
         learner = Learner(frame, dialect)
@@ -215,9 +216,7 @@ class ColumnReader(BaseEstimator):
                 f"was trained on: {list_names(lacking)}"
             )
         dialect = self._dialect(frame)
-        if self.decimal_ is None and decimal_of(frame) is None:
-            for message in find_doubts(frame, self.used_, dialect):
-                warn(message, CalibrationWarning, stacklevel=2)
+        self._tell_doubts(frame, self.used_, dialect)
         found = [] if odd is None else odd
         features = {r.name: self._read(r, frame, dialect, found) for r in self.used_}
         if odd is None:
@@ -245,7 +244,9 @@ class ColumnReader(BaseEstimator):
         rule = self.target_rule_ or ColumnRule(str(name), "number", written=None)
         found = [] if odd is None else odd
         rule = replace(rule, name=str(name))
-        y = self._read(rule, frame, self._dialect(frame), found, "target")
+        dialect = self._dialect(frame)
+        self._tell_doubts(frame, [rule], dialect)
+        y = self._read(rule, frame, dialect, found, "target")
         if odd is None:
             tell_odd_cells(found)
         y = np.asarray(y, dtype=np.float64)
@@ -348,8 +349,26 @@ class ColumnReader(BaseEstimator):
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
-        mark = choose_decimal(frame, self.decimal, self.decimal_)
-        return Dialect(mark, self.thousands, _all_gaps(self.missing), self.date_order)
+        mark, parting = choose_decimal(frame, self._told, self.decimal_), self.thousands
+        if mark != self.decimal_:
+            parting = OTHER.get(parting or "", parting)
+        parting = frame.attrs.get("thousands") or parting
+        return Dialect(mark, parting, _all_gaps(self.missing), self.date_order)
+
+    @property
+    def _told(self) -> str | None:
+        """The decimal mark that the user says, if only by the mark of thousands."""
+        return self.decimal or OTHER.get(self.thousands or "")
+
+    def _tell_doubts(
+        self, frame: Any, rules: Iterable[ColumnRule], dialect: Dialect
+    ) -> None:
+        """Warn of marks that neither the table nor its training tells for sure."""
+        foreign = self.decimal_ is None or "delimiter" in frame.attrs
+        foreign &= self.decimal_ != guess_decimal(frame)
+        if foreign and decimal_of(frame, self._told) is None:
+            for message in find_doubts(frame, rules, dialect):
+                warn(message, CalibrationWarning, stacklevel=3)
 
     def _check_roles(self, frame: Any) -> None:
         """Refuse columns that are not there, or are two things at once."""
@@ -396,12 +415,11 @@ def read_numbers(
     name: str,
     role: str = "column",
     decimal: str | None = None,
-    thousands: str | None = None,
     missing: Collection[str] = (),
 ) -> Float64Array:
     """Return a column that must hold finite numbers, or gaps, as NaN, shape (n,)."""
     check_column(frame, name, role)
-    mark = choose_decimal(frame, decimal)
+    mark, thousands = choose_decimal(frame, decimal), frame.attrs.get("thousands")
     dialect = Dialect(mark, thousands, _all_gaps(missing))
     rule, _ = Learner(frame, dialect).find(name, role)
     if not (thousands or decimal_of(frame, decimal)):
@@ -417,11 +435,11 @@ def find_doubts(frame: Any, rules: Iterable[ColumnRule], dialect: Dialect) -> li
 
     Nothing in the table tells which: the mark of the dialect is a guess.
     """
-    guessed, other = frame.attrs.get("delimiter") == ";", OTHER[dialect.decimal]
+    commas, other = dialect.decimal == ",", OTHER[dialect.decimal]
     kinds, found = ("marks of thousands", "decimal marks"), dict[str, list[str]]()
     for rule in rules:
         parted = rule.written is not None and rule.written.thousands in OTHER
-        if rule.kind != "number" or not (guessed or parted):
+        if rule.kind != "number" or not (commas or parted):
             continue
         cells = Cells.of(frame[rule.name], dialect)
         one, two = (

@@ -284,12 +284,13 @@ def decimal_of(frame: Any, told: str | None = None) -> str | None:
 def choose_decimal(
     frame: Any, told: str | None = None, usual: str | None = None
 ) -> str:
-    """Return the decimal mark of a table: the one it tells, or the usual, or a guess.
+    """Return the decimal mark of a table: what it tells, the usual one, or a guess."""
+    return decimal_of(frame, told) or usual or guess_decimal(frame)
 
-    Whoever parts fields by semicolons needs the commas for numbers.
-    """
-    guess = "," if frame.attrs.get("delimiter") == ";" else "."
-    return decimal_of(frame, told) or usual or guess
+
+def guess_decimal(frame: Any) -> str:
+    """Return the likely mark: semicolons part fields where numbers need commas."""
+    return "," if frame.attrs.get("delimiter") == ";" else "."
 
 
 def find_decimal(columns: Iterable[Any]) -> str | None:

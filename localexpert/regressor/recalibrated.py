@@ -23,7 +23,12 @@ from calibration._validation import (
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
 from localexpert.data.table import Table, TableReader, take_rows
-from localexpert.data.training_rows import SeenRows, TrainingSketch
+from localexpert.data.training_rows import (
+    Hashes,
+    SeenRows,
+    TrainingSketch,
+    hash_rows,
+)
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
@@ -34,7 +39,6 @@ from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor
 
 
-@unseen_silently()
 def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
     """Tell which rows a fitted model has learned from, as far as the model knows.
 
@@ -78,12 +82,49 @@ def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
     The model has learned from 100 of the 150 rows.
     """
     check_predicts(model)
-    target = nearest_ends(*read_ends(y)) if is_partial(y) else check_vector(y, "y")
-    table, sketches = _find_sketches(model, X)
-    if table is None:
-        return SeenRows.unknown(len(target))
-    check_same_length(len(table), "`X`", len(target), "y")
-    return SeenRows.either([one.compare(table, target) for one in sketches])
+    rows = RowsInParts(model)
+    rows.add(X, y)
+    return rows.find_seen()
+
+
+@dataclass(eq=False)
+class RowsInParts:
+    """Rows that come in parts, of which `seen_rows` is asked at last, of all at once.
+
+    Parameters
+    ----------
+    model : fitted model
+    n_rows : int
+    sketches : list of TrainingSketch
+        Of the model and its corrections.
+    hashes : list of ndarray of uint64
+        Of the rows of each part, if there are sketches.
+    """
+
+    model: Any
+    n_rows: int = 0
+    sketches: list[TrainingSketch] = field(default_factory=list)
+    hashes: list[Hashes] = field(default_factory=list)
+
+    @unseen_silently()
+    def add(self, X: Any, y: ArrayLike) -> NDArray[np.bool_]:
+        """Add rows (n, p); return which are equal to rows of training (n,)."""
+        target = nearest_ends(*read_ends(y)) if is_partial(y) else check_vector(y, "y")
+        table, self.sketches = _find_sketches(self.model, X)
+        self.n_rows += len(target)
+        if table is None:
+            return np.zeros(len(target), dtype=bool)
+        check_same_length(len(table), "`X`", len(target), "y")
+        self.hashes.append(hash_rows(table, target))
+        known = np.concatenate([one.hashes for one in self.sketches])
+        return np.isin(self.hashes[-1], known)
+
+    def find_seen(self) -> SeenRows:
+        """Return what is known of all rows, in their order."""
+        if not self.hashes:
+            return SeenRows.unknown(self.n_rows)
+        hashes = np.concatenate(self.hashes)
+        return SeenRows.either([one.find(hashes) for one in self.sketches])
 
 
 def _find_sketches(model: Any, X: Any) -> tuple[Table | None, list[TrainingSketch]]:

@@ -64,7 +64,8 @@ WAYS = {
     ),
     "a folder": lambda f, folder: (
         f[:700].to_parquet(folder / "1.parquet", row_group_size=100)
-        or f[700:].to_parquet(folder / "2.parquet")
+        or (folder / "2.parquet").mkdir()
+        or f[700:].to_parquet(folder / "2.parquet" / "0.parquet")
         or ((folder / "_metadata.parquet").write_text("no table") and folder)
     ),
 }
@@ -158,6 +159,7 @@ def _csv(text):
         (lambda _: 3, TypeError, "must be a path, .* got int"),
         (lambda _: [3], TypeError, "must list paths or frames alone, got int"),
         (lambda _: lambda: iter([1]), TypeError, "data frames, got int as frame 0"),
+        (lambda _: lambda: 5, TypeError, "iterator of pandas data frames, got int"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, make, error, message):

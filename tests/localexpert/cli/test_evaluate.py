@@ -113,6 +113,16 @@ def test_rows_that_were_learned_from_are_told(run, houses, told, sales, tmp_path
     assert "learned from 240 of the 240" in told(*sales(3)[0])["training_rows"]
 
 
+def test_a_few_training_rows_in_each_part_are_told(told, new_rows, sold, tmp_path):
+    rows = pd.concat([new_rows[1:55], sold[:6]]).iloc[
+        np.arange(60).reshape(10, 6).T.ravel()
+    ]
+    (whole,) = write_parts(tmp_path / "one", rows, 1)
+    one = told(whole)
+    assert "learned from 6 of the 59" in one["training_rows"]
+    assert_alike(told(*write_parts(tmp_path / "six", rows, 6)), one)
+
+
 def test_another_name_of_the_target_and_gaps(run, houses, tmp_path):
     frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     frame = frame.rename(columns={"price": "paid"})

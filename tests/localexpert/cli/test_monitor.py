@@ -267,6 +267,21 @@ def test_a_batch_of_one_class_counts(watch_scores, batch, tmp_path):
     assert "different values, got 3: 'dead', 'sick', 'well'" in lines[-1]
 
 
+def test_a_state_tells_the_positive_label(
+    watch_scores, batch, calibrator, recalibrated, refused, tmp_path
+):
+    table = batch(rows := draw(800, 7, shift=1.0))
+    assert watch_scores(table, "--positive", "sick")[0] == 3
+    words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
+    new, _ = recalibrated(table, *words, model=calibrator)
+    want = PlattCalibrator().fit(rows["s"], rows["y"] == "sick")
+    assert new.predict([0.3]) == want.predict([0.3])
+    words = ["recalibrate", calibrator, table, *words, "--out", tmp_path / "n.zip"]
+    assert "differs from that of --state" in refused(*words, "--positive", "well")
+    for more in (["--by", "s"], ["--action", "shift"], ["--target", "y"]):
+        assert f"{more[0]} is of a model" in refused(*words, *more)
+
+
 def test_rows_without_a_label_are_left_out(run, batch, calibrator, tmp_path):
     rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(float))
     rows.loc[[3, 50], "y"] = np.nan

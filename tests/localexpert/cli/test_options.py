@@ -111,6 +111,7 @@ fit good.csv --weight zero | weight 'zero' must not be 0 in every row
 fit good.csv --weight gap | must hold numbers from 0 on, got '' in line 2 of good.csv
 fit good.csv --group gap | group 'gap' has a gap in line 2 of good.csv
 fit good.csv --time kind | --time must name dates or numbers, got words in 'kind'
+fit good.csv --time each | --time must name dates or numbers, got words in 'each'
 fit good.csv --time zero | --time must have two different times at least
 fit good.csv --time some | --time must not have gaps, got '' in line 3
 fit good.csv --time x --group kind | --group deals folds by groups and --time by order
@@ -199,6 +200,7 @@ def place(houses, tmp_path_factory):
     n = np.arange(30)
     good = pd.DataFrame({"x": n, "y": n * n % 17, "kind": np.where(n % 2, "a", "b")})
     good = good.assign(neg=-1, zero=0, gap="", some=np.where(n == 1, "", n % 7))
+    good["each"] = [f"day {i}" for i in n]
     n = np.arange(40)
     scores = pd.DataFrame({"id": n, "s": n / 40, "y": n * 3 % 7 % 2, "one": "a"})
     s = scores["s"]

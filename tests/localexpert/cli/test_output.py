@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from contextlib import suppress
+from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
@@ -124,6 +125,14 @@ def test_kept_columns_keep_their_digits(tmp_path):
     frame = pd.DataFrame({"kept": [1.23456], "mean": [1.23456]})
     write(path := tmp_path / "t.csv", frame, digits=2, keep=["kept"])
     assert path.read_text() == "kept,mean\n1.23456,1.2\n"
+
+
+def test_objects_have_the_decimal_mark_of_the_table(tmp_path):
+    cells = [1.5, "v1.2", None, 7, Decimal("2.50")]
+    frame = pd.DataFrame({"cell": pd.Series(cells, dtype=object), "mean": 0.5})
+    write(path := tmp_path / "t.csv", frame, decimal=",", delimiter=";")
+    held = [row.split(";")[0] for row in path.read_text().splitlines()[1:]]
+    assert held == ["1,5", "v1.2", "", "7", "2,50"]
 
 
 @pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet", "f.xlsx"])

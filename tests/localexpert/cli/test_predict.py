@@ -67,8 +67,11 @@ def test_is_what_the_model_says_of_the_raw_frame(forecasts, told):
 
 @pytest.mark.parametrize("tail", ["upper", "lower"])
 def test_risks_are_those_of_the_distribution(forecasts, told, tail):
-    columns, _ = forecasts("--var", ".99,.95", "--es", ".9", "--tail", tail)
-    assert list(columns) == ["mean", "std", "var_0.95", "var_0.99", "es_0.9"]
+    near = ["0.12345678901", "0.12345678902"]
+    words = ["--var", ".99,.95", "--es", ".9", "--es", ",".join(near), "--tail", tail]
+    columns, _ = forecasts(*words)
+    names = ["var_0.95", "var_0.99", *(f"es_{level}" for level in [*near, "0.9"])]
+    assert list(columns) == ["mean", "std", *names]
     _, dist = told
     for name, want in (
         ("var_0.95", dist.value_at_risk(0.95, tail)),
@@ -114,6 +117,16 @@ def test_the_conventions_of_the_input_are_those_of_the_output(
     words.insert(2, houses / "test.csv")
     assert "neu.csv' differ in decimal marks: save them alike" in refused(*words)
     assert run(*words[:4])[0] == 0
+
+
+def test_marks_of_thousands_that_are_told(forecasts, told, tmp_path):
+    frame, path = told[0].copy(), tmp_path / "t.csv"
+    found = []
+    for area in ("1050", "1,050"):
+        frame.loc[3, "area"] = area
+        frame.to_csv(path, index=False)
+        found.append(forecasts("--thousands", "comma", table=path))
+    assert found[0] == found[1]
 
 
 def test_other_process_and_standard_output_agree(forecasts, houses):

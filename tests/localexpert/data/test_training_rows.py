@@ -9,7 +9,6 @@ from calibration._kernels.cells import mix_bits
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import (
     ColumnSummary,
-    SeenRows,
     TableSummary,
     TrainingSketch,
 )
@@ -173,17 +172,3 @@ def test_it_does_not_depend_on_how_a_table_is_parted(rng):
     np.testing.assert_array_equal(joined.hashes, whole.hashes)
     np.testing.assert_array_equal(joined.counts, whole.counts)
     assert joined.n_rows == 25_000
-
-
-def test_answers_about_parts_are_joined(rng):
-    X, y = smooth(rng, 300)
-    sketch = sketch_of(X[:100], y[:100])
-    parts = [slice(0, 150), slice(150, 300)]
-    answers = [sketch.compare(Table.of(X[part]), y[part]) for part in parts]
-    whole = sketch.compare(Table.of(X), y)
-    joined = SeenRows.join(answers)
-    assert str(joined) == str(whole)
-    np.testing.assert_array_equal(joined.learned, whole.learned)
-    unknown = SeenRows.join([answers[0], SeenRows.unknown(9)])
-    assert (unknown.n, unknown.learned) == (159, None)
-    assert SeenRows.join([SeenRows.unknown(2)]).share is None

@@ -112,6 +112,16 @@ def test_any_parts_in_any_order_give_one_model(roles, tmp_path):
     assert_same(fit(tmp_path, rows_per_part=300, **roles), whole)
 
 
+def test_columns_may_come_in_any_order():
+    frame = draw(1000)[["b", "a", "y"]]
+    parts = [frame[:300], frame[300:600][["y", "b", "a"]], frame[600:][["a", "y", "b"]]]
+    models = [fit(parts[k:] + parts[:k], max_train_rows=300) for k in range(3)]
+    assert [list(one.feature_names_in_) for one in models] == [["a", "b"]] * 3
+    assert_same(models[1], models[0])
+    assert_same(models[2], models[0])
+    assert list(fit(parts[:2]).feature_names_in_) == ["b", "a"]
+
+
 @pytest.mark.parametrize("most", [50, 800])
 @pytest.mark.parametrize("roles", ROLES, ids=["plain", "weights", "keys"])
 def test_the_sample_is_the_smallest_hashes(roles, most):
@@ -269,6 +279,10 @@ UNFIT = {
         {},
     ),
     "texts or dates, got a column 'b' of timedelta64 in frame 0": ([TIMES], {}),
+    "texts or dates, got other cells in 'b': unhashable": (
+        [F.assign(b=[[1]] * 110)],
+        {},
+    ),
     "a column to learn from, got none in frame 0": ([F[["y"]]], {}),
     "two rows with weight, got the frames with 1": ([F[:1]], {}),
     "rows that differ, got 9 equal ones": ([F[:1]] * 9, {}),

@@ -176,6 +176,30 @@ class TestNumbers:
                 kept = [np.nan if str(c) in found else c for c in cells]
                 np.testing.assert_array_equal(got, kept)
 
+    def test_nines_are_targets_and_weights_like_others(self):
+        cells = ["1", "2", "3", "-9999", "-9999"]
+        frame = pd.DataFrame({"y": cells, "x": [1, 2, 4, 8, 7]})
+        want = list(map(float, cells))
+        assert ColumnReader("y").fit(frame).read_target(frame).tolist() == want
+        assert read_numbers(frame, "y", "weight").tolist() == want
+
+    def test_that_are_marks_of_gaps(self):
+        whole, texts = [1, 2, 3, -1, 5], ["1", "2", "3", "-1", "5"]
+        for cells in (whole, list(map(float, whole)), texts, [*texts, "NA"]):
+            rule, got, odd, _ = learn(cells, missing=["-1"])
+            assert (rule.kind, got.isna().sum()) == ("number", len(cells) - 4)
+            assert {cell.text for cell in odd} == {"-1", *cells[5:]}
+        for flags in (["yes", "no", "no"], [True, False, False]):
+            assert learn(flags, missing=["0"])[1].tolist() == [1.0, 0.0, 0.0]
+        frame = pd.DataFrame({"y": texts, "x": ["7", "8", "-1", "-1", "9"]})
+        with pytest.warns(CalibrationWarning, match="'-1' .1 row.* read as a gap|left"):
+            reader = ColumnReader("y", missing=["-1"]).fit(frame)
+        assert np.isnan(reader.read_target(frame)).tolist() == [0, 0, 0, 1, 0]
+        for cells in (["-1", "2"], ["-1", "NA"], ["-1.0", "2 "], [-1, 2]):
+            new, found = pd.DataFrame({"x": cells}), []
+            assert np.isnan(reader.transform(new, odd=found)["x"].iloc[0])
+            assert found == []
+
     def test_that_are_names(self):
         said = learn([str(i) for i in range(5, 11)])[3]
         assert "column 'c' numbers the rows" in said[0]
@@ -253,6 +277,15 @@ class TestDates:
         found = learn([*cells, "31/12/2025"], date_order="mdy")[0].date_format
         assert found == "day/month/year"
 
+    @pytest.mark.parametrize(
+        "kind", [object, "date32[pyarrow]", "timestamp[us][pyarrow]"]
+    )
+    def test_with_types_are_of_any_year(self, kind):
+        days = [dt.datetime(1066, 10, 14), dt.datetime(9999, 12, 31), None]
+        rule, got, odd, _ = learn(pd.Series(days, dtype=object).astype(kind))
+        assert (rule.kind, odd) == ("date", ())
+        np.testing.assert_array_equal(got, np.array(days, "datetime64[us]"))
+
     def test_with_two_digits_are_named(self):
         rule, _, _, said = learn(["03.04.25", "05.06.24"])
         assert rule.kind == "category"
@@ -320,6 +353,12 @@ class TestOddCells:
         (cell,), said = learn(cells)[2:]
         assert cell.text == "x" * 80
         assert max(map(len, said)) < 300
+
+
+def test_blanks_around_words_do_not_count():
+    rule, got, _, _ = learn(["Rome", "Rome ", "Oslo"])
+    assert rule.categories == ("Oslo", "Rome")
+    assert got.tolist() == ["Rome", "Rome", "Oslo"]
 
 
 def test_a_target_must_hold_numbers():
@@ -473,6 +512,33 @@ def test_a_file_with_the_other_decimal_mark(tmp_path):
     # Where a table does not tell, training does.
     (tmp_path / "t.csv").write_text("a;b\n2.500;1.234\n")
     assert german.transform(read_table(path)).to_numpy().tolist() == [[2500, 1234]]
+    # Whoever parts fields by commas may have meant decimal points.
+    (tmp_path / "t.csv").write_text("a,b\n2.500,7\n")
+    with pytest.warns(CalibrationWarning, match="read in 'a'; if .* say --decimal ."):
+        assert german.transform(read_table(path)).to_numpy().tolist() == [[2500, 7]]
+    with pytest.warns(CalibrationWarning, match="read in 'a'; if .* say --decimal ."):
+        assert german.read_target(read_table(path), "a").tolist() == [2500]
+    frame = read_table(path, FileFormat(decimal="."))
+    assert german.transform(frame).to_numpy().tolist() == [[2.5, 7]]
+
+
+def test_marks_of_thousands_tell_the_decimal_mark(tmp_path):
+    path = str(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a;y\n1,234;2,500\n7;1,300\n9,125;4\n")
+    want = [[1234, 2500], [7, 1300], [9125, 4]]
+    for how in (FileFormat(), FileFormat(thousands=",")):
+        frame = read_table(path, how)
+        reader = ColumnReader("y", thousands=",").fit(frame)
+        got = np.column_stack([reader.transform(frame), reader.read_target(frame)])
+        assert (reader.decimal_, got.tolist()) == (".", want)
+    assert read_numbers(frame, "y").tolist() == [2500, 1300, 4]
+    # What is told of one table says nothing of others.
+    (tmp_path / "t.csv").write_text("a;y\n1.234;2\n9,5;1\n")
+    for how in (FileFormat(), FileFormat(thousands=".")):
+        got = reader.transform(read_table(path, how))
+        assert got["a"].tolist() == [1234, 9.5]
+    with pytest.raises(TableError, match="--thousands must differ, got ',' for both"):
+        ColumnReader(thousands=",").fit(read_table(path))
 
 
 THOUSANDS, DECIMAL = "marks of thousands", "decimal marks"
@@ -566,6 +632,16 @@ def test_a_model_of_python_reads_files(houses):
     assert reader.read_target(read_csv(y.to_frame()), "price").tolist() == y.tolist()
     with pytest.raises(TableError, match="was fitted to an array"):
         ColumnReader.of_model(fit(np.zeros((20, 1)) + np.arange(20)[:, None], y[:20]))
+
+
+def test_what_a_model_of_python_knows_as_a_word_is_no_gap(houses):
+    words = np.array(["none", "-", "hut", "hut "], dtype=object)
+    kinds = words[np.arange(len(houses[1])) % 4]
+    model = fit(pd.DataFrame({"kind": pd.Categorical(kinds)}), houses[1])
+    new = pd.DataFrame({"kind": [*words, " none", "NA", ""]})
+    got = ColumnReader.of_model(model).transform(new)["kind"]
+    assert got.isna().sum() == 2
+    assert got.tolist()[:5] == [*words, "none"]
 
 
 def test_a_model_of_files_reads_data_frames(houses):

@@ -289,12 +289,14 @@ def test_libraries_that_are_lacking_are_named(monkeypatch, read):
 
 class TestSeveral:
     def test_folders_are_their_parquet_files(self, tmp_path):
-        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub.parquet").mkdir()
         (tmp_path / "empty").mkdir()
-        for name in ("b.parquet", "sub/a.parquet", "_SUCCESS.parquet", "c.csv"):
+        for name in ("b.parquet", "sub.parquet/a.parquet", "_SUCCESS.parquet", "c.csv"):
             (tmp_path / name).touch()
         found = files.find_tables([str(tmp_path), "-", "x.csv"])
-        inside = [str(tmp_path / name) for name in ("b.parquet", "sub/a.parquet")]
+        inside = [
+            str(tmp_path / name) for name in ("b.parquet", "sub.parquet/a.parquet")
+        ]
         assert found == [*inside, "-", "x.csv"]
         assert files.name_tables(["a/b.csv", "c"]) == "b.csv and 1 more"
         with pytest.raises(TableError, match="standard input can be read only once"):
