@@ -92,8 +92,9 @@ class ScoreSummary:
 
     def __post_init__(self) -> None:
         for name in ("scores", "weight0", "weight1"):
-            # A view: the caller may go on with an array.
-            array = getattr(self, name)[:]
+            # A copy if the caller may still write to it.
+            array = getattr(self, name)
+            array = array.copy() if array.flags.writeable else array
             if array.shape != self.scores.shape or array.ndim != 1:
                 rule = "scores`, `weight0` and `weight1"
                 refuse(rule, "have one shape", f"{array.shape}")

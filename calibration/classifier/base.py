@@ -38,6 +38,7 @@ from calibration._validation import (
     warn_of_light,
 )
 from calibration.exceptions import CalibrationWarning
+from calibration.multiclass.class_scores import positive_shares
 from calibration.selection.trials import tick
 from calibration.storage import Saved
 from calibration.typing import Float64Array
@@ -104,23 +105,24 @@ def choose_splitter(
         which = "rarer" if len(classes) == 2 else "rarest"
         rule = f"not be greater than the number of {units} of the {which} class"
         refuse("cv", rule, f"{n_folds} folds for {least} {units} of class {rarest!r}")
-    if least < n_folds:
-        msg = f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
-        msg += f"used instead of {n_folds}."
-        warnings.warn(msg, CalibrationWarning, stacklevel=3)
     n_folds = min(n_folds, least)
-    if groups is None:
-        return StratifiedKFold(n_folds)
 
     def trains_on_all(n: int) -> bool:
         parts = StratifiedGroupKFold(n).split(y, y, groups)
         return all(len(np.unique(y[train])) == len(classes) for train, _ in parts)
 
-    if cv is None:
-        # With a fold for each group, every training part holds all classes.
-        more = range(n_folds + 1, len(np.unique(groups)) + 1)
-        n_folds = next(filter(trains_on_all, [*range(n_folds, 1, -1), *more]), n_folds)
-    return StratifiedGroupKFold(n_folds)
+    if groups is not None and cv is None:
+        # More folds may do what fewer cannot: each group is then left out alone.
+        most = min(len(np.unique(groups)), max(np.sum(y == one) for one in classes))
+        tried = [*range(n_folds, 1, -1), *range(n_folds + 1, most + 1)]
+        n_folds = next(filter(trains_on_all, tried), n_folds)
+    if cv is None and n_folds != _N_FOLDS:
+        msg = (
+            f"`y` holds {least} {units} of class {rarest!r} only; {n_folds} folds are "
+        )
+        msg += f"used instead of {_N_FOLDS}."
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    return (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds)
 
 
 def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
@@ -403,13 +405,10 @@ def weigh_classes(
 ) -> Float64Array:
     """Return the prior of each of the sorted `classes`, all of it positive, (k,).
 
-    It is the share of the weight, or (n_c + 1) / (n + k) if a class has none.
+    See `positive_shares`.
     """
     place = np.searchsorted(classes, y)
-    sums = np.bincount(place, weights, minlength=len(classes)).astype(np.float64)
-    if sums.min() == 0.0:
-        sums += 1.0
-    return np.asarray(sums / sums.sum())
+    return positive_shares(np.bincount(place, weights, minlength=len(classes)))
 
 
 def _distinct_labels(y: NDArray[Any]) -> NDArray[Any]:

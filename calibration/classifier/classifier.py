@@ -114,8 +114,9 @@ class CalibratedClassifier(ClassifierAround):
         The labels, sorted. With two, calibrated probabilities are those of
         `classes_[1]`.
     class_prior_ : ndarray of shape (k,)
-        Shares of the classes in the weight of the rows that calibrators were fitted on.
-        `predict_proba` holds under this prior. It is `old` of `shift_prior`.
+        Shares of the classes in the weight of the rows that calibrators were fitted on,
+        or (n_c + 1) / (n + k) if a class has no row. `predict_proba` holds under
+        this prior. It is `old` of `shift_prior`.
     calibrated_pairs_ : list of (estimator, calibrator)
         One fitted pair, or one per fold with `ensemble=True`.
     estimator_ : classifier

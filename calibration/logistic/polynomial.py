@@ -175,8 +175,9 @@ class QuadraticCalibrator(LogisticCalibrator):
 
     Notes
     -----
-    :math:`\log\frac{P(y=1|x)}{P(y=0|x)} = a x + c x^2 + b`: the posterior of two
-    normal classes with unequal variances. It need not be monotone.
+    :math:`\log\frac{P(y=1|x)}{P(y=0|x)} = a (x - m) + c (x - m)^2 + b`, m being
+    `center_`: the posterior of two normal classes with unequal variances. It need not
+    be monotone.
 
     Examples
     --------

@@ -26,6 +26,7 @@ from calibration.multiclass.class_scores import (
     ClassScores,
     LogProbabilityScale,
     check_score_table,
+    positive_shares,
     read_class_scores,
     to_probabilities,
 )
@@ -47,7 +48,8 @@ class MulticlassCalibrator(ScaledEstimator):
       columns. `sample_weight` counts repetitions.
     - `predict` returns probabilities (n, k) whose rows sum to 1.
     - `class_prior_` (k,) holds the share of each class in the weight of the rows of
-      the fit. `llr` returns what scores say beyond these shares.
+      the fit, or (n_c + 1) / (n + k) if a class has no row. `llr` returns what scores
+      say beyond these shares.
     - A class without rows keeps a small positive probability. If there is one class
       only, or all rows of scores are equal, the answer is the constant
       (n_c + 1) / (n + k) for each class c, with a `CalibrationWarning`. Rows that weigh
@@ -189,14 +191,9 @@ class MulticlassCalibrator(ScaledEstimator):
 
     def _settle_prior(self, data: ClassScores) -> None:
         """Learn the prior, all of it positive, under which the fitted answers hold."""
-        k, counts = data.scores.shape[1], data.counts
-        if self.constant_ is not None:
-            # If all scores have one answer, this answer is no evidence.
-            self.class_prior_ = self.constant_
-        elif counts.min() == 0.0:
-            self.class_prior_ = (counts + 1.0) / (data.n + k)
-        else:
-            self.class_prior_ = counts / data.n
+        # If all scores have one answer, this answer is no evidence.
+        shares = positive_shares(data.counts)
+        self.class_prior_ = shares if self.constant_ is None else self.constant_
 
     def _read_table(self, scores: ArrayLike) -> Float64Array:
         """Return checked scores with the columns of the fit."""

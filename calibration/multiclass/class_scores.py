@@ -137,6 +137,12 @@ def to_probabilities(z: Float64Array) -> Float64Array:
     return p
 
 
+def positive_shares(counts: NDArray[Any]) -> Float64Array:
+    """Return shares (k,) of counts, or (n_c + 1) / (n + k) if a class has no row."""
+    counts = counts + float(counts.min() == 0.0)
+    return np.asarray(counts / counts.sum())
+
+
 Shared = TypeVar("Shared")
 
 

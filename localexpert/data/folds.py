@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -92,11 +93,18 @@ def make_folds(
         weight = check_weights(sample_weight, n)
         return _deal_rows(weight, cv, groups, make_rng(random_state))
     if getattr(cv, "random_state", 0) is None:
-        cv = copy(cv)
-        cv.random_state = int(make_rng(random_state).integers(2**31))
+        cv = seed_splitter(cv, int(make_rng(random_state).integers(2**31)))
     folds = _read_folds(n, cv, y, groups)
     check_folds(folds, n, "cv")
     return folds
+
+
+def seed_splitter(cv: Any, seed: int) -> Any:
+    """Return a copy of a splitter with a seed, if it lets itself be given one."""
+    own = copy(cv)
+    with suppress(AttributeError):
+        own.random_state = seed
+    return own
 
 
 def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:

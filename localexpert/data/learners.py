@@ -22,6 +22,7 @@ from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
 )
 
 from calibration.typing import Float64Array
+from localexpert.data.folds import seed_splitter
 from localexpert.data.table import Table, read_codes
 
 # For fewer rows, starting threads and looking up libraries takes longer than answering.
@@ -155,7 +156,7 @@ def seeded(estimator: Any, seed: int, *, deep: bool = True) -> Any:
     ----------
     estimator : estimator
     seed : int
-        For every `random_state` that is None.
+        For every `random_state` that is None, also that of a splitter.
     deep : bool
         Whether parts of parts get it as well. Our own estimators seed theirs in `fit`.
 
@@ -173,13 +174,14 @@ def seeded(estimator: Any, seed: int, *, deep: bool = True) -> Any:
     ExtraTreesRegressor(random_state=7)
     """
     fresh = clone(estimator)
-    free = [
-        name
-        for name, value in fresh.get_params(deep=deep).items()
-        if value is None and name.rpartition("__")[-1] == "random_state"
-    ]
-    if free:
-        fresh.set_params(**dict.fromkeys(free, seed))
+    changes = dict[str, Any]()
+    for name, value in fresh.get_params(deep=deep).items():
+        if value is None and name.rpartition("__")[-1] == "random_state":
+            changes[name] = seed
+        elif hasattr(value, "split") and getattr(value, "random_state", 0) is None:
+            changes[name] = seed_splitter(value, seed)
+    if changes:
+        fresh.set_params(**changes)
     return fresh
 
 

@@ -93,6 +93,8 @@ def plot_importance(
     """
     if isinstance(table, PermutationImportance):
         table = table.to_frame("events" if len(table.thresholds) else "crps")
+    elif not hasattr(table, "columns") and hasattr(table, "to_frame"):
+        table = table.to_frame()
     values = check_array(table, "table", (None, None))
     if 0 in values.shape:
         refuse("table", "hold at least one value", f"shape {values.shape}")

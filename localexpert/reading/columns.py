@@ -94,7 +94,8 @@ class Dialect:
     @property
     def gap_numbers(self) -> tuple[float, ...]:
         """Numbers that stand for nothing, however they are written."""
-        values = NumberFormat(self.decimal).read(sorted(self.gaps - GAPS))
+        form = NumberFormat(self.decimal, self.thousands or "")
+        values = form.read(sorted(self.gaps - GAPS))
         return tuple(values[~np.isnan(values)].tolist())
 
 
@@ -463,6 +464,8 @@ class Learner:
             values, odd = rule.read_cells(cells, dialect)
             spelled = cells.is_gap & (np.array(cells.texts, object) != "")
             spelled = spelled[cells.codes]
+            if rule.kind == "number":
+                spelled |= np.isnan(values) & ~odd & ~cells.is_gap[cells.codes]
         self.odd += list_odd(self.frame, name, spelled, "read as a gap")
         if role and rule.kind not in ("number", "boolean"):
             form = ColumnRule(name, "number", **how)

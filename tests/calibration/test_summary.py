@@ -290,6 +290,10 @@ def test_fields_are_read_only_and_pickle(rows):
     with pytest.raises(ValueError, match="read-only"):
         summary.weight0[0] = 1.0
     assert_same(pickle.loads(pickle.dumps(summary)), summary)
+    buffer = np.ones(2)
+    own = ScoreSummary(np.array([0.1, 0.5]), buffer, np.ones(2))
+    buffer *= 0.0
+    assert own.weight0.tolist() == [1.0, 1.0]
 
 
 def test_a_summary_is_scaled_to_forget():

@@ -134,10 +134,14 @@ def test_groups_reach_folds_that_are_dealt_with_routing(data, groups, cv):
     np.testing.assert_array_equal(model.oof_scores_, plain.oof_scores_)
 
 
-def test_folds_of_groups_are_fewer_where_a_class_would_be_left_out(rng):
+def test_folds_of_groups_are_so_many_that_no_class_is_left_out(rng):
     groups = [4, 4, 4, 4, 0, 4, 4, 1, 0, 0, 3, 4, 3, 3, 3, 0, 4, 4, 0, 4]
     y = [0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 0]
     X = rng.normal(size=(20, 1))
-    with pytest.warns(CalibrationWarning, match="2 folds are used instead of 5"):
+    with pytest.warns(CalibrationWarning, match="3 folds are used instead of 5"):
         model = CalibratedClassifier(GaussianNB()).fit(X, y, groups=groups)
     assert np.isfinite(model.oof_scores_).all()
+    few = np.arange(4.0)[:, None], [1, 0, 1, 0]
+    said = "must leave both classes in every training part"
+    with pytest.warns(CalibrationWarning), pytest.raises(ValueError, match=said):
+        CalibratedClassifier(GaussianNB()).fit(*few, groups=[2, 3, 0, 0])

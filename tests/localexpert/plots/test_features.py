@@ -42,6 +42,9 @@ def test_colours_are_the_table(ax):
 
 
 def test_the_most_important_feature_is_on_top():
+    series = pd.Series([0.1, 0.4], index=["age", "income"])
+    texts = plot_importance(series).get_yticklabels()
+    assert [text.get_text() for text in texts] == ["income", "age"]
     ax = plot_importance(TABLE, features=["a", "b", "c"])
     assert ticks(ax) == ["b", "c", "a"]
     assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])

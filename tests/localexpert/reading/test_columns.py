@@ -189,6 +189,10 @@ class TestNumbers:
             rule, got, odd, _ = learn(cells, missing=["-1"])
             assert (rule.kind, got.isna().sum()) == ("number", len(cells) - 4)
             assert {cell.text for cell in odd} == {"-1", *cells[5:]}
+        for cells in (["1 km", "2 km", "99 km"], ["1,234", "2,345", "9,999"]):
+            mark, how = cells[-1].split()[0], {"thousands": ","}
+            _, got, odd, _ = learn(4 * cells, missing=[mark], **how)
+            assert (got.isna().sum(), [cell.text for cell in odd]) == (4, cells[-1:])
         for flags in (["yes", "no", "no"], [True, False, False]):
             assert learn(flags, missing=["0"])[1].tolist() == [1.0, 0.0, 0.0]
         frame = pd.DataFrame({"y": texts, "x": ["7", "8", "-1", "-1", "9"]})

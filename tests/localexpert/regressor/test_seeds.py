@@ -1,5 +1,7 @@
 """One `random_state` is the seed of every part that has none of its own."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,7 +12,8 @@ from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
 )
-from sklearn.model_selection import KFold
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold
 
 from calibration import BaggedIsotonicCalibrator
 from localexpert import (
@@ -39,12 +42,14 @@ def quick(**options):
 
 
 ADAPTER = DistributionAdapter(TREES, normal, cv=2)
+SEARCH = GridSearchCV(Ridge(), {"alpha": [1.0, 20.0]}, cv=KFold(2, shuffle=True))
 MODELS = {
     "forest": quick(strategy=JointForest(5)),
     "boosting": quick(strategy=SharedBoosting(max_rounds=5)),
     "experts": quick(strategy=IndependentExperts(ExtraTreesClassifier(3))),
     "expert": quick(strategy="independent", expert=ExtraTreesClassifier(3)),
     "center": quick(frame="center", center=TREES),
+    "search": quick(frame="center", center=SEARCH),
     "centers": quick(frame="center", center=[TREES, TREES]),
     "stacker": quick(stacker=TREES),
     "Stacker": quick(stacker=Stacker(TREES, passthrough=True)),
@@ -111,3 +116,14 @@ def test_a_seed_of_a_part_is_kept(table):
     given = KFold(2, shuffle=True)
     quick(strategy=JointForest(5), cv=given, random_state=0).fit(*table)
     assert given.random_state is None
+
+
+def test_a_splitter_may_refuse_a_seed(table):
+    @dataclass(frozen=True)
+    class Blocks:
+        random_state: int | None = None
+
+        def split(self, *rows):
+            return KFold(2).split(*rows)
+
+    assert len(quick(cv=Blocks()).fit(*table).oof_distribution_) == 160
