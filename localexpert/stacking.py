@@ -328,7 +328,9 @@ class Stacker(BaseEstimator):
             family = Fitted(own, view="given", n_jobs=n_jobs, parameter="stacker")
             stacked = family.fit(inputs, replace(sample, folds=folds)).oof_
             self.oof_ = np.where(np.isnan(stacked), features[:, 0], stacked)
-            self.estimator_ = fit_weighted(clone(own), inputs, y, weight)
+            held = weight > 0.0
+            rows = inputs[held], y[held], weight[held]
+            self.estimator_ = fit_weighted(clone(own), *rows)
         self.report_ = {
             "rmse": _rmse(self.oof_ - y, weight),
             "rmse_of_mean": _rmse(features[:, 0] - y, weight),
