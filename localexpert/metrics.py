@@ -423,7 +423,8 @@ class DistributionScorer:
 
     def __repr__(self) -> str:
         options = "".join(f", {k}={v!r}" for k, v in self.options.items())
-        return f"DistributionScorer({self.loss.__name__}{options})"
+        name = getattr(self.loss, "__name__", repr(self.loss))
+        return f"DistributionScorer({name}{options})"
 
 
 crps_scorer = DistributionScorer(crps_score)

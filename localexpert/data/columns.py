@@ -122,9 +122,8 @@ def read_moments(column: Any) -> NDArray[np.datetime64]:
     # The type of a column of Arrow.
     arrow = str(getattr(column.dtype, "pyarrow_dtype", ""))
     if getattr(column.dtype, "kind", None) != "M" or "date" in arrow:
-        column = np.array(
-            [_as_utc(cell) for cell in column.to_list()], "datetime64[us]"
-        )
+        cells = column.to_list() if hasattr(column, "to_list") else list(column)
+        column = np.array([_as_utc(cell) for cell in cells], "datetime64[us]")
     elif hasattr(column, "to_numpy"):
         column = column.to_numpy("datetime64[us]")
     return np.asarray(column, dtype="datetime64[us]")

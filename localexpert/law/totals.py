@@ -34,6 +34,8 @@ _STEPS, _STEPS_PER_ROOT = 40.0, 4.0
 _SUM_REACH = 10.0
 # Cells at most, and cells of rows that are filled in at a time.
 _MOST_CELLS, _CHUNK = 1 << 16, 1 << 21
+# Heavy tails get more cells, so that only this probability lies beyond those of a row.
+_CELLS_OF_TAILS, _LOST = 1 << 18, 1e-4
 # Levels of quantiles that tell how wide rows are. A row has its cells between the
 # outermost two; the others are so many deviations from the middle of a normal law.
 _LEVELS = np.array([ndtr(-8.0), 0.05, 0.25, 0.5, 0.75, 0.95, ndtr(8.0)])
@@ -192,6 +194,14 @@ def _place_grid(
     reach = away.max(axis=1)
     need = 2.0 * (_SUM_REACH * spread + float(reach.max())) / width
     n_cells = min(1 << int(np.ceil(need)).bit_length(), _MOST_CELLS)
+    # What lies beyond the cells of a row is less than the promised error, in all rows.
+    z = float(ndtri(_LOST / len(law)))
+    tails = law.ppf(np.tile(ndtr([z, 0.0, -z]), (len(law), 1)))
+    known = np.where(np.isfinite(tails), tails - tails[:, 1:2], 0.0)
+    far = float(np.abs(w * known).max()) / 0.375
+    if n_cells * width < far:
+        n_cells = _CELLS_OF_TAILS
+        width = max(width, far / n_cells)
     return w * middle, reach, width, n_cells
 
 
@@ -537,7 +547,10 @@ def _beside(
 def _stretch(curve: Curve, mean: Float64Array, variance: Float64Array) -> Curve:
     """Return curves moved and stretched to known means and variances (n,)."""
     moments = curve.moments()
-    near = np.abs(mean - moments[:, 0]) <= _MOST_STRETCH * np.sqrt(moments[:, 1])
+    # With a heavy tail most values lie much closer than one deviation.
+    body = 0.5 * np.diff(curve.values(np.tile([-1.0, 1.0], (len(mean), 1))))[:, 0]
+    usual = np.minimum(np.sqrt(moments[:, 1]), body)
+    near = np.abs(mean - moments[:, 0]) <= _MOST_STRETCH * usual
     mean = np.where(near, mean, moments[:, 0])
     factor = np.sqrt(np.maximum(variance, 0.0) / moments[:, 1])
     factor = np.where(np.abs(factor - 1.0) <= _MOST_STRETCH, factor, 1.0)[:, None]

@@ -178,6 +178,8 @@ class GroupedRecalibration:
                 refuse("weight", "be given as it was in `fit`", "None")
             else:
                 laws.append(one.apply(own, weight[part]))
+        if not laws:
+            return PredictiveDistribution(law.law)
         back = np.argsort(np.concatenate(list(parts.values())))
         return PredictiveDistribution(append_laws(laws).take(back))
 
@@ -260,6 +262,9 @@ def _rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
         return {(): np.arange(n)}
     parts: dict[_Key, list[int]] = {}
     try:
+        if getattr(getattr(groups, "dtype", None), "kind", "") == "M":
+            # Nanoseconds would become integers.
+            groups = np.asarray(groups).astype("datetime64[us]")
         table = np.asarray(groups, dtype=object)
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or table.shape[1] == 0:

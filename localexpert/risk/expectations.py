@@ -117,7 +117,7 @@ def _expect_loss(
     if not chunk.law.all_jumps:
         found: list[_Break] = []
         for place in places:
-            part = _find_break(chunk, loss, action, place, found)
+            part = _find_break(chunk, loss, action, place, found, places)
             losses = losses - part.at(chunk.y)
             total += part.expectation(chunk.law)[:, 0]
             found.append(part)
@@ -156,6 +156,7 @@ def _find_break(
     action: Float64Array,
     place: Float64Array,
     found: list[_Break],
+    places: list[Float64Array],
 ) -> _Break:
     """Return by how much the loss and its slope jump at the place, less those found.
 
@@ -166,6 +167,10 @@ def _find_break(
     inside = (place > low) & (place < high)
     inside &= (chunk.law.cdf(place) > 0.0) & (chunk.law.sf(place) > 0.0)
     step = np.maximum(_STEP * chunk.width, _LEAST_ULPS * np.spacing(np.abs(place)))
+    # Stay between the neighbours. Places that are nearer still count as one.
+    for other in places:
+        gap = np.abs(other - place)
+        step = np.where(gap > 1e-3 * step, np.minimum(step, gap / 4.0), step)
     # Stay inside the support: outside a loss may have no meaning.
     step = np.minimum(step, np.minimum(place - low, high - place) / 4.0)
     inside &= place + step > place

@@ -207,6 +207,7 @@ def test_timestamps_of_every_container(column):
         arrow(with_gap(STAMPS.date), pa.date32()),
         pl.Series(with_gap(STAMPS.date)),
         np.array(["NaT", "2020-02-29", "2021-03-01"], "datetime64[D]"),
+        np.array(with_gap(STAMPS.date), dtype=object),
     ],
     ids=lambda column: str(column.dtype),
 )

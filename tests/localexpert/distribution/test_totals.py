@@ -229,3 +229,13 @@ def test_correlations_of_no_groups_are_refused(groups, got):
         estimate_correlation(NORMAL, np.zeros(5), groups)
     with pytest.raises(ValueError, match="`total` needs at least one row"):
         NORMAL[:0].total()
+
+
+def test_totals_of_heavy_tails_have_their_quantiles(rng):
+    """As of draws; sums of positive values are positive."""
+    total = PredictiveDistribution.from_scipy(stats.lognorm(2.5 + np.zeros(20))).total()
+    draws = np.exp(2.5 * rng.normal(size=(200_000, 20))).sum(axis=1)
+    for level in (0.01, 0.5, 0.99):
+        found = total.cdf(np.quantile(draws, level))[0]
+        assert found == pytest.approx(level, abs=3e-3)
+    assert total.ppf(0.001)[0] > 0.0

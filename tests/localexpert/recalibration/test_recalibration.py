@@ -307,6 +307,12 @@ def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
     again = GroupedRecalibration(PitRecalibration(random_state=0))
     again.fit(said(400), rng.normal(size=400), read_groups(array, 1))
     assert set(again.recalibrations_) == {(0.0,), (1.0,)}
+    days = np.array(["2020-01-01", "2020-01-02"] * 200, "datetime64[ns]")
+    by_day = again.fit(said(400), rng.normal(size=400), days)
+    want = by_day.apply(said(2), days[:2]).quantiles([0.1, 0.9])
+    got = by_day.apply(said(2), pd.Series(days[:2])).quantiles([0.1, 0.9])
+    assert_array_equal(got, want)
+    assert len(by_day.apply(said(0), days[:0])) == 0
 
 
 def test_weights_within_groups_are_those_of_each_alone(rng):

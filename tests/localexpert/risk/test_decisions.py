@@ -373,3 +373,20 @@ def test_bounded_losses_have_an_expectation_where_the_mean_has_none():
     )
     want = [quad(stats.pareto(b).sf, 2.0, 7.0)[0] for b in (0.9, 3.0)]
     np.testing.assert_allclose(capped, want, rtol=1e-3)
+
+
+def test_breaks_beside_each_other_are_told_apart():
+    dist = PredictiveDistribution.from_scipy(stats.norm([0.0], [1.0]))
+
+    def jump(y, a):
+        return np.abs(y - a) + 10.0 * (y > 1.0)
+
+    a = 1.0012
+    want = 2 * stats.norm.pdf(a) + a * (2 * ndtr(a) - 1) + 10 * stats.norm.sf(1.0)
+    found = expected_loss(dist, jump, [a], breaks=[1.0])
+    assert found[0] == pytest.approx(want, rel=1e-9)
+    two = expected_loss(
+        dist, lambda y, _: 5.0 * (y > 1.0) + 5.0 * (y > 1.001), [0.0], breaks=[1, 1.001]
+    )
+    want = 5.0 * (stats.norm.sf(1.0) + stats.norm.sf(1.001))
+    assert two[0] == pytest.approx(want, rel=1e-9)
