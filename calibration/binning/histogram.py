@@ -14,6 +14,7 @@ from calibration._validation import (
     check_integer,
     check_level,
     check_number,
+    check_span,
     is_auto,
 )
 from calibration.base.calibrators import BlockCalibrator, Scale
@@ -102,6 +103,7 @@ class HistogramCalibrator(BlockCalibrator):
         """First cell and left edge of every bin that holds any."""
         unit = self.scale == "probability"
         low, high = (0.0, 1.0) if unit else (scores[0], scores[-1])
+        check_span(low, high)
         # k / B, not k * (1 / B): the edge at 0.3 is the float 0.3.
         edges = low + (high - low) * (np.arange(n_bins) / n_bins)
         bins = np.searchsorted(edges, scores, side="right") - 1

@@ -377,7 +377,9 @@ def check_many_classes(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
+def check_known_classes(
+    y: NDArray[Any], estimator: Any, weights: Float64Array
+) -> NDArray[Any]:
     """Return the labels of a fitted classifier, sorted; `y` may hold some of them.
 
     A classifier that does not say what it was fitted on is taken at the word of `y`.
@@ -387,8 +389,8 @@ def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
     known: NDArray[Any] = np.sort(estimator.classes_)
     if len(known) < 2:
         refuse("estimator", "have been fitted on two classes or more", known.tolist())
-    held = _distinct_labels(y)
-    strange, absent = (np.setdiff1d(*pair) for pair in ((held, known), (known, held)))
+    strange, held = np.setdiff1d(_distinct_labels(y), known), np.unique(y[weights > 0])
+    absent = np.setdiff1d(known, held)
     if len(strange):
         rule = f"hold the classes that `estimator` was fitted on, {known.tolist()}"
         refuse("y", rule, f"{strange.tolist()[0]!r}")

@@ -257,7 +257,7 @@ class CalibratedClassifier(ClassifierAround):
         frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(estimator)
-            classes = check_known_classes(labels, estimator)
+            classes = check_known_classes(labels, estimator, weights)
         else:
             classes = check_many_classes(labels)
         calibrator = resolve_calibrator(self.calibrator, response, len(classes))

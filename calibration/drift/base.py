@@ -254,6 +254,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         """
         check_is_fitted(self)
         held = {"monitor": type(self).__name__, **vars(self)}
+        held.pop("_metadata_request", None)  # of scikit-learn
         return json.dumps(held, allow_nan=False, default=_plain)
 
     @classmethod

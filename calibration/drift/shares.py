@@ -99,8 +99,8 @@ def share_interval(
 
     ends = []
     for end in (0.0, 1.0):
-        # At the maximum itself, rounding may make it look like no maximum.
-        inside = best == end or excess(end) >= 0.0
+        # Rounding, and searches that end elsewhere, may make it look like no maximum.
+        inside = best == end or excess(end) >= 0.0 or excess(best) <= 0.0
         root = end if inside else brentq(excess, end, best, xtol=1e-10, rtol=1e-9)
         ends.append(float(root))
     return ends[0], ends[1]
@@ -167,6 +167,8 @@ def _quadratic_step(
 
 _STEPS = 50
 _TOLERANCE = 1e-10
+# Share of all variance that is always there.
+_FLOOR = 1e-6
 # A direction with less than this share of the greatest variance counts as none.
 _RANK = 1e-9
 # In least squares the sum of shares weighs so many times more than all means.
@@ -279,7 +281,8 @@ class MatchedMeans(NamedTuple):
         ):
             part = factor * root @ spread @ root.T
             unsure += float(np.sum(part**2) + np.trace(part) ** 2) / max(n - 1, 1)
-        return (rank + rank**2) / unsure
+        # Samples without any variance leave nothing unsure.
+        return (rank + rank**2) / max(unsure, _RANK)
 
     def log_likelihood(self, j: int, share: float) -> float:
         """Return minus half the least squared distance at a share of class j."""
@@ -293,7 +296,10 @@ class MatchedMeans(NamedTuple):
             new = (shares * apart) @ apart.T + sum(s * n * one for s, n, one in within)
             new /= self.sizes[0]
         parts = zip(shares, old, strict=True)
-        return np.asarray(new + sum(s**2 * one for s, one in parts))
+        # What tells samples apart must count, even if it varies within none of them.
+        apart = np.column_stack([self.target, self.means])
+        floor = np.sum(self.spreads, axis=0) + np.atleast_2d(np.cov(apart))
+        return np.asarray(new + sum(s**2 * one for s, one in parts) + _FLOOR * floor)
 
 
 def _inverse_root(covariance: Float64Array) -> tuple[Float64Array, int]:

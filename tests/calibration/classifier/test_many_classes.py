@@ -167,6 +167,8 @@ def test_frozen_classifier_knows_classes_that_y_lacks(iris):
     model = CalibratedClassifier(FrozenEstimator(base))
     with pytest.warns(CalibrationWarning, match=r"`y` has no row of \['setosa'\], wh"):
         model.fit(X[some], y[some])
+    with pytest.warns(CalibrationWarning, match=r"`y` has no row of \['setosa'\], wh"):
+        clone(model).fit(X, y, some.astype(float))
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     by_hand = SoftmaxCalibrator(penalty=1.0, classes=model.classes_)
     by_hand.fit(base.predict_proba(X[some]), y[some])

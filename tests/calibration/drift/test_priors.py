@@ -310,3 +310,22 @@ def test_what_cannot_be_told_is_refused():
         prior_shift_test([0.5], [0.1, 0.2, 0.3, 0.4], y, n_bins=2)
     with pytest.raises(ValueError, match="`y_old` must be as long as p_old"):
         prior_shift_test([0.5], [0.1, 0.2, 0.3], y)
+
+
+def test_new_rows_that_are_all_of_one_class():
+    p_old, y = np.repeat([0.1, 0.3, 0.5, 0.9], [20, 20, 20, 40]), np.arange(100) >= 60
+    for share in (0.95, 1.0):
+        p = np.append(np.full(round(20 * share), 0.9), np.full(20, 0.1))[:20]
+        found = prior_shift_test(p, p_old, y, n_bins=10)
+        assert found.prior > 0.99
+        assert found.p_value > 0.1
+
+
+def test_few_rows_of_three_classes_have_an_interval():
+    p_old = [[22, 18, 60], [10, 21, 69], [73, 5, 22], [63, 18, 19], [23, 75, 2]]
+    p_old = np.array([*p_old, [17, 63, 20], [10, 9, 81], [32, 48, 20]]) / 100
+    y = [0, 0, 1, 1, 2, 2, 2, 0]
+    new, prior = [[0.51, 0.48, 0.01]], [0.26, 0.41, 0.33]
+    found = estimate_prior(new, prior, p_old=p_old, y_old=y)
+    assert (found.interval[:, 0] <= found.most_likely).all()
+    assert (found.most_likely <= found.interval[:, 1]).all()
