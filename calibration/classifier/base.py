@@ -117,10 +117,8 @@ def choose_splitter(
         tried = [*range(n_folds, 1, -1), *range(n_folds + 1, most + 1)]
         n_folds = next(filter(trains_on_all, tried), n_folds)
     if cv is None and n_folds != _N_FOLDS:
-        msg = (
-            f"`y` holds {least} {units} of class {rarest!r} only; {n_folds} folds are "
-        )
-        msg += f"used instead of {_N_FOLDS}."
+        msg = f"`y` holds {least} {units} of class {rarest!r} only; "
+        msg += f"{n_folds} folds are used instead of {_N_FOLDS}."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
     return (StratifiedKFold if groups is None else StratifiedGroupKFold)(n_folds)
 

@@ -281,11 +281,16 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
             settings = {name: held[name] for name in monitor.get_params()}
             monitor.set_params(**settings)._check(_FIRST_ROWS)
             monitor._start()
-            for name, begun in vars(monitor).items():
-                if begun is not None and name not in settings:
-                    _check_kind(name, held[name], type(begun))
-            if held.keys() != {*vars(monitor), *cls._parts}:
-                raise KeyError(*held.keys() ^ {*vars(monitor), *cls._parts})
+            begun = vars(monitor)
+            wrong = held.keys() ^ {*begun, *cls._parts}
+            wrong |= {
+                name
+                for name in begun.keys() - settings.keys() - wrong
+                if begun[name] is not None
+                and not isinstance(held[name], type(begun[name]))
+            }
+            if wrong:
+                raise KeyError(*wrong)
             monitor.__dict__.update(held)
         except Exception as error:  # a text of others may go wrong in any way
             msg = f"`text` must be what `to_json` has written ({error!r})."
@@ -457,11 +462,6 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         both = zip(self._spans_[k], self._spans_.pop(k + 1), strict=True)
         self._spans_[k] = [one + other for one, other in both]
         del self._ends_[k]
-
-
-def _check_kind(name: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(name, value)
 
 
 def _plain(value: Any) -> Any:

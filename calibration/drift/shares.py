@@ -275,10 +275,8 @@ class MatchedMeans(NamedTuple):
             Numbers of rows.
         """
         root, rank = _inverse_root(self._covariance(shares))
-        unsure = 0.0
-        for factor, spread, n in zip(
-            [1.0, *shares**2], self.spreads, sizes, strict=True
-        ):
+        factors, unsure = [1.0, *shares**2], 0.0
+        for factor, spread, n in zip(factors, self.spreads, sizes, strict=True):
             part = factor * root @ spread @ root.T
             unsure += float(np.sum(part**2) + np.trace(part) ** 2) / max(n - 1, 1)
         # Samples without any variance leave nothing unsure.
@@ -297,8 +295,8 @@ class MatchedMeans(NamedTuple):
             new /= self.sizes[0]
         parts = zip(shares, old, strict=True)
         # What tells samples apart must count, even if it varies within none of them.
-        apart = np.column_stack([self.target, self.means])
-        floor = np.sum(self.spreads, axis=0) + np.atleast_2d(np.cov(apart))
+        samples = np.column_stack([self.target, self.means])
+        floor = np.sum(self.spreads, axis=0) + np.atleast_2d(np.cov(samples))
         return np.asarray(new + sum(s**2 * one for s, one in parts) + _FLOOR * floor)
 
 

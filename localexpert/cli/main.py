@@ -159,9 +159,9 @@ def _run(argv: Sequence[str] | None) -> int:
         write_out("")
         return end.code if isinstance(end.code, int) else 0
     if hasattr(options, "delimiter"):
-        told = options.delimiter, options.decimal, options.encoding
-        more = options.max_unpacked, options.thousands
-        options.format = FileFormat(*told, *more)
+        names = "delimiter", "decimal", "encoding", "max_unpacked", "thousands"
+        told = {name: getattr(options, name) for name in names}
+        options.format = FileFormat(**told)
     # Progress is for someone who sees it.
     options.verbose = int(not options.quiet and sys.stderr.isatty())
     with ExitStack() as stack:

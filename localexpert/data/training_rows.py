@@ -242,7 +242,11 @@ class TrainingSketch:
     @classmethod
     def of(cls, *parts: tuple[Table, Float64Array]) -> Self:
         """Sketch the rows to learn from: tables with their targets, shape (n,) each."""
-        rows = np.concatenate([hash_rows(table, y) for table, y in parts])
+        return cls.of_hashes(np.concatenate([hash_rows(*part) for part in parts]))
+
+    @classmethod
+    def of_hashes(cls, rows: Hashes) -> Self:
+        """Sketch the rows that have these hashes (n,)."""
         hashes, counts = np.unique(rows, return_counts=True)
         return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(rows))
 

@@ -196,8 +196,8 @@ def _place_grid(
     n_cells = min(1 << int(np.ceil(need)).bit_length(), _MOST_CELLS)
     # What lies beyond the cells of a row is less than the promised error, in all rows.
     z = float(ndtri(_LOST / len(law)))
-    tails = law.ppf(np.tile(ndtr([z, 0.0, -z]), (len(law), 1)))
-    known = np.where(np.isfinite(tails), tails - tails[:, 1:2], 0.0)
+    tails = law.ppf(np.tile(ndtr([z, -z]), (len(law), 1)))
+    known = np.where(np.isfinite(tails), tails - middle, 0.0)
     far = float(np.abs(w * known).max()) / 0.375
     if n_cells * width < far:
         n_cells = _CELLS_OF_TAILS

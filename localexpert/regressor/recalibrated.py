@@ -242,14 +242,14 @@ class RecalibratedRegressor(DistributionRegressor):
             target = check_vector(y, "y")
             dist = predict_dist(self.model, X)
             check_same_length(len(dist), "`X`", len(target), "y")
-            seen_rows(self.model, X, target).warn(
+            rows = RowsInParts(self.model)
+            rows.add(X, target)
+            rows.find_seen().warn(
                 "A correction needs rows that no fit has seen: what it learns from "
                 "these makes forecasts of new rows too sure. Leave them out."
             )
-            with unseen_silently():
-                table = _find_sketches(self.model, X)[0]
-            own = [] if table is None else [(table, target, np.ones(len(target)))]
-            self.training_sketch_ = TrainingSketch.learn(own) if own else None
+            sketches = map(TrainingSketch.of_hashes, rows.hashes)
+            self.training_sketch_ = next((s for s in sketches if s.recognises), None)
             self.weights_ = weight = new = None
             if X_new is not None:
                 weight, new = self._weigh(X, X_new, seed)
