@@ -7,7 +7,7 @@ from scipy.stats import nbinom, norm, poisson
 from localexpert import LocalExpertRegressor
 from localexpert.data.folds import Sample
 from localexpert.data.table import Table
-from localexpert.learn.steps import NearAtoms
+from localexpert.learn.steps import NearAtoms, atom_widths
 from localexpert.learn.values import Cells, Support, Tails
 from tests.forecasts import normal, of_values
 
@@ -173,6 +173,20 @@ def test_a_row_is_spread_as_if_it_were_alone(rng):
     np.testing.assert_allclose(spread, masses @ support.shares, rtol=1e-14)
     for n in range(1, 41):
         np.testing.assert_array_equal(support.spread(masses[-n:]), spread[-n:])
+
+
+@pytest.mark.parametrize(
+    ("rest", "spread"),
+    [
+        (np.arange(9.0), 4.0),
+        ([1.0, 5.0, 5.0, 5.0, 5.0, 5.0, 8.0], 7.0),
+        ([3.0, 3.0, 3.0], 1.0),
+        ([3.0], 1.0),
+    ],
+)
+def test_a_hit_at_an_atom_is_worth_a_hundredth_of_the_spread(rest, spread):
+    rest, weight = np.append(rest, 1e6), np.append(np.ones(len(rest)), 0.0)
+    assert atom_widths(np.zeros(2), rest, weight).tolist() == [0.01 * spread] * 2
 
 
 def collected(atoms, borders, shares, mean=0.3, sd=1.5):

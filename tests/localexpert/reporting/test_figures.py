@@ -95,6 +95,19 @@ class TestNumbers:
         sizes = [group.coverage.n for group in found.groups if group.name == name]
         assert sum(sizes) == 300
 
+    @pytest.mark.parametrize("coverage", [0.4, 0.5, 0.8])
+    def test_of_narrow_intervals_are_at_their_own_levels(self, coverage, rng):
+        y = rng.normal(size=50)
+        found = figures(Normal(), np.ones((50, 1)), y, coverage=coverage)
+        tail = 0.5 - 0.5 * coverage
+        inner = [0.25, 0.5, 0.75] if coverage > 0.5 else [0.5]
+        levels = np.array([tail, *inner, 1.0 - tail])
+        miss = y[:, None] - norm.ppf(levels)
+        loss = np.where(miss > 0.0, levels, levels - 1.0) * miss
+        model = found.scores["Model"]
+        assert model.quantile_loss == pytest.approx(loss.mean(), rel=1e-5)
+        assert model.width == pytest.approx(-2.0 * norm.ppf(tail), rel=1e-5)
+
     def test_values_at_risk_allow_for_jumps_and_can_be_left_out(self):
         y = np.arange(300.0) % 2
         found = figures(Coin(), np.ones((300, 1)), y)
@@ -258,6 +271,11 @@ class TestLimits:
         assert kind == "warning"
         # 2 * 300 / 100
         assert told == {"below": 0, "above": 20, "expected": pytest.approx(6.0)}
+        # Three standard errors above 6 are 13.35.
+        for above, kind in ((13, "note"), (14, "warning")):
+            y = np.concatenate([np.full(300 - above, 0.5), np.full(above, 7.0)])
+            found = figures(Coin(), np.ones((300, 1)), y, **train)
+            assert facts(found, "outcomes")[0] == kind
         train = {"y_train": np.linspace(-1.0, 0.5, 50)}
         found = figures(Coin(), np.ones((300, 1)), np.zeros(300), **train)
         told = facts(found, "beyond")[1]
@@ -348,16 +366,26 @@ def calibration_of(pit, hits=0.9):
     return scores.Calibration(test, pit)
 
 
-@pytest.mark.parametrize(
-    ("shape", "words"),
-    [
-        (lambda u: u, []),
-        (lambda u: u**1.5, ["too high"]),
-        (lambda u: u**0.7, ["too low"]),
-        (lambda u: 0.5 + 0.7 * (u - 0.5), ["too wide"]),
-        (lambda u: 0.5 - 0.5 * np.cos(np.pi * u), ["too narrow"]),
-    ],
-)
+SHAPES = [
+    (lambda u: u, []),
+    (lambda u: u**1.5, ["too high"]),
+    (lambda u: u**0.7, ["too low"]),
+    (lambda u: 0.5 + 0.7 * (u - 0.5), ["too wide"]),
+    (lambda u: 0.5 - 0.5 * np.cos(np.pi * u), ["too narrow"]),
+]
+
+
+@pytest.mark.parametrize(("shape", "words"), SHAPES)
+def test_words_on_pit_values_have_normal_p_values(shape, words):
+    del words
+    u = shape((np.arange(200) + 0.5) / 200.0) + 0.01
+    lean = (u.mean() - 0.5) / np.sqrt(1 / (12 * 200))
+    spread = (((u - 0.5) ** 2).mean() - 1 / 12) / np.sqrt(1 / (180 * 200))
+    told = [p for _, p in calibration_of(u).moments]
+    assert_allclose(told, 2.0 * norm.sf(np.abs([lean, spread])), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("shape", "words"), SHAPES)
 def test_shapes_of_pit_values_have_their_names(shape, words):
     found = calibration_of(shape((np.arange(2000) + 0.5) / 2000.0)).faults
     assert found[: len(words)] == words
