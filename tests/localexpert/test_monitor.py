@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.special import expit, logit, ndtr
-from scipy.stats import norm
+from scipy.special import expit, logit, ndtr, ndtri
+from scipy.stats import norm, poisson
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -20,6 +20,7 @@ from localexpert.monitor import (
     count_bins,
     greatest_mean,
     make_bet,
+    mean_scores,
     normal_bins,
     shift_likelihoods_of_bins,
 )
@@ -232,14 +233,33 @@ def test_an_offset_is_told_in_deviations_and_in_units(rng):
     assert monitor.tolerance_ == pytest.approx(1.25 / np.sqrt(1000.0))
 
 
-def test_jumps_are_drawn_within_by_a_seed(rng):
-    dist = of_values([0.0, 1.0], np.tile([0.7, 0.3], (2000, 1)))
-    y = (rng.uniform(size=2000) < 0.3).astype(float)
-    one, same = (ForecastMonitor(thresholds=[0.0]).fit(dist, y) for _ in range(2))
-    other = ForecastMonitor(thresholds=[0.0], random_state=1).fit(dist, y)
-    assert one.log_e_ == same.log_e_ != other.log_e_
-    # Without the draw all transforms would lie at two points.
-    assert not one.alarm_
+@pytest.mark.parametrize("rate", [3.0, 3.6])
+def test_counts_of_few_values_say_what_their_rows_say(rng, rate):
+    law = poisson(np.full(1000, 3.0))
+    rows, cells = ForecastMonitor(), ForecastMonitor()
+    for _ in range(5):
+        y = rng.poisson(rate, size=1000)
+        rows.partial_fit(PredictiveDistribution.from_scipy(law), y)
+        values, weight = np.unique(y, return_counts=True)
+        few = PredictiveDistribution.from_scipy(poisson(np.full(len(values), 3.0)))
+        cells.partial_fit(few, values, weight)
+    assert rows.alarm_ == (rate > 3.0)
+    assert cells.log_e_ == pytest.approx(rows.log_e_, rel=1e-9)
+    offsets = rows.history_["offset"]
+    assert cells.history_["offset"] == pytest.approx(offsets, rel=1e-9)
+    assert offsets.mean() == pytest.approx((rate - 3.0) / np.sqrt(3.0), abs=0.04)
+
+
+def test_weight_is_spread_over_a_jump_and_its_score_is_the_mean():
+    below, upto = np.array([0.12, 0.3, 0.0, 1.0]), np.array([0.62, 0.3, 0.0, 1.0])
+    counts = count_bins(below, upto, np.array([10.0, 2.0, 3.0, 4.0]))
+    expected = [3.0, 0.0, 0.6, *[1.0] * 9, 0.4, *[0.0] * 6, 4.0]
+    expected[6] += 2.0
+    np.testing.assert_allclose(counts, expected, atol=1e-12)
+    levels = np.linspace(0.12, 0.62, 100_001)
+    scores = mean_scores(below, upto)
+    assert scores[0] == pytest.approx(ndtri(levels).mean(), abs=1e-5)
+    assert scores[1:].tolist() == [ndtri(0.3), -np.inf, np.inf]
 
 
 def test_outcomes_outside_of_the_support_are_counted_and_speak():
@@ -325,7 +345,8 @@ def test_bets_have_a_mean_of_at_most_1_in_the_band(rng):
 
 
 def test_likelihoods_of_shifts_by_differences(rng):
-    counts = count_bins(rng.uniform(size=300), np.ones(300))
+    pit = rng.uniform(size=300)
+    counts = count_bins(pit, pit, np.ones(300))
     shifts = np.array([-5.0, -0.3, 0.0, 0.7])
     logs, slopes = shift_likelihoods_of_bins(counts, shifts)
     assert logs[2] == pytest.approx(0.0, abs=1e-9)
