@@ -410,7 +410,7 @@ class ForecastMonitor(DriftMonitor):
         n = float(weight.sum())
         self._check(n)
         new = self._is_new
-        thresholds = self._choose_thresholds(dist) if new else self.thresholds_
+        thresholds = self._choose_thresholds(dist, weight) if new else self.thresholds_
         p = np.clip(dist.cdf_at(thresholds), self._surest, 1.0 - self._surest)
         pit, upto, median = dist.pit(outcomes), dist.cdf(outcomes), dist.median()
         # The transform is the middle of a jump.
@@ -485,9 +485,13 @@ class ForecastMonitor(DriftMonitor):
         counts = np.sum([span[0] for span in self._spans_], axis=0)
         return shift_likelihoods_of_bins(counts, shifts)[0]
 
-    def _choose_thresholds(self, dist: PredictiveDistribution) -> Float64Array:
+    def _choose_thresholds(
+        self, dist: PredictiveDistribution, weight: Float64Array
+    ) -> Float64Array:
         if is_auto(self.thresholds):
-            return np.unique(np.quantile(dist.quantiles(_GRID), _LEVELS))
+            said, rows = dist.quantiles(_GRID).ravel(), np.repeat(weight, len(_GRID))
+            how = {"weights": rows, "method": "inverted_cdf"}
+            return np.unique(np.quantile(said, _LEVELS, **how))
         return np.unique(check_vector(self.thresholds, "thresholds"))
 
     def _set_up(self, information: Float64Array) -> None:

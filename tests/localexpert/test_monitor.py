@@ -126,6 +126,15 @@ def test_weights_are_repetitions_and_fit_begins_anew(rng, kind):
     assert not hasattr(clone(start), "n_batches_")
 
 
+def test_thresholds_are_quartiles_of_rows_as_often_as_they_count(rng):
+    x, y = draw_values(rng, 100)
+    weight = rng.integers(0, 3, size=100)
+    rows = np.repeat(np.arange(100), weight)
+    weighted = ForecastMonitor().fit(x, y, weight)
+    repeated = ForecastMonitor().fit(x[rows], y[rows])
+    np.testing.assert_array_equal(weighted.thresholds_, repeated.thresholds_)
+
+
 @KINDS
 def test_a_kept_monitor_goes_on_and_many_batches_take_little_room(rng, kind, tmp_path):
     monitor = watch(rng, kind, "shift", batches=150, n=60, at=147)
