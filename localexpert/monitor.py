@@ -415,11 +415,11 @@ class ForecastMonitor(DriftMonitor):
         pit, upto, median = dist.pit(outcomes), dist.cdf(outcomes), dist.median()
         # The transform is the middle of a jump.
         below = np.maximum(2.0 * pit - upto, 0.0)
+        if seen is not None:
+            seen.warn(_LEARNED)
         if new:
             self._set_up(weight @ (p * (1.0 - p)) / n)
             self.thresholds_ = thresholds
-        if seen is not None:
-            seen.warn(_LEARNED)
         if self._is_repeated(np.column_stack([p, median, outcomes]), weight):
             return self
         counts, logs, cells = count_bins(below, upto, weight), [], []

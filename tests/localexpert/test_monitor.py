@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from scipy.special import expit, logit, ndtr, ndtri
@@ -199,6 +200,15 @@ def test_a_batch_in_another_order_is_not_counted_again(rng, kind):
     assert monitor.partial_fit(x, y).n_rows_ == 220.0
 
 
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e200, 0.0)])
+def test_outcomes_of_any_size_are_told_apart(rng, scale, offset):
+    dist = PredictiveDistribution.from_scipy(norm(np.full(80, offset), scale))
+    y = offset + scale * rng.normal(size=(2, 80))
+    monitor = ForecastMonitor().fit(dist, y[0]).partial_fit(dist, y[1])
+    with pytest.warns(calibration.CalibrationWarning, match="not counted again"):
+        assert monitor.partial_fit(dist, y[1][::-1]).n_rows_ == 160.0
+
+
 @KINDS
 def test_a_refused_batch_leaves_all_as_it_was(rng, kind):
     monitor = kind.monitor().fit(*kind.draw(rng, 60))
@@ -283,6 +293,18 @@ def test_rows_that_were_learned_from_are_told_of(rng):
     seen = SeenRows(60, 0.15, np.arange(60) < 9, 60)
     with pytest.warns(calibration.CalibrationWarning, match=r"9 of the 60 rows"):
         ForecastMonitor().fit(*draw_values(rng, 60), seen=seen)
+    # Raised as an error it refuses the batch.
+    monitor = ForecastMonitor()
+    with pytest.raises(calibration.CalibrationWarning, match="learned from"):
+        monitor.partial_fit(*draw_values(rng, 60), seen=seen)
+    assert not hasattr(monitor, "n_batches_")
+
+
+def test_thresholds_of_a_table_are_kept(rng):
+    monitor = ForecastMonitor(thresholds=pd.Series([-1.0, 1.0], index=[3, 4]))
+    monitor.fit(*draw_values(rng, 60))
+    again = ForecastMonitor.from_json(monitor.to_json())
+    assert again.thresholds.tolist() == [-1.0, 1.0]
 
 
 def stream_of_labels(rng, shift):
