@@ -490,8 +490,9 @@ class ForecastMonitor(DriftMonitor):
     ) -> Float64Array:
         if is_auto(self.thresholds):
             said, rows = dist.quantiles(_GRID).ravel(), np.repeat(weight, len(_GRID))
-            how = {"weights": rows, "method": "inverted_cdf"}
-            return np.unique(np.quantile(said, _LEVELS, **how))
+            return np.unique(
+                np.quantile(said, _LEVELS, weights=rows, method="inverted_cdf")
+            )
         return np.unique(check_vector(self.thresholds, "thresholds"))
 
     def _set_up(self, information: Float64Array) -> None:
