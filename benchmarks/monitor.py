@@ -170,7 +170,7 @@ class Forecasts:
             monitor.partial_fit(dist, y[k])
         one, rows = self.one, np.ones(LOOK)
         pit = ndtr((y - mean) / self.spreads)
-        counts = np.array([count_bins(row, rows) for row in pit])
+        counts = np.array([count_bins(row, row, rows) for row in pit])
         shift = one._shift_
         shift.step(*shift_likelihoods_of_bins(counts, shift.shifts), LOOK)
         one._law_.step(counts)

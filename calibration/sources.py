@@ -91,7 +91,10 @@ def _read_csv(
     with _naming(path.name):
         with pd.read_csv(path, **how) as chunks:
             first = next(iter(chunks))
-        texts = dict.fromkeys(first.select_dtypes(exclude=["number", "bool"]), "str")
+        others = first.select_dtypes(exclude=["number", "bool"]).items()
+        # Truths stay truths where there are gaps among them.
+        kinds = {name: pd.api.types.infer_dtype(column) for name, column in others}
+        texts = {name: "str" for name, kind in kinds.items() if kind != "boolean"}
         with pd.read_csv(path, **how, dtype=texts) as chunks:
             start = 1
             for frame in chunks:

@@ -14,7 +14,7 @@ from scipy.special import logit, ndtr, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
-from calibration._validation import check_integer, check_vector, check_weights, is_auto
+from calibration._validation import check_vector, check_weights, is_auto
 from calibration.drift.base import (
     DriftMonitor,
     choose_action,
@@ -40,6 +40,8 @@ EDGES: Float64Array = ndtri(np.arange(1, N_BINS) / N_BINS)
 _REACH = [(-3.0, 3.0), (-1.5, 1.5)]
 # So that no bin is ever impossible.
 _LEAST = 1e-300
+# Levels so close have one score.
+_NARROW = 1e-6
 # Spreads of the scores that are bet on, each as much; the rest is on what is learned.
 _SCALES = (0.75, 0.87, 1.15, 1.33)
 _SHARE_LEARNED = 0.5
@@ -47,10 +49,29 @@ _SHARE_LEARNED = 0.5
 _PRIOR = 200.0
 
 
-def count_bins(pit: Float64Array, weight: Float64Array) -> Float64Array:
-    """Return the weight in each of the bins, shape (20,)."""
-    place = np.minimum((N_BINS * pit).astype(np.int64), N_BINS - 1)
-    return np.bincount(place, weights=weight, minlength=N_BINS).astype(np.float64)
+def count_bins(
+    below: Float64Array, upto: Float64Array, weight: Float64Array
+) -> Float64Array:
+    """Return the weight in each of the bins, shape (20,).
+
+    Parameters
+    ----------
+    below, upto : ndarrays of shape (n,)
+        P(Y < y) and P(Y <= y). Weight is spread evenly over what lies between: what
+        draws from there bet on average is a fair bet, too.
+    weight : ndarray of shape (n,)
+    """
+    width = np.maximum(upto - below, _LEAST)
+    edges = np.arange(1, N_BINS) / N_BINS
+    left = [weight @ np.clip((edge - below) / width, 0.0, 1.0) for edge in edges]
+    return np.diff(left, prepend=0.0, append=weight.sum())
+
+
+def mean_scores(below: Float64Array, upto: Float64Array) -> Float64Array:
+    """Return the mean normal scores (n,) of the levels between."""
+    height = np.exp(-0.5 * ndtri([below, upto]) ** 2) / np.sqrt(2.0 * np.pi)
+    mean = (height[0] - height[1]) / np.maximum(upto - below, _LEAST)
+    return np.where(upto - below > _NARROW, mean, ndtri(0.5 * (below + upto)))
 
 
 def normal_bins(
@@ -216,8 +237,6 @@ _LEVELS = (0.25, 0.5, 0.75)
 _GRID = np.arange(1, 40) / 40
 # Cells of a batch that are kept of each threshold.
 _CELLS = 32
-# Of the random numbers drawn here.
-_DRAWS = 0x6D6F6E
 # Why outcomes that were learned from are of no use here.
 _LEARNED = (
     "Outcomes that were learned from look better forecast than they are: a monitor "
@@ -248,8 +267,6 @@ class ForecastMonitor(DriftMonitor):
         Chance of a false alarm, ever.
     memory : float
         Rows after which a row counts half in what is learned of the transform's law.
-    random_state : int
-        Seed of the draws within jumps, of laws that give probability to single values.
 
     Attributes
     ----------
@@ -283,11 +300,13 @@ class ForecastMonitor(DriftMonitor):
     hold their level for a shift that all rows share, the second for any law that stays
     within :math:`\Phi(\Phi^{-1}(u) \pm \tau)`.
 
-    An outcome that a forecast held for impossible falls into its outermost bin; it is
-    counted, not refused. A batch that holds the rows of one of the last 500, in any
-    order, is not counted again, unless they may be equal by chance; a warning says
-    which. What is kept has a bound, but for `history_`: beyond 64 batches old
-    neighbours are joined, so that old changes are dated less sharply than recent ones.
+    If an outcome has probability of its own, it counts in all bins that the jump of the
+    CDF covers, by the share of each. An outcome that a forecast held for impossible
+    falls into its outermost bin; it is counted, not refused. A batch that holds the
+    rows of one of the last 500, in any order, is not counted again, unless they may be
+    equal by chance; a warning says which. What is kept has a bound, but for `history_`:
+    beyond 64 batches old neighbours are joined, so that old changes are dated less
+    sharply than recent ones.
 
     References
     ----------
@@ -325,11 +344,9 @@ class ForecastMonitor(DriftMonitor):
         tolerance: float | Literal["auto"] = "auto",
         alpha: float = 0.05,
         memory: float = 2000.0,
-        random_state: int = 0,
     ):
         super().__init__(n_fit, tolerance=tolerance, alpha=alpha, memory=memory)
         self.thresholds = thresholds
-        self.random_state = random_state
 
     def fit(
         self,
@@ -390,25 +407,22 @@ class ForecastMonitor(DriftMonitor):
         """
         outcomes = check_outcomes(y, dist)
         weight = check_weights(sample_weight, len(outcomes))
-        check_integer(self.random_state, "random_state", 0)
         n = float(weight.sum())
         self._check(n)
         new = self._is_new
-        thresholds = self._choose_thresholds(dist) if new else self.thresholds_
+        thresholds = self._choose_thresholds(dist, weight) if new else self.thresholds_
         p = np.clip(dist.cdf_at(thresholds), self._surest, 1.0 - self._surest)
-        # A stream of its own: y itself may have been drawn by the same seed.
-        key = _DRAWS, 0 if new else self.n_batches_
-        seed = np.random.SeedSequence(self.random_state, spawn_key=key)
-        pit = dist.pit(outcomes, random_state=np.random.default_rng(seed))
-        median = dist.median()
+        pit, upto, median = dist.pit(outcomes), dist.cdf(outcomes), dist.median()
+        # The transform is the middle of a jump.
+        below = np.maximum(2.0 * pit - upto, 0.0)
+        if seen is not None:
+            seen.warn(_LEARNED)
         if new:
             self._set_up(weight @ (p * (1.0 - p)) / n)
             self.thresholds_ = thresholds
-        if seen is not None:
-            seen.warn(_LEARNED)
         if self._is_repeated(np.column_stack([p, median, outcomes]), weight):
             return self
-        counts, logs, cells = count_bins(pit, weight), [], []
+        counts, logs, cells = count_bins(below, upto, weight), [], []
         self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)
         self._law_.step(counts)
         for t, process, said in zip(thresholds, self._at_, p.T, strict=True):
@@ -417,7 +431,8 @@ class ForecastMonitor(DriftMonitor):
             logs.append(process.step(*shift_likelihoods(*rows, process.shifts), n))
             cells.append(gather([one], max_cells=_CELLS))
         at = np.logaddexp.reduce([one.log_e for one in self._at_]) - np.log(len(logs))
-        scores = ndtri(np.clip(pit, self._surest, 1.0 - self._surest))
+        most = ndtri(1.0 - self._surest)
+        scores = np.clip(mean_scores(below, upto), -most, most)
         self._record(
             n,
             [self._shift_.log_e, self._law_.log_e, at],
@@ -470,9 +485,14 @@ class ForecastMonitor(DriftMonitor):
         counts = np.sum([span[0] for span in self._spans_], axis=0)
         return shift_likelihoods_of_bins(counts, shifts)[0]
 
-    def _choose_thresholds(self, dist: PredictiveDistribution) -> Float64Array:
+    def _choose_thresholds(
+        self, dist: PredictiveDistribution, weight: Float64Array
+    ) -> Float64Array:
         if is_auto(self.thresholds):
-            return np.unique(np.quantile(dist.quantiles(_GRID), _LEVELS))
+            said, rows = dist.quantiles(_GRID).ravel(), np.repeat(weight, len(_GRID))
+            return np.unique(
+                np.quantile(said, _LEVELS, weights=rows, method="inverted_cdf")
+            )
         return np.unique(check_vector(self.thresholds, "thresholds"))
 
     def _set_up(self, information: Float64Array) -> None:

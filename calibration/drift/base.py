@@ -409,11 +409,14 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         rows : ndarray of shape (n, k)
-            Forecasts and outcomes.
+            Forecasts, and in the last column outcomes.
         weight : ndarray of shape (n,)
         """
-        # In single precision: forecasts of rows in another order may differ in a bit.
-        cells, place = np.unique(rows.astype(np.float32), axis=0, return_inverse=True)
+        # Forecasts in single precision: of rows in another order they may differ in a
+        # bit. Outcomes are as given.
+        with np.errstate(over="ignore"):
+            rows = np.column_stack([rows[:, :-1].astype(np.float32), rows[:, -1]])
+        cells, place = np.unique(rows, axis=0, return_inverse=True)
         counts = np.bincount(place.ravel(), weights=weight)
         data = cells.tobytes() + counts.astype(np.float32).tobytes()
         digest = hashlib.sha256(data).hexdigest()[:16]
@@ -466,10 +469,11 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
 def _plain(value: Any) -> Any:
     """Return an array or a part as an object that says so, for JSON."""
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist()}
     if isinstance(value, np.generic):
         return value.item()
+    # Columns of tables are arrays, too.
+    if hasattr(value, "__array__"):
+        return {"array": np.asarray(value).tolist()}
     return {"part": type(value).__name__, **vars(value)}
 
 

@@ -248,7 +248,8 @@ def check_tables(value: Any) -> None:
     # Each by itself: an attribute too many must not stand in for a check.
     if "support_vectors_" in state:
         _check_vectors(state, value._impl)
-    if "_fit_X" in state:
+    # An imputer by neighbours has rows without a method.
+    if "_fit_method" in state:
         _check_neighbours(state)
     if "tree_" in state:
         _check_features(state["tree_"], state["n_features_in_"])

@@ -173,6 +173,9 @@ class Roles:
         Rows
         """
         check_columns(self.named, name, frame)
+        if (twice := frame.columns.duplicated()).any():
+            got = f"{frame.columns[twice][0]!r} twice in {name}"
+            refuse("parts", "have columns of different names", got)
         y, weight = _numbers(frame, self.target, name), np.ones(len(frame))
         if self.weight is not None:
             weight = _numbers(frame, self.weight, name)
@@ -307,7 +310,7 @@ def hash_rows(columns: Mapping[str, Any]) -> Hashes:
             bits = _bits(column)
         except TypeError as error:  # lists, for one
             refuse("parts", _SOUND, f"other cells in {name!r}: {error}", cause=error)
-        total += mix_bits(mix_bits(bits) ^ salt_of(name))
+        total += mix_bits(mix_bits(bits) ^ salt_of(str(name)))
     return mix_bits(total ^ salt_of("rows"))
 
 
@@ -384,7 +387,7 @@ class Drawn:
     low, high : float
         Least and greatest target.
     columns : dict of str to (str, str)
-        Kind of each feature, and the part that says so.
+        Kind of each feature and of the key, and the part that says so.
     rows : Rows
         In the order of their hashes.
     """
@@ -400,7 +403,8 @@ class Drawn:
     @property
     def kinds(self) -> dict[str, str]:
         """Kind of each feature."""
-        return {name: kind for name, (kind, _) in self.columns.items()}
+        held = self.rows.frame
+        return {name: kind for name, (kind, _) in self.columns.items() if name in held}
 
     def cut(self, most: int) -> tuple[Rows, Rows]:
         """Return the sample, with features as a model takes them, and rows beyond.
@@ -442,13 +446,18 @@ class Draw:
         rows = self.roles.read(name, frame)
         if not len(rows):
             return None
+        columns = _look_at(name, rows.frame)
+        if (key := self.roles.key) is not None:
+            role = self.roles.weight
+            held = frame if role is None else frame[frame[role] > 0.0]
+            columns |= _look_at(name, held[[key]])
         return Drawn(
             len(rows),
             float(rows.weight.sum()),
             rows.check,
             float(rows.y.min()),
             float(rows.y.max()),
-            _look_at(name, rows.frame),
+            columns,
             Rows.smallest([rows], self.most),
         )
 
@@ -540,6 +549,8 @@ def _look_at(part: str, frame: Any) -> Columns:
     for name, kind in kinds.items():
         if kind not in _KNOWN:
             refuse("parts", _SOUND, f"a column {name!r} of {kind} in {part}")
+        if kind == "number" and np.isinf(as_floats(frame[name])).any():
+            refuse("parts", "hold finite numbers", f"infinity in {name!r} of {part}")
     return {name: (kind, part) for name, kind in kinds.items()}
 
 

@@ -116,6 +116,9 @@ def fit_large(
         drawn: Drawn = _ask(opened, Draw(roles, most + _BEYOND), "sample")
         _check(drawn, opened, roles, model)
         sample, beyond = drawn.cut(most)
+        if drawn.low < drawn.high and sample.y.min() == sample.y.max():
+            got = f"{most}, of which all have y = {show(sample.y[0])}"
+            refuse("max_train_rows", "draw rows whose targets differ", got)
         with current_progress().stage("sample fit"):
             fitted = _fit(roles, _prepare(model, drawn, sample), sample)
         if drawn.low < drawn.high:

@@ -101,6 +101,13 @@ def test_digits_of_texts_stay(tmp_path):
     assert found["zip"].to_list() == ["x1", "x2", "007", "008"]
 
 
+def test_truths_with_gaps_are_truths_whatever_the_parts_are(tmp_path):
+    (tmp_path / "t.csv").write_text("n,t\n1,True\n2,\n3,False\n4,True\n")
+    for most in (1, 2, 3, 4):
+        held = read_all(tmp_path / "t.csv", rows_per_part=most)[1]["t"]
+        assert held.dropna().tolist() == [True, False, True]
+
+
 def test_an_index_of_pandas_is_no_column(tmp_path, frame):
     frame.index = pd.Index(np.arange(1000) + 5, name="row")
     frame.to_parquet(tmp_path / "a.parquet")

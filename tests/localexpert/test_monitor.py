@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
-from scipy.special import expit, logit, ndtr
-from scipy.stats import norm
+from scipy.special import expit, logit, ndtr, ndtri
+from scipy.stats import norm, poisson
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -20,6 +21,7 @@ from localexpert.monitor import (
     count_bins,
     greatest_mean,
     make_bet,
+    mean_scores,
     normal_bins,
     shift_likelihoods_of_bins,
 )
@@ -125,6 +127,15 @@ def test_weights_are_repetitions_and_fit_begins_anew(rng, kind):
     assert not hasattr(clone(start), "n_batches_")
 
 
+def test_thresholds_are_quartiles_of_rows_as_often_as_they_count(rng):
+    x, y = draw_values(rng, 100)
+    weight = rng.integers(0, 3, size=100)
+    rows = np.repeat(np.arange(100), weight)
+    weighted = ForecastMonitor().fit(x, y, weight)
+    repeated = ForecastMonitor().fit(x[rows], y[rows])
+    np.testing.assert_array_equal(weighted.thresholds_, repeated.thresholds_)
+
+
 @KINDS
 def test_a_kept_monitor_goes_on_and_many_batches_take_little_room(rng, kind, tmp_path):
     monitor = watch(rng, kind, "shift", batches=150, n=60, at=147)
@@ -189,6 +200,15 @@ def test_a_batch_in_another_order_is_not_counted_again(rng, kind):
     assert monitor.partial_fit(x, y).n_rows_ == 220.0
 
 
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e200, 0.0)])
+def test_outcomes_of_any_size_are_told_apart(rng, scale, offset):
+    dist = PredictiveDistribution.from_scipy(norm(np.full(80, offset), scale))
+    y = offset + scale * rng.normal(size=(2, 80))
+    monitor = ForecastMonitor().fit(dist, y[0]).partial_fit(dist, y[1])
+    with pytest.warns(calibration.CalibrationWarning, match="not counted again"):
+        assert monitor.partial_fit(dist, y[1][::-1]).n_rows_ == 160.0
+
+
 @KINDS
 def test_a_refused_batch_leaves_all_as_it_was(rng, kind):
     monitor = kind.monitor().fit(*kind.draw(rng, 60))
@@ -232,14 +252,33 @@ def test_an_offset_is_told_in_deviations_and_in_units(rng):
     assert monitor.tolerance_ == pytest.approx(1.25 / np.sqrt(1000.0))
 
 
-def test_jumps_are_drawn_within_by_a_seed(rng):
-    dist = of_values([0.0, 1.0], np.tile([0.7, 0.3], (2000, 1)))
-    y = (rng.uniform(size=2000) < 0.3).astype(float)
-    one, same = (ForecastMonitor(thresholds=[0.0]).fit(dist, y) for _ in range(2))
-    other = ForecastMonitor(thresholds=[0.0], random_state=1).fit(dist, y)
-    assert one.log_e_ == same.log_e_ != other.log_e_
-    # Without the draw all transforms would lie at two points.
-    assert not one.alarm_
+@pytest.mark.parametrize("rate", [3.0, 3.6])
+def test_counts_of_few_values_say_what_their_rows_say(rng, rate):
+    law = poisson(np.full(1000, 3.0))
+    rows, cells = ForecastMonitor(), ForecastMonitor()
+    for _ in range(5):
+        y = rng.poisson(rate, size=1000)
+        rows.partial_fit(PredictiveDistribution.from_scipy(law), y)
+        values, weight = np.unique(y, return_counts=True)
+        few = PredictiveDistribution.from_scipy(poisson(np.full(len(values), 3.0)))
+        cells.partial_fit(few, values, weight)
+    assert rows.alarm_ == (rate > 3.0)
+    assert cells.log_e_ == pytest.approx(rows.log_e_, rel=1e-9)
+    offsets = rows.history_["offset"]
+    assert cells.history_["offset"] == pytest.approx(offsets, rel=1e-9)
+    assert offsets.mean() == pytest.approx((rate - 3.0) / np.sqrt(3.0), abs=0.04)
+
+
+def test_weight_is_spread_over_a_jump_and_its_score_is_the_mean():
+    below, upto = np.array([0.12, 0.3, 0.0, 1.0]), np.array([0.62, 0.3, 0.0, 1.0])
+    counts = count_bins(below, upto, np.array([10.0, 2.0, 3.0, 4.0]))
+    expected = [3.0, 0.0, 0.6, *[1.0] * 9, 0.4, *[0.0] * 6, 4.0]
+    expected[6] += 2.0
+    np.testing.assert_allclose(counts, expected, atol=1e-12)
+    levels = np.linspace(0.12, 0.62, 100_001)
+    scores = mean_scores(below, upto)
+    assert scores[0] == pytest.approx(ndtri(levels).mean(), abs=1e-5)
+    assert scores[1:].tolist() == [ndtri(0.3), -np.inf, np.inf]
 
 
 def test_outcomes_outside_of_the_support_are_counted_and_speak():
@@ -254,6 +293,18 @@ def test_rows_that_were_learned_from_are_told_of(rng):
     seen = SeenRows(60, 0.15, np.arange(60) < 9, 60)
     with pytest.warns(calibration.CalibrationWarning, match=r"9 of the 60 rows"):
         ForecastMonitor().fit(*draw_values(rng, 60), seen=seen)
+    # Raised as an error it refuses the batch.
+    monitor = ForecastMonitor()
+    with pytest.raises(calibration.CalibrationWarning, match="learned from"):
+        monitor.partial_fit(*draw_values(rng, 60), seen=seen)
+    assert not hasattr(monitor, "n_batches_")
+
+
+def test_thresholds_of_a_table_are_kept(rng):
+    monitor = ForecastMonitor(thresholds=pd.Series([-1.0, 1.0], index=[3, 4]))
+    monitor.fit(*draw_values(rng, 60))
+    again = ForecastMonitor.from_json(monitor.to_json())
+    assert again.thresholds.tolist() == [-1.0, 1.0]
 
 
 def stream_of_labels(rng, shift):
@@ -325,7 +376,8 @@ def test_bets_have_a_mean_of_at_most_1_in_the_band(rng):
 
 
 def test_likelihoods_of_shifts_by_differences(rng):
-    counts = count_bins(rng.uniform(size=300), np.ones(300))
+    pit = rng.uniform(size=300)
+    counts = count_bins(pit, pit, np.ones(300))
     shifts = np.array([-5.0, -0.3, 0.0, 0.7])
     logs, slopes = shift_likelihoods_of_bins(counts, shifts)
     assert logs[2] == pytest.approx(0.0, abs=1e-9)

@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn import compose, ensemble, neighbors, svm
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.impute import KNNImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
@@ -353,3 +354,9 @@ def test_trees_of_neighbours_are_grown_again_alike(options, reload_value, rng):
     again = reload_value(near)
     for one, other in zip(near.kneighbors(X), again.kneighbors(X), strict=True):
         assert_array_equal(one, other)
+
+
+def test_an_imputer_by_neighbours_fills_the_same(reload_value, rng):
+    X = np.where(rng.uniform(size=(50, 3)) < 0.2, np.nan, rng.normal(size=(50, 3)))
+    imputer = KNNImputer(n_neighbors=3).fit(X)
+    assert_array_equal(reload_value(imputer).transform(X), imputer.transform(X))

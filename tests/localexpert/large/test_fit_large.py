@@ -228,6 +228,14 @@ def test_bounds_are_those_of_the_whole_table(rng):
         fit(frame, model=plain(bounds=(0.0, None)))
 
 
+@pytest.mark.parametrize("names", [(0, 1), (("x", 0), ("x", 1))], ids=["ints", "pairs"])
+def test_names_may_be_of_any_kind(names):
+    named = table().rename(columns=dict(zip(("a", "b"), names, strict=True)))
+    rows = named.drop(columns="y")[:20]
+    model = fit(frames(named, 1))
+    assert_array_equal(model.predict(rows), fit(named).predict(rows))
+
+
 def test_what_is_small_is_learned_from_whole():
     frame = draw(300)[["a", "b", "y"]]
     model = fit(frames(frame, 0), model=SPY)
@@ -282,6 +290,22 @@ UNFIT = {
     "texts or dates, got other cells in 'b': unhashable": (
         [F.assign(b=[[1]] * 110)],
         {},
+    ),
+    "one kind, got the column 'k' as number in frame 0, as text in frame 1": (
+        [F.assign(k=range(110)), F.assign(k=[str(k) for k in range(110)])],
+        {"key": "k"},
+    ),
+    "columns of different names, got 'b' twice in the frame": (
+        pd.concat([F, F[["b"]]], axis=1),
+        {},
+    ),
+    "must hold finite numbers, got infinity in 'a' of frame 1": (
+        [F, F.assign(a=np.where(F["b"] > 1.0, np.inf, 0.0))],
+        {},
+    ),
+    "`max_train_rows` must draw rows whose targets differ, got 10, of which all": (
+        F.assign(y=F["b"] == F["b"].max()),
+        {"max_train_rows": 10},
     ),
     "a column to learn from, got none in frame 0": ([F[["y"]]], {}),
     "two rows with weight, got the frames with 1": ([F[:1]], {}),
