@@ -239,3 +239,7 @@ def test_totals_of_heavy_tails_have_their_quantiles(rng):
         found = total.cdf(np.quantile(draws, level))[0]
         assert found == pytest.approx(level, abs=3e-3)
     assert total.ppf(0.001)[0] > 0.0
+    # A weak correlation does not take the tail away.
+    rows = PredictiveDistribution.from_scipy(stats.t(3), 3)
+    alone, weak = rows.total(), rows.total(correlation=0.05, random_state=0)
+    assert weak.expected_shortfall(0.999) > 0.9 * alone.expected_shortfall(0.999)
