@@ -39,7 +39,7 @@ from localexpert.data.folds import (
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.learners import name_of_argument, seeded
 from localexpert.data.table import take_rows
-from localexpert.data.unseen import unseen_silently
+from localexpert.data.unseen import unseen_silently, warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, innermost, predict_dist
 from localexpert.law.join import append_laws
@@ -78,7 +78,8 @@ class DistributionAdapter(DistributionRegressor):
     level_name : str, optional
         Name of the level parameter, for an estimator that predicts one quantile
         ("alpha" in LightGBM, "quantile" in scikit-learn). One clone is fitted for each
-        of `levels`.
+        of `levels`. `fit` warns if the level changes no prediction, as with LightGBM
+        without ``objective="quantile"``.
     bounds : (float, float), optional
         Least and greatest possible y. Only used with quantiles.
     cv : "auto", int, splitter or iterable
@@ -191,6 +192,9 @@ class DistributionAdapter(DistributionRegressor):
                 law = _laws_out_of_fold(forecast, folds)
             judged = judged_rows(folds)
             self.estimator_ = fit_on(rows)
+            if self.level_name is not None:
+                held = rows[weight[rows] > 0.0]
+                self._warn_of_one_level(take_rows(given, held), target[held])
             if recalibration is not None and len(aside):
                 aside_law = self._ask(self.estimator_, take_rows(given, aside))
                 recalibration.fit(aside_law, target[aside], weight[aside])
@@ -269,6 +273,20 @@ class DistributionAdapter(DistributionRegressor):
         except ValueError as error:
             rule = f"be a parameter of {type(self.estimator).__name__}"
             refuse("level_name", rule, repr(self.level_name), cause=error)
+
+    def _warn_of_one_level(self, X: Any, y: Float64Array) -> None:
+        """Warn if the quantiles of targets differ, and those predicted do not."""
+        ends = np.asarray(self.levels, dtype=np.float64)[[0, -1]]
+        low, high = np.quantile(y, ends, method="inverted_cdf")
+        first, *_, last = self.estimator_
+        if low < high and np.array_equal(first.predict(X), last.predict(X)):
+            warn_user(
+                f"`level_name={self.level_name!r}` changes nothing: predictions at the "
+                f"levels {ends[0]:g} and {ends[1]:g} are equal in every row. Give the "
+                'estimator the loss of quantiles (objective="quantile" in LightGBM, '
+                'loss="quantile" in scikit-learn), or name the parameter that sets '
+                "the level."
+            )
 
     def _ask(self, fitted: Any, X: Any) -> Law:
         """Return the laws of rows, as they are before any recalibration."""

@@ -72,6 +72,20 @@ def test_one_quantile_regressor_becomes_one_for_each_level(data):
     assert dist.law.support == (-10.0, np.inf)
 
 
+def test_a_level_that_changes_nothing_is_told(data):
+    X, y, _, _ = data
+    asked = {"levels": [0.1, 0.5, 0.9], "level_name": "alpha", "cv": 2}
+    # A regression of means: its `alpha` is a parameter of other losses.
+    means = LGBMRegressor(n_estimators=2, n_jobs=1, verbose=-1)
+    with pytest.warns(CalibrationWarning, match="levels 0.1 and 0.9 are equal in ev"):
+        DistributionAdapter(means, **asked).fit(X, y)
+    # If nearly all targets are 0, so are their quantiles.
+    quantiles = clone(means).set_params(objective="quantile")
+    zeros = np.where(np.arange(300) < 3, 1.0, 0.0)
+    model = DistributionAdapter(quantiles, **asked).fit(X, zeros)
+    assert_allclose(model.predict(X), 0.0, atol=1e-9)
+
+
 def test_quantiles_of_one_call(data):
     X, y, X_new, _ = data
 
