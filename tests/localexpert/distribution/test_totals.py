@@ -202,6 +202,18 @@ def test_rows_that_are_all_one_or_stray_apart(rng):
     assert_allclose(total.std(), 0.0, atol=0.02)
 
 
+def test_one_winner_of_each_match_is_as_negative_as_can_be(rng):
+    match, won = np.repeat(np.arange(200), 3), np.zeros((200, 3))
+    won[np.arange(200), rng.integers(3, size=200)] = 1.0
+    coins = make_coins(600, 1.0 / 3.0)
+    found = estimate_correlation(coins, won.ravel(), match)
+    assert_array_equal([found.correlation, *found.interval], [-0.5] * 3)
+    for certain, y in ((coins, 0.0), (make_coins(600, 0.0), 0.0), (NORMAL[:1], 0.3)):
+        dist = concatenate([certain] * (600 // len(certain)))
+        with pytest.raises(ValueError, match="got one normal score in all rows"):
+            estimate_correlation(dist, np.full(600, y), match)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
