@@ -32,6 +32,7 @@ from localexpert.data.folds import (
     check_groups,
     check_learns,
     check_tests_every_row,
+    check_trains,
     judged_rows,
     make_folds,
     renumber_folds,
@@ -149,7 +150,8 @@ class DistributionAdapter(DistributionRegressor):
         X : array or data frame of shape (n, p)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            Passed to the estimator, which must then accept weights.
+            Passed to the estimator, which must then accept weights. Rows of weight 0
+            are forecast out of fold, but nothing is learned from them.
         groups : array-like of shape (n,), optional
             Rows of one group stay in one fold. Passed on if the estimator's `fit`
             accepts groups.
@@ -180,9 +182,11 @@ class DistributionAdapter(DistributionRegressor):
             held = target[rows], parts, seed, weight[rows]
             folds = make_folds(len(rows), self.cv, *held)
             check_learns(folds, weight[rows])
+            check_trains(folds, weight[rows])
             folds = [(rows[train], rows[test]) for train, test in folds]
 
             def fit_on(train: Rows) -> Any:
+                train = train[weight[train] > 0.0]
                 return self._fit_estimator(given, target, extra, train, seed)
 
             def forecast(train: Rows, test: Rows) -> Law:
@@ -193,8 +197,8 @@ class DistributionAdapter(DistributionRegressor):
             judged = judged_rows(folds)
             self.estimator_ = fit_on(rows)
             if self.level_name is not None:
-                held = rows[weight[rows] > 0.0]
-                self._warn_of_one_level(take_rows(given, held), target[held])
+                train = rows[weight[rows] > 0.0]
+                self._warn_of_one_level(take_rows(given, train), target[train])
             if recalibration is not None and len(aside):
                 aside_law = self._ask(self.estimator_, take_rows(given, aside))
                 recalibration.fit(aside_law, target[aside], weight[aside])

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn import config_context, neighbors, pipeline, preprocessing
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import BayesianRidge, LinearRegression
+from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
 from calibration import CalibrationWarning
@@ -135,6 +135,21 @@ def test_weights(data, rng):
     assert_allclose(model.fit(X, y, weight).estimator_.coef_, repeated.coef_)
     with pytest.raises(TypeError, match="`sample_weight` must be None for a model"):
         DistributionAdapter(neighbors.KNeighborsRegressor(), narrow).fit(X, y, weight)
+
+
+def test_rows_of_weight_0_train_nothing(data):
+    X, y, X_new, _ = data
+    weight, far = np.ones(300), np.zeros((300, 1))
+    weight[:20], far[:20] = 0.0, 1e6
+    pipe = pipeline.make_pipeline(preprocessing.StandardScaler(), Ridge())
+    model = DistributionAdapter(pipe, narrow, random_state=0)
+    alone = clone(model).fit(X[20:], y[20:])
+    model.fit(X + far, y + far[:, 0], weight)
+    assert_allclose(model.predict(X_new), alone.predict(X_new))
+    assert_allclose(model.oof_prediction_[20:], alone.oof_prediction_)
+    own = model.set_params(cv=[(np.arange(20), np.arange(20, 300))])
+    with pytest.raises(ValueError, match="train on rows with a weight in every fold"):
+        own.fit(X, y, weight)
 
 
 def returns_array(fitted, X):
