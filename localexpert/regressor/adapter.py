@@ -300,7 +300,7 @@ class DistributionAdapter(DistributionRegressor):
             answer = predict_dist(fitted, X)
         else:
             answer = self.forecast(fitted, X)
-        with speaking_of(n="forecast", values="forecast", frozen="forecast"):
+        with speaking_of(values="forecast", frozen="forecast"):
             return self._read(answer, len(X))
 
     def _read(self, answer: Any, n: int) -> Law:
@@ -308,7 +308,10 @@ class DistributionAdapter(DistributionRegressor):
         if isinstance(answer, PredictiveDistribution):
             dist = answer
         elif hasattr(answer, "dist"):
-            dist = PredictiveDistribution.from_scipy(answer, n)
+            dist = PredictiveDistribution.from_scipy(answer)
+            if not any(map(np.ndim, (*answer.args, *answer.kwds.values()))):
+                # Numbers as parameters are those of every row.
+                dist = dist[np.zeros(n, dtype=np.intp)]
         elif self.levels is not None:
             dist = self._from_quantiles(answer)
         else:

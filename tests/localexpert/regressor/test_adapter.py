@@ -97,6 +97,12 @@ def test_quantiles_of_one_call(data):
     assert_allclose(dist.median(), LinearRegression().fit(X, y).predict(X_new))
 
 
+def test_a_law_of_numbers_is_that_of_every_row(data):
+    X, y, X_new, _ = data
+    model = DistributionAdapter(LinearRegression(), lambda *_: stats.norm(1.0, scale=2))
+    assert_allclose(model.fit(X, y).predict_dist(X_new).std(), np.full(300, 2.0))
+
+
 def test_recalibration_out_of_fold_widens_what_is_too_narrow(data):
     X, y, X_new, y_new = data
     raw = DistributionAdapter(LinearRegression(), narrow, random_state=0).fit(X, y)
@@ -162,6 +168,11 @@ def returns_few(fitted, X):
     return stats.norm(fitted.predict(X)[:2], 1.0)
 
 
+def returns_one(fitted, X):
+    """The forecast of the first row alone."""
+    return stats.norm(fitted.predict(X)[:1], 1.0)
+
+
 BY_LEVEL = {"forecast": None, "level_name": "alpha"}
 
 
@@ -182,7 +193,8 @@ BY_LEVEL = {"forecast": None, "level_name": "alpha"}
         ({"random_state": -1}, "`random_state` must be at least 0"),
         ({"cv": "ten"}, "`cv` must be"),
         ({"forecast": returns_array}, "`forecast` must return a Predictive"),
-        ({"forecast": returns_few}, "length of the parameters, 2, got"),
+        ({"forecast": returns_few}, "`forecast` must be as long as X, got 2 and 60"),
+        ({"forecast": returns_one}, "`forecast` must be as long as X, got 1 and 60"),
     ],
 )
 def test_what_is_refused(data, parameters, message):
