@@ -50,6 +50,7 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import (
     DistributionRegressor,
     check_has_rows,
+    warn_of_order,
 )
 
 # scikit-learn's own functions have the same default.
@@ -393,6 +394,7 @@ def cross_val_predict_dist(
     """
     check_predicts(model)
     check_n_jobs(n_jobs)
+    warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
     check_has_rows(X, 2)
     table = X if hasattr(X, "shape") else np.asarray(X)
     n = count_rows(table)

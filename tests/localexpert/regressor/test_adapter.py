@@ -275,6 +275,14 @@ def test_the_default_is_five_folds_in_order(table):
     np.testing.assert_array_equal(lists.mean(), dist.mean())
 
 
+def test_targets_in_another_order_are_told(table):
+    X, y = pd.DataFrame(table[0]), pd.Series(table[1])
+    with pytest.warns(CalibrationWarning, match="`y` has the labels of `X` in another"):
+        found = cross_val_predict_dist(Kinds("s"), X, y[::-1])
+    want = cross_val_predict_dist(Kinds("s"), X, y[::-1].to_numpy())
+    assert_array_equal(found.mean(), want.mean())
+
+
 def test_weights_and_groups_reach_the_fit(table, rng):
     X, y = table
     weight, groups = rng.integers(1, 4, 24).astype(float), np.arange(24) // 4
