@@ -333,9 +333,12 @@ class DistributionEnsemble(DistributionRegressor):
         """Weigh fitted members by their out-of-fold forecasts."""
         judged = [member.fitted_rows_ for member in fitted.values()]
         rows = reduce(np.intersect1d, judged)
-        if len(rows) == 0:
-            rule = "have forecast some rows in common out of fold"
-            refuse("members", rule, "none: let them leave the same rows out")
+        held = rows[weight[rows] > 0.0]
+        n_parts = len(held if groups is None else np.unique(groups[held]))
+        if n_parts < 2:
+            what = "rows" if groups is None else "groups"
+            rule = f"have forecast two {what} with a weight in common out of fold"
+            refuse("members", rule, f"{n_parts}: let them leave the same rows out")
         places = (np.searchsorted(own, rows) for own in judged)
         laws = [
             member.oof_distribution_.law.take(place)

@@ -458,6 +458,8 @@ _LEAST_LEVEL = 1e-15
 _LEAST_JUMP = 1e-12
 # The greatest correlation at which shares of variances are finite.
 _MOST = 1.0 - 1e-9
+# Scores that differ less, or of which so little is known, say nothing.
+_LEAST_KNOWN = 1e-9
 
 
 def estimate_correlation(
@@ -503,7 +505,8 @@ def estimate_correlation(
 
     Where y has probability of its own, z is the mean score of the jump of F. Such
     scores vary less than normal ones. The jumps tell by which share, and the
-    correlation is divided by it. This is exact to first order in :math:`\rho`.
+    correlation is divided by it. This is exact to first order in :math:`\rho`. The
+    result lies in [-1 / (m - 1), 1], with m the rows of the largest group.
 
     References
     ----------
@@ -532,6 +535,9 @@ def estimate_correlation(
         rule = "be two or more, one of them of two rows at least"
         refuse("groups", rule, f"{n_groups} for {n} rows")
     scores, known = _mean_scores(dist, target)
+    if min(known, np.ptp(scores)) < _LEAST_KNOWN:
+        rule = "differ between rows in what the forecasts say of it"
+        refuse("y", rule, "one normal score in all rows")
     means = np.array([scores[each].mean() for each in rows])
     within = sum(((scores[r] - m) ** 2).sum() for r, m in zip(rows, means, strict=True))
 
@@ -540,8 +546,9 @@ def estimate_correlation(
         between = weight @ (means - weight @ means / weight.sum()) ** 2
         return float(between / (n_groups - 1) - ratio * within / (n - n_groups))
 
+    least = -1.0 / (most - 1)
+
     def solve(ratio: float) -> float:
-        least = -1.0 / (most - 1)
         first = least + 1e-9 * (1.0 - least)
         if excess(first, ratio) <= 0.0:
             return least
@@ -551,9 +558,8 @@ def estimate_correlation(
 
     tails = 0.5 * np.array([1.0 + level, 1.0 - level])
     ratios = [1.0, *f_law.ppf(tails, n_groups - 1, n - n_groups)]
-    rho, low, high = np.minimum([solve(float(t)) / known for t in ratios], 1.0)
-    ends = np.array([low, high])
-    return CorrelationEstimate(float(rho), ends, level, n_groups, n)
+    rho, *ends = np.clip([solve(float(t)) / known for t in ratios], least, 1.0)
+    return CorrelationEstimate(float(rho), np.array(ends), level, n_groups, n)
 
 
 def _mean_scores(

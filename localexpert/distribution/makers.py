@@ -270,8 +270,8 @@ class MadeForecasts(Answers):
         "discrete" is the empirical law: its CRPS is that of the ensemble. It takes
         memory for n times the number of distinct values in all rows. The smooth law
         joins the sorted draws at their normal scores by straight lines, and smooths
-        these by a Gaussian window of width 0.7 m^(-1/5). Its tails are those of
-        `from_quantiles`.
+        these by a Gaussian window of width 0.7 m^(-1/5). Beyond the outermost 0.5 % of
+        the draws, but no more than 8 draws, tails are those of `from_quantiles`.
 
         Examples
         --------

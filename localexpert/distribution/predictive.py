@@ -476,7 +476,9 @@ class PredictiveDistribution(MadeForecasts):
         and the normal :math:`Z` have the given correlation. The rows themselves have
         this correlation only if they are normal. The law comes from 16 384 antithetic
         draws, and from 4 096 if there are 10 000 rows or more: CDFs are exact to about
-        0.005, or 0.05 beside values with probability of their own. Variances are sums
+        0.005, or 0.05 beside values with probability of their own. Beyond the outermost
+        8 draws tails are normal: an expected shortfall of 0.999 is right to about 2 %
+        if rows are normal, and to 5 to 15 % if tails are heavy. Variances are sums
         by Mehler's formula, exact to 1e-4 for smooth laws, and 1e-2 for others; if all
         rows are discrete, mean and variance are those of the draws. A value that more
         than a thousandth of the draws take has probability of its own.

@@ -500,7 +500,10 @@ def join_rows(X: Any, background: Any) -> Any:
         # Numbers of different width can be joined, and nothing else.
         kinds = {getattr(one, "kind", "") for one in types}
         if types[0] != types[1] and not kinds < _NUMBERS:
-            got = f"{types[1]} and {types[0]} in column {name!r}"
+            # The name of types of categories is one; their repr lists these.
+            show = repr if str(types[0]) == str(types[1]) else str
+            own, other = (" ".join(show(one).split()) for one in types)
+            got = f"{other} and {own} in column {name!r}"
             refuse("background", "have the types of the columns of `X`", got, TypeError)
     if hasattr(X, "with_columns"):  # polars
         return X.vstack(background)

@@ -319,8 +319,8 @@ FEW_VALUES, _MOST_CELLS = 100, 100_000_000
 _LEAST_DRAWS = 10
 # Width of the window for one draw, and places that it is averaged over.
 _WIDTH, _N_PLACES = 0.7, 64
-# The outermost knots leave out so many draws, or this share.
-_OUT, _LEAST_SHARE = 1.5, 0.005
+# The outermost knots leave out this share, but so many draws at least and at most.
+_OUT, _LEAST_OUT, _MOST_OUT = 0.005, 1.5, 8.0
 
 
 def law_of_samples(samples: Any, kind: str, bounds: Any) -> Law:
@@ -368,7 +368,7 @@ def _smooth(rows: Float64Array, bounds: tuple[float, float]) -> Law:
         rule = f"hold at least {_LEAST_DRAWS} draws of each forecast for a smooth law"
         refuse("samples", rule, f'{m}: take more, or `kind="discrete"`')
     window = _WIDTH * m**-0.2
-    end = -float(ndtri(max(_OUT / m, _LEAST_SHARE)))
+    end = -float(ndtri(np.clip(_OUT, _LEAST_OUT / m, _MOST_OUT / m)))
     knots = np.linspace(-end, end, 2 * int(np.ceil(end / window)) + 1)
     # Not a product of matrices, whose rounding depends on the other rows.
     values = np.einsum("ij,kj->ik", np.sort(rows, axis=1), _window(knots, window, m))

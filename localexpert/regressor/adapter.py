@@ -32,6 +32,7 @@ from localexpert.data.folds import (
     check_groups,
     check_learns,
     check_tests_every_row,
+    check_trains,
     judged_rows,
     make_folds,
     renumber_folds,
@@ -39,7 +40,7 @@ from localexpert.data.folds import (
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.learners import name_of_argument, seeded
 from localexpert.data.table import take_rows
-from localexpert.data.unseen import unseen_silently
+from localexpert.data.unseen import unseen_silently, warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, innermost, predict_dist
 from localexpert.law.join import append_laws
@@ -49,6 +50,7 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import (
     DistributionRegressor,
     check_has_rows,
+    warn_of_order,
 )
 
 # scikit-learn's own functions have the same default.
@@ -78,7 +80,8 @@ class DistributionAdapter(DistributionRegressor):
     level_name : str, optional
         Name of the level parameter, for an estimator that predicts one quantile
         ("alpha" in LightGBM, "quantile" in scikit-learn). One clone is fitted for each
-        of `levels`.
+        of `levels`. `fit` warns if the level changes no prediction, as with LightGBM
+        without ``objective="quantile"``.
     bounds : (float, float), optional
         Least and greatest possible y. Only used with quantiles.
     cv : "auto", int, splitter or iterable
@@ -148,7 +151,8 @@ class DistributionAdapter(DistributionRegressor):
         X : array or data frame of shape (n, p)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            Passed to the estimator, which must then accept weights.
+            Passed to the estimator, which must then accept weights. Rows of weight 0
+            are forecast out of fold, but nothing is learned from them.
         groups : array-like of shape (n,), optional
             Rows of one group stay in one fold. Passed on if the estimator's `fit`
             accepts groups.
@@ -179,9 +183,11 @@ class DistributionAdapter(DistributionRegressor):
             held = target[rows], parts, seed, weight[rows]
             folds = make_folds(len(rows), self.cv, *held)
             check_learns(folds, weight[rows])
+            check_trains(folds, weight[rows])
             folds = [(rows[train], rows[test]) for train, test in folds]
 
             def fit_on(train: Rows) -> Any:
+                train = train[weight[train] > 0.0]
                 return self._fit_estimator(given, target, extra, train, seed)
 
             def forecast(train: Rows, test: Rows) -> Law:
@@ -191,6 +197,9 @@ class DistributionAdapter(DistributionRegressor):
                 law = _laws_out_of_fold(forecast, folds)
             judged = judged_rows(folds)
             self.estimator_ = fit_on(rows)
+            if self.level_name is not None:
+                train = rows[weight[rows] > 0.0]
+                self._warn_of_one_level(take_rows(given, train), target[train])
             if recalibration is not None and len(aside):
                 aside_law = self._ask(self.estimator_, take_rows(given, aside))
                 recalibration.fit(aside_law, target[aside], weight[aside])
@@ -270,6 +279,20 @@ class DistributionAdapter(DistributionRegressor):
             rule = f"be a parameter of {type(self.estimator).__name__}"
             refuse("level_name", rule, repr(self.level_name), cause=error)
 
+    def _warn_of_one_level(self, X: Any, y: Float64Array) -> None:
+        """Warn if the quantiles of targets differ, and those predicted do not."""
+        ends = np.asarray(self.levels, dtype=np.float64)[[0, -1]]
+        low, high = np.quantile(y, ends, method="inverted_cdf")
+        first, *_, last = self.estimator_
+        if low < high and np.array_equal(first.predict(X), last.predict(X)):
+            warn_user(
+                f"`level_name={self.level_name!r}` changes nothing: predictions at the "
+                f"levels {ends[0]:g} and {ends[1]:g} are equal in every row. Give the "
+                'estimator the loss of quantiles (objective="quantile" in LightGBM, '
+                'loss="quantile" in scikit-learn), or name the parameter that sets '
+                "the level."
+            )
+
     def _ask(self, fitted: Any, X: Any) -> Law:
         """Return the laws of rows, as they are before any recalibration."""
         if self.level_name is not None:
@@ -278,7 +301,7 @@ class DistributionAdapter(DistributionRegressor):
             answer = predict_dist(fitted, X)
         else:
             answer = self.forecast(fitted, X)
-        with speaking_of(n="forecast", values="forecast", frozen="forecast"):
+        with speaking_of(values="forecast", frozen="forecast"):
             return self._read(answer, len(X))
 
     def _read(self, answer: Any, n: int) -> Law:
@@ -286,7 +309,10 @@ class DistributionAdapter(DistributionRegressor):
         if isinstance(answer, PredictiveDistribution):
             dist = answer
         elif hasattr(answer, "dist"):
-            dist = PredictiveDistribution.from_scipy(answer, n)
+            dist = PredictiveDistribution.from_scipy(answer)
+            if not any(map(np.ndim, (*answer.args, *answer.kwds.values()))):
+                # Numbers as parameters are those of every row.
+                dist = dist[np.zeros(n, dtype=np.intp)]
         elif self.levels is not None:
             dist = self._from_quantiles(answer)
         else:
@@ -368,6 +394,7 @@ def cross_val_predict_dist(
     """
     check_predicts(model)
     check_n_jobs(n_jobs)
+    warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
     check_has_rows(X, 2)
     table = X if hasattr(X, "shape") else np.asarray(X)
     n = count_rows(table)

@@ -133,7 +133,7 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
         groups: ArrayLike | None,
     ) -> tuple[Any, Float64Array, Float64Array, NDArray[Any] | None]:
         """Return features as an array or data frame, target, weights and groups."""
-        _warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
+        warn_of_order(X, y=y, sample_weight=sample_weight, groups=groups)
         X = self._validate(X, 2)
         target = _check_target(y, type(self).__name__)
         n = len(target)
@@ -179,7 +179,7 @@ def check_has_rows(X: Any, least: int) -> None:
         refuse("X", f"have at least {wanted}", rows)
 
 
-def _warn_of_order(X: Any, **given: Any) -> None:
+def warn_of_order(X: Any, **given: Any) -> None:
     """Warn of a Series with the labels of the table in another order.
 
     Rows are taken by their position, as scikit-learn does.

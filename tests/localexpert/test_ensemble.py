@@ -172,6 +172,17 @@ def test_bad_parameters(parameters, message):
         DistributionEnsemble(**given).fit(X, y, np.ones(30))
 
 
+@pytest.mark.parametrize(("n_common", "n_held"), [(0, 0), (1, 1), (6, 1), (6, 0)])
+def test_members_that_forecast_no_two_rows_in_common(n_common, n_held):
+    X, y = make_data(60)
+    rows, weight = np.arange(60), np.ones(60)
+    weight[30 + n_held : 30 + n_common] = 0.0
+    folds = [(rows[:30], rows[30:]), (rows[30 + n_common :], rows[: 30 + n_common])]
+    members = [(str(k), quick(cv=[fold])) for k, fold in enumerate(folds)]
+    with pytest.raises(ValueError, match=f"two rows with a weight .* got {n_held}: "):
+        DistributionEnsemble(members).fit(X, y, weight)
+
+
 from_scipy = PredictiveDistribution.from_scipy
 
 

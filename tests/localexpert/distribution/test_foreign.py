@@ -90,6 +90,15 @@ def test_any_draws_can_be_taken_as_they_are(rng):
     assert from_samples(np.full((2, 5), 7.0)).pmf(7.0).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("law", "shortfall"), [(stats.t(4), 9.686), (stats.norm(), 3.367)]
+)
+def test_many_draws_show_their_tails(law, shortfall):
+    dist = from_samples([law.rvs(100_000, random_state=1)])
+    assert dist.value_at_risk(0.999)[0] == pytest.approx(law.ppf(0.999), rel=0.04)
+    assert dist.expected_shortfall(0.999)[0] == pytest.approx(shortfall, rel=0.05)
+
+
 def test_histograms_come_back(rng):
     edges, shares = np.sort(rng.normal(0.0, 3.0, 31)), rng.dirichlet(np.ones(30), 50)
     dist, inner = from_bins(edges, shares), np.linspace(edges[0], edges[-1], 200)

@@ -202,6 +202,18 @@ def test_rows_that_are_all_one_or_stray_apart(rng):
     assert_allclose(total.std(), 0.0, atol=0.02)
 
 
+def test_one_winner_of_each_match_is_as_negative_as_can_be(rng):
+    match, won = np.repeat(np.arange(200), 3), np.zeros((200, 3))
+    won[np.arange(200), rng.integers(3, size=200)] = 1.0
+    coins = make_coins(600, 1.0 / 3.0)
+    found = estimate_correlation(coins, won.ravel(), match)
+    assert_array_equal([found.correlation, *found.interval], [-0.5] * 3)
+    for certain, y in ((coins, 0.0), (make_coins(600, 0.0), 0.0), (NORMAL[:1], 0.3)):
+        dist = concatenate([certain] * (600 // len(certain)))
+        with pytest.raises(ValueError, match="got one normal score in all rows"):
+            estimate_correlation(dist, np.full(600, y), match)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -239,3 +251,7 @@ def test_totals_of_heavy_tails_have_their_quantiles(rng):
         found = total.cdf(np.quantile(draws, level))[0]
         assert found == pytest.approx(level, abs=3e-3)
     assert total.ppf(0.001)[0] > 0.0
+    # A weak correlation does not take the tail away.
+    rows = PredictiveDistribution.from_scipy(stats.t(3), 3)
+    alone, weak = rows.total(), rows.total(correlation=0.05, random_state=0)
+    assert weak.expected_shortfall(0.999) > 0.9 * alone.expected_shortfall(0.999)

@@ -255,6 +255,7 @@ def test_text_lists_the_largest_first_and_sums_the_others():
 
 
 TABLE, WIDE = table([3], ["bee"], [True]), np.ones((1, 13))
+FEWER = TABLE.assign(town=TABLE["town"].cat.remove_unused_categories())
 
 
 @pytest.mark.parametrize(
@@ -278,6 +279,7 @@ TABLE, WIDE = table([3], ["bee"], [True]), np.ones((1, 13))
         ({"X": TABLE, "background": TABLE.set_axis([*"abc"], axis=1)}, r"\('a', 'b'"),
         ({"X": TABLE, "background": TABLE.astype({"town": str})}, "column 'town'"),
         ({"X": TABLE, "background": TABLE.astype({"rooms": bool})}, "column 'rooms'"),
+        ({"X": TABLE, "background": FEWER}, r"got .*\['bee'\].* and .*\['ant', 'bee'"),
         ({"X": WIDE, "background": WIDE, "method": "enumerate"}, "than 12 features"),
     ],
 )

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn import config_context, neighbors, pipeline, preprocessing
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import BayesianRidge, LinearRegression
+from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
 from calibration import CalibrationWarning
@@ -72,6 +72,20 @@ def test_one_quantile_regressor_becomes_one_for_each_level(data):
     assert dist.law.support == (-10.0, np.inf)
 
 
+def test_a_level_that_changes_nothing_is_told(data):
+    X, y, _, _ = data
+    asked = {"levels": [0.1, 0.5, 0.9], "level_name": "alpha", "cv": 2}
+    # A regression of means: its `alpha` is a parameter of other losses.
+    means = LGBMRegressor(n_estimators=2, n_jobs=1, verbose=-1)
+    with pytest.warns(CalibrationWarning, match="levels 0.1 and 0.9 are equal in ev"):
+        DistributionAdapter(means, **asked).fit(X, y)
+    # If nearly all targets are 0, so are their quantiles.
+    quantiles = clone(means).set_params(objective="quantile")
+    zeros = np.where(np.arange(300) < 3, 1.0, 0.0)
+    model = DistributionAdapter(quantiles, **asked).fit(X, zeros)
+    assert_allclose(model.predict(X), 0.0, atol=1e-9)
+
+
 def test_quantiles_of_one_call(data):
     X, y, X_new, _ = data
 
@@ -81,6 +95,12 @@ def test_quantiles_of_one_call(data):
     model = DistributionAdapter(LinearRegression(), forecast, levels=[0.1, 0.5, 0.9])
     dist = model.fit(X, y).predict_dist(X_new)
     assert_allclose(dist.median(), LinearRegression().fit(X, y).predict(X_new))
+
+
+def test_a_law_of_numbers_is_that_of_every_row(data):
+    X, y, X_new, _ = data
+    model = DistributionAdapter(LinearRegression(), lambda *_: stats.norm(1.0, scale=2))
+    assert_allclose(model.fit(X, y).predict_dist(X_new).std(), np.full(300, 2.0))
 
 
 def test_recalibration_out_of_fold_widens_what_is_too_narrow(data):
@@ -123,6 +143,21 @@ def test_weights(data, rng):
         DistributionAdapter(neighbors.KNeighborsRegressor(), narrow).fit(X, y, weight)
 
 
+def test_rows_of_weight_0_train_nothing(data):
+    X, y, X_new, _ = data
+    weight, far = np.ones(300), np.zeros((300, 1))
+    weight[:20], far[:20] = 0.0, 1e6
+    pipe = pipeline.make_pipeline(preprocessing.StandardScaler(), Ridge())
+    model = DistributionAdapter(pipe, narrow, random_state=0)
+    alone = clone(model).fit(X[20:], y[20:])
+    model.fit(X + far, y + far[:, 0], weight)
+    assert_allclose(model.predict(X_new), alone.predict(X_new))
+    assert_allclose(model.oof_prediction_[20:], alone.oof_prediction_)
+    own = model.set_params(cv=[(np.arange(20), np.arange(20, 300))])
+    with pytest.raises(ValueError, match="train on rows with a weight in every fold"):
+        own.fit(X, y, weight)
+
+
 def returns_array(fitted, X):
     """Numbers that nobody knows how to read."""
     return fitted.predict(X)
@@ -131,6 +166,11 @@ def returns_array(fitted, X):
 def returns_few(fitted, X):
     """Forecasts of other rows than those asked for."""
     return stats.norm(fitted.predict(X)[:2], 1.0)
+
+
+def returns_one(fitted, X):
+    """The forecast of the first row alone."""
+    return stats.norm(fitted.predict(X)[:1], 1.0)
 
 
 BY_LEVEL = {"forecast": None, "level_name": "alpha"}
@@ -153,7 +193,8 @@ BY_LEVEL = {"forecast": None, "level_name": "alpha"}
         ({"random_state": -1}, "`random_state` must be at least 0"),
         ({"cv": "ten"}, "`cv` must be"),
         ({"forecast": returns_array}, "`forecast` must return a Predictive"),
-        ({"forecast": returns_few}, "length of the parameters, 2, got"),
+        ({"forecast": returns_few}, "`forecast` must be as long as X, got 2 and 60"),
+        ({"forecast": returns_one}, "`forecast` must be as long as X, got 1 and 60"),
     ],
 )
 def test_what_is_refused(data, parameters, message):
@@ -232,6 +273,14 @@ def test_the_default_is_five_folds_in_order(table):
     check_rows(dist, Kinds(), X, y, KFold(5).split(X))
     lists = cross_val_predict_dist(Kinds(), X.tolist(), y.tolist())
     np.testing.assert_array_equal(lists.mean(), dist.mean())
+
+
+def test_targets_in_another_order_are_told(table):
+    X, y = pd.DataFrame(table[0]), pd.Series(table[1])
+    with pytest.warns(CalibrationWarning, match="`y` has the labels of `X` in another"):
+        found = cross_val_predict_dist(Kinds("s"), X, y[::-1])
+    want = cross_val_predict_dist(Kinds("s"), X, y[::-1].to_numpy())
+    assert_array_equal(found.mean(), want.mean())
 
 
 def test_weights_and_groups_reach_the_fit(table, rng):
