@@ -208,7 +208,8 @@ def _check_options(watched: Any, options: Any) -> None:
 def _make_monitor(watched: Any, options: Any) -> Monitor:
     """Return a monitor that has seen nothing, by so many rows fitted on."""
     if isinstance(watched, TableModel):
-        return ForecastMonitor(watched.origin["rows"])
+        rows = watched.origin["rows"]
+        return ForecastMonitor(min(rows, watched.origin.get("corrected_rows", rows)))
     known = getattr(watched, "n_fit_", None)
     if known is None and options.fitted_rows is None:
         refuse(
@@ -326,5 +327,5 @@ def _correct(
         )
     what = f"{action} by {count(len(y), 'row')} of {where} on {today()}"
     told = "; ".join(filter(None, [model.origin.get("corrected"), what]))
-    origin = {**model.origin, "corrected": told}
+    origin = {**model.origin, "corrected": told, "corrected_rows": len(y)}
     return replace(model, model=fitted, origin=origin), len(y)

@@ -97,7 +97,13 @@ def test_advice_is_carried_out(watch, dearer, recalibrated, run, houses, tmp_pat
     # It is another model, and needs another state.
     words = ["monitor", tmp_path / "new.zip", dearer, "--state"]
     assert run(*words, state)[0] == 2
-    assert run(*words, tmp_path / "other.zip")[0] == 0
+    other = tmp_path / "other.json"
+    assert run(*words, other)[0] == 0
+    # Its tolerance is by the 120 rows of the correction.
+    fitted = [
+        json.loads(path.read_text())["monitor"]["n_fit"] for path in (state, other)
+    ]
+    assert fitted == [200, 120]
 
 
 @pytest.mark.parametrize("action", ["shift", "shift-and-slope", "recalibrate"])
