@@ -662,6 +662,14 @@ def test_a_model_of_python_reads_files(houses):
         ColumnReader.of_model(fit(np.zeros((20, 1)) + np.arange(20)[:, None], y[:20]))
 
 
+def test_a_model_of_python_with_zoned_times_reads_files(houses):
+    frame, y = houses
+    frame = frame.assign(sold=frame["sold"].dt.tz_localize("Europe/Berlin"))
+    model = fit(frame, y)
+    got = ColumnReader.of_model(model).transform(read_csv(frame))
+    np.testing.assert_array_equal(forecasts(model, got), forecasts(model, frame))
+
+
 def test_what_a_model_of_python_knows_as_a_word_is_no_gap(houses):
     words = np.array(["none", "-", "hut", "hut "], dtype=object)
     kinds = words[np.arange(len(houses[1])) % 4]
