@@ -137,7 +137,8 @@ class _State:
         """Add rows of a table, of which some may be training rows."""
         _, features, y = read_whole(options, model, [options.table])
         seen = seen_rows(model.model, features, y)
-        self._add(options, model.model.predict_dist(features), y, seen=seen)
+        dist = model.forecast(features, files.name_input(options.table))
+        self._add(options, dist, y, seen=seen)
 
     def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> _State:
         """Add scores and labels of rows that have one; what labels are is kept."""

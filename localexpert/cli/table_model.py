@@ -102,6 +102,12 @@ class TableModel:
         )
         return dist
 
+    def forecast(self, features: Any, path: str) -> PredictiveDistribution:
+        """Return forecasts of features of a file; refuse rows that have none."""
+        with refusing(f"cannot forecast {path}", TypeError, ValueError):
+            dist: PredictiveDistribution = self.model.predict_dist(features)
+        return dist
+
 
 def today() -> str:
     """Return the day (UTC); the time would make two files of one model differ."""

@@ -137,6 +137,27 @@ def test_groups_and_calibrators(recalibrated, write, dearer, tmp_path):
     assert new.predict([0.3]) == PlattCalibrator().fit(s, y).predict([0.3])
 
 
+def test_groups_that_no_correction_knows_are_refused(
+    recalibrated, refused, write, dearer, tmp_path
+):
+    recalibrated(dearer, "--by", "kind")
+    rows = house_rows(60, 7)
+    rows[4][2], rows[9][2] = "tent", ""
+    path, page, state = write(rows), tmp_path / "p.html", tmp_path / "s.json"
+    why = "`X` must hold groups of the calibration rows only"
+    for command, what, *more in (
+        ("predict", "cannot forecast"),
+        ("evaluate", "cannot forecast"),
+        ("monitor", "cannot forecast", "--state", state),
+        ("report", "cannot report on", "--out", page),
+    ):
+        said = refused(command, tmp_path / "new.zip", path, *more)
+        assert said.startswith(f"{what} ")
+        assert f"table.csv: {why}" in said
+    assert not page.exists()
+    assert not state.exists()
+
+
 def test_rows_that_were_learned_from_correct_nothing(
     refused, recalibrated, houses, write, tmp_path
 ):
