@@ -39,7 +39,7 @@ from localexpert.cli.output import name_stdout, note, warn, write_out
 from localexpert.cli.probabilities import apply, calibrate
 from localexpert.cli.warm import warm
 from localexpert.reading import FileFormat, TableError
-from localexpert.reading.texts import refuse
+from localexpert.reading.texts import as_whole, refuse
 
 _COMMANDS = (fit, inspect, predict, evaluate, report, monitor, recalibrate, calibrate)
 _MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
@@ -97,6 +97,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
         lambda pair: bool(pair[0]),
     ),
     "TABLE.csv": name_stdout,
+    "LABEL": as_whole,
     "MARK": _reader(
         "be one character or tab",
         lambda text: "\t" if text == "tab" else text,

@@ -22,12 +22,13 @@ from localexpert.cli.probabilities import (
     is_of_scores,
     labels_of,
     load_model,
+    read_labels,
     scores_of,
 )
 from localexpert.cli.table_model import TableModel, read_whole, save_object, today
 from localexpert.monitor import ForecastMonitor
 from localexpert.reading import files
-from localexpert.reading.reader import find_gaps, read_words
+from localexpert.reading.reader import find_gaps
 from localexpert.reading.texts import count, list_names, refuse, refusing
 from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
@@ -151,7 +152,7 @@ class _State:
             warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
         frame = frame[known]
         scores = scores_of(options, frame, calibrator.scale)
-        texts = read_words(frame, options.label, "label")
+        texts = read_labels(options, frame)
         met = [name for name in self.labels if name is not None]
         what = f"label {options.label!r} of {path}"
         labels = find_two_labels(texts, self.find_positive(options), met, what)

@@ -20,6 +20,7 @@ from localexpert.reading.texts import (
     SHARE,
     SHORT_DATE,
     NumberFormat,
+    as_whole,
     count,
     cut,
     find_date_formats,
@@ -224,13 +225,10 @@ class ColumnRule:
         words, counts = cells.words, cells.counts
         if self.kind == "category":
             known = {_as_text(c, "."): code for code, c in enumerate(self.categories)}
-            # Programs write whole numbers as 3.0 where a column has gaps.
             for text, code in [*known.items()]:
-                whole = re.sub("[.,]0$", "", text)
-                if whole.removeprefix("-").isdecimal():
-                    for twin in (whole, f"{whole}.0", f"{whole},0"):
-                        known.setdefault(twin, code)
-            codes = np.array([known.get(word, -1) for word in words], dtype=np.intp)
+                known.setdefault(as_whole(text), code)
+            found = [known.get(word, known.get(as_whole(word), -1)) for word in words]
+            codes = np.array(found, dtype=np.intp)
             made = load_pandas().Categorical.from_codes(
                 cells.spread(codes, -1), list(self.categories)
             )
