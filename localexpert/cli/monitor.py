@@ -143,18 +143,11 @@ class _State:
 
     def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> _State:
         """Add scores and labels of rows that have one; what labels are is kept."""
-        frame = files.read_table(options.table, options.format)
-        known = ~find_gaps(frame, options.label, "label")
-        path, n_left = frame.attrs["path"], int((~known).sum())
-        if not known.any():
-            refuse(f"{path} has no row with a label {options.label!r}")
-        if n_left:
-            warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
-        frame = frame[known]
+        frame = _keep_labelled(options, files.read_table(options.table, options.format))
         scores = scores_of(options, frame, calibrator.scale)
         texts = read_labels(options, frame)
         met = [name for name in self.labels if name is not None]
-        what = f"label {options.label!r} of {path}"
+        what = f"label {options.label!r} of {frame.attrs['path']}"
         labels = find_two_labels(texts, self.find_positive(options), met, what)
         self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
         return replace(self, labels=list(labels))
@@ -174,6 +167,16 @@ class _State:
             f"cannot monitor by {files.name_input(options.table)}", ValueError
         ):
             self.monitor.partial_fit(*batch, **more)
+
+
+def _keep_labelled(options: Any, frame: files.Frame) -> files.Frame:
+    """Return the rows that have a label, and say how many have none."""
+    gaps = find_gaps(frame, options.label, "label")
+    if gaps.all():
+        refuse(f"{frame.attrs['path']} has no row with a label {options.label!r}")
+    if n_left := int(gaps.sum()):
+        warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
+    return frame[~gaps]
 
 
 def _hash_file(path: str) -> str:
@@ -283,6 +286,7 @@ def recalibrate(options: Any) -> None:
         if state is not None:
             options.positive = state.find_positive(options)
         frame = files.join_tables(list(files.read_tables(paths, options.format)))
+        frame = _keep_labelled(options, frame)
         scores, y = scores_of(options, frame, model.scale), labels_of(options, frame)
         with refusing(f"cannot calibrate by {where}", TypeError, ValueError):
             new, n_rows, action = clone(model).fit(scores, y), len(y), "fitted anew"

@@ -319,13 +319,22 @@ def test_whole_numbers_are_the_same_labels_beside_gaps(watch_scores, batch):
     assert "1.0" in table.read_text()
 
 
-def test_rows_without_a_label_are_left_out(run, batch, calibrator, tmp_path):
+def test_rows_without_a_label_are_left_out(
+    run, batch, calibrator, recalibrated, tmp_path
+):
     rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(float))
     rows.loc[[3, 50], "y"] = np.nan
     words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
-    code, out, lines = run("monitor", calibrator, batch(rows, "b.parquet"), *words)
+    table, said = batch(rows, "b.parquet"), "left out 2 rows without a label 'y'"
+    code, out, lines = run("monitor", calibrator, table, *words)
     assert code == 0
-    assert "localexpert: warning: left out 2 rows without a label 'y'" in lines
+    assert f"localexpert: warning: {said}" in lines
     assert out.startswith("198 rows in 1 batch: no alarm")
     state = json.loads((tmp_path / "state.json").read_text())
     assert state["labels"] == ["0", "1"]
+    new, lines = recalibrated(table, *words[:4], model=calibrator)
+    assert f"localexpert: warning: {said}" in lines
+    assert "by 198 rows of b.parquet" in lines[-1]
+    rows = rows.dropna()
+    want = PlattCalibrator().fit(rows["s"], rows["y"])
+    assert new.predict([0.3]) == want.predict([0.3])
