@@ -23,7 +23,7 @@ from localexpert.reading.reader import (
     refuse_if,
     tell_odd_cells,
 )
-from localexpert.reading.texts import count, refuse, refusing
+from localexpert.reading.texts import count, list_names, refuse, refusing
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # A forest on the target itself: seconds instead of minutes.
@@ -270,6 +270,9 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
         value = getattr(options, option)
         if value not in (None, []):
             chosen[name] = None if value == "none" else value
+    named = [column for column, _ in options.monotone]
+    if len(set(named)) < len(named):
+        refuse(f"--monotone must name each column once, got {list_names(named)}")
     for name, kind in (("bounds", tuple), ("monotone", dict)):
         if name in chosen:
             chosen[name] = kind(chosen[name])

@@ -124,6 +124,7 @@ fit good.csv --lower x --upper y | go together, and without --target and --event
 fit good.csv --time y | target 'y' cannot be the time as well
 fit good.csv --folds 31 --fast | `cv` must not be greater than the number of rows
 fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`
+fit good.csv --monotone x:+1 --monotone x:-1 | --monotone must name each column once, go
 fit good.csv --out no/m.zip | cannot write --out 'no/m.zip': No such file or directory
 fit good.csv --out good.csv | is the same file as 'good.csv'
 fit good.csv --out - | --out must be a file
