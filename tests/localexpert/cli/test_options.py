@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -267,6 +268,19 @@ def test_interruption_is_quiet(place, tmp_path, capsys, monkeypatch):
     words = ["fit", "good.csv", "--target", "y", "--quiet"]
     assert main([*words, "--out", str(tmp_path / "m.zip")]) == 130
     assert capsys.readouterr() == ("", "")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes just end there")
+def test_a_process_that_is_ended_leaves_nothing(place, tmp_path):
+    words = ["predict", place / "model.zip", "-", "--out", tmp_path / "f.csv"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "localexpert", *words], stdin=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not os.listdir(tmp_path):
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait() == 143
     assert os.listdir(tmp_path) == []
 
 
