@@ -23,7 +23,7 @@ from localexpert.reading.reader import (
     refuse_if,
     tell_odd_cells,
 )
-from localexpert.reading.texts import count, refuse, refusing
+from localexpert.reading.texts import count, list_names, refuse, refusing
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # A forest on the target itself: seconds instead of minutes.
@@ -92,9 +92,7 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
     """Fit a model to all rows of files together."""
     model, reader = _make_regressor(options), _make_reader(options)
     read = list(files.read_tables(paths, options.format))
-    whole = files.join_tables(read, options.drop)
-    for column in options.drop:
-        check_column(whole, column, "column to drop")
+    whole = _join(options, read)
     if options.time is not None:
         check_column(whole, options.time, "time")
     # Odd cells of training are told by `fit`.
@@ -164,7 +162,15 @@ def _look_at(options: Any, paths: list[str], n_rows: int) -> files.Frame:
         frame.sample(frac=share, random_state=0).sort_index()
         for frame in files.read_tables(paths, options.format, n_rows=_PART)
     ]
-    return files.join_tables(found, options.drop)
+    return _join(options, found)
+
+
+def _join(options: Any, frames: list[files.Frame]) -> files.Frame:
+    """Return the rows of tables, of which one at least has each column to drop."""
+    for name in options.drop:
+        has = next((frame for frame in frames if name in frame), frames[0])
+        check_column(has, name, "column to drop")
+    return files.join_tables(frames, options.drop)
 
 
 def _make_part(
@@ -264,6 +270,9 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
         value = getattr(options, option)
         if value not in (None, []):
             chosen[name] = None if value == "none" else value
+    named = [column for column, _ in options.monotone]
+    if len(set(named)) < len(named):
+        refuse(f"--monotone must name each column once, got {list_names(named)}")
     for name, kind in (("bounds", tuple), ("monotone", dict)):
         if name in chosen:
             chosen[name] = kind(chosen[name])

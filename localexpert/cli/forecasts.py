@@ -82,7 +82,7 @@ def predict(options: Any) -> None:
     if options.total is not None:
         named[options.total] = "column to sum by"
     parts = (
-        (frame, model.model.predict_dist(features))
+        (frame, model.forecast(features, frame.attrs["path"]))
         for frame, features in read_features(options, model, paths, named)
     )
     lay_out = _tell_rows if options.total is None else _tell_totals
@@ -164,9 +164,10 @@ def _score_known(options: Any, model: TableModel, paths: list[str]) -> Any:
     # Of new rows, and of those that were learned from.
     sums: list[Any] = [0.0, 0.0]
     rows, equal, held = RowsInParts(model.model), [], []
-    for _, features, y in read_known(options, model, paths):
+    for frame, features, y in read_known(options, model, paths):
         equal.append(rows.add(features, y))
-        losses = _losses(y, model.model.predict_dist(features), climate)
+        dist = model.forecast(features, frame.attrs["path"])
+        losses = _losses(y, dist, climate)
         sums[0] += losses[:, ~equal[-1]].sum(axis=1)
         held.append(losses[:, equal[-1]])
     # Whether rows are equal by chance is known at last.
@@ -268,7 +269,10 @@ def report(options: Any) -> None:
         }
     if options.id is not None:
         more["row_names"] = frame[options.id].astype(str)
-    with refusing(f"cannot write --out {options.out!r}", OSError):
+    with (
+        refusing(f"cannot write --out {options.out!r}", OSError),
+        refusing(f"cannot report on {source}", TypeError, ValueError),
+    ):
         write_report(
             model.model,
             features,

@@ -22,6 +22,7 @@ import csv
 import math
 import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -39,10 +40,10 @@ from localexpert.cli.output import name_stdout, note, warn, write_out
 from localexpert.cli.probabilities import apply, calibrate
 from localexpert.cli.warm import warm
 from localexpert.reading import FileFormat, TableError
-from localexpert.reading.texts import refuse
+from localexpert.reading.texts import as_whole, refuse
 
 _COMMANDS = (fit, inspect, predict, evaluate, report, monitor, recalibrate, calibrate)
-_MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_MISTAKE, _INTERRUPTED, _BROKEN_PIPE, _TERMINATED = 2, 130, 141, 143
 _READING = "reading tables (CSV, Parquet or Excel, also packed; - is standard input)"
 _READS = ("--delimiter", "--decimal", "--thousands", "--encoding", "--max-unpacked")
 _THOUSANDS = {"comma": ",", "point": ".", "blank": " ", "apostrophe": "'"}
@@ -97,6 +98,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
         lambda pair: bool(pair[0]),
     ),
     "TABLE.csv": name_stdout,
+    "LABEL": as_whole,
     "MARK": _reader(
         "be one character or tab",
         lambda text: "\t" if text == "tab" else text,
@@ -138,6 +140,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["predict", "--no-such-option"])
     2
     """
+    if argv is None:
+        # By itself the signal would leave what is half-written.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         return _run(argv)
     except TableError as error:

@@ -22,12 +22,13 @@ from localexpert.cli.probabilities import (
     is_of_scores,
     labels_of,
     load_model,
+    read_labels,
     scores_of,
 )
 from localexpert.cli.table_model import TableModel, read_whole, save_object, today
 from localexpert.monitor import ForecastMonitor
 from localexpert.reading import files
-from localexpert.reading.reader import find_gaps, read_words
+from localexpert.reading.reader import find_gaps
 from localexpert.reading.texts import count, list_names, refuse, refusing
 from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
@@ -137,22 +138,16 @@ class _State:
         """Add rows of a table, of which some may be training rows."""
         _, features, y = read_whole(options, model, [options.table])
         seen = seen_rows(model.model, features, y)
-        self._add(options, model.model.predict_dist(features), y, seen=seen)
+        dist = model.forecast(features, files.name_input(options.table))
+        self._add(options, dist, y, seen=seen)
 
     def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> _State:
         """Add scores and labels of rows that have one; what labels are is kept."""
-        frame = files.read_table(options.table, options.format)
-        known = ~find_gaps(frame, options.label, "label")
-        path, n_left = frame.attrs["path"], int((~known).sum())
-        if not known.any():
-            refuse(f"{path} has no row with a label {options.label!r}")
-        if n_left:
-            warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
-        frame = frame[known]
+        frame = _keep_labelled(options, files.read_table(options.table, options.format))
         scores = scores_of(options, frame, calibrator.scale)
-        texts = read_words(frame, options.label, "label")
+        texts = read_labels(options, frame)
         met = [name for name in self.labels if name is not None]
-        what = f"label {options.label!r} of {path}"
+        what = f"label {options.label!r} of {frame.attrs['path']}"
         labels = find_two_labels(texts, self.find_positive(options), met, what)
         self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
         return replace(self, labels=list(labels))
@@ -172,6 +167,16 @@ class _State:
             f"cannot monitor by {files.name_input(options.table)}", ValueError
         ):
             self.monitor.partial_fit(*batch, **more)
+
+
+def _keep_labelled(options: Any, frame: files.Frame) -> files.Frame:
+    """Return the rows that have a label, and say how many have none."""
+    gaps = find_gaps(frame, options.label, "label")
+    if gaps.all():
+        refuse(f"{frame.attrs['path']} has no row with a label {options.label!r}")
+    if n_left := int(gaps.sum()):
+        warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
+    return frame[~gaps]
 
 
 def _hash_file(path: str) -> str:
@@ -208,7 +213,8 @@ def _check_options(watched: Any, options: Any) -> None:
 def _make_monitor(watched: Any, options: Any) -> Monitor:
     """Return a monitor that has seen nothing, by so many rows fitted on."""
     if isinstance(watched, TableModel):
-        return ForecastMonitor(watched.origin["rows"])
+        rows = watched.origin["rows"]
+        return ForecastMonitor(min(rows, watched.origin.get("corrected_rows", rows)))
     known = getattr(watched, "n_fit_", None)
     if known is None and options.fitted_rows is None:
         refuse(
@@ -280,6 +286,7 @@ def recalibrate(options: Any) -> None:
         if state is not None:
             options.positive = state.find_positive(options)
         frame = files.join_tables(list(files.read_tables(paths, options.format)))
+        frame = _keep_labelled(options, frame)
         scores, y = scores_of(options, frame, model.scale), labels_of(options, frame)
         with refusing(f"cannot calibrate by {where}", TypeError, ValueError):
             new, n_rows, action = clone(model).fit(scores, y), len(y), "fitted anew"
@@ -326,5 +333,5 @@ def _correct(
         )
     what = f"{action} by {count(len(y), 'row')} of {where} on {today()}"
     told = "; ".join(filter(None, [model.origin.get("corrected"), what]))
-    origin = {**model.origin, "corrected": told}
+    origin = {**model.origin, "corrected": told, "corrected_rows": len(y)}
     return replace(model, model=fitted, origin=origin), len(y)

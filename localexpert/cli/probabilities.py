@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -28,7 +29,14 @@ from localexpert.cli.table_model import (
 from localexpert.reading.columns import where
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
 from localexpert.reading.reader import read_numbers, read_words, refuse_if
-from localexpert.reading.texts import count, join_few, list_names, refuse, refusing
+from localexpert.reading.texts import (
+    as_whole,
+    count,
+    join_few,
+    list_names,
+    refuse,
+    refusing,
+)
 from localexpert.reporting.page import PROBABILITY_LOSSES, report_calibration
 
 # The column that is added to a table, and those of --interval.
@@ -117,7 +125,7 @@ def _check_several(options: Any) -> bool:
 
 def _find_classes(options: Any, frame: Frame) -> list[str]:
     """Return the classes of the columns, which are told unless they are named."""
-    held = options.classes or read_words(frame, options.label, "label")
+    held = options.classes or read_labels(options, frame)
     found = match_columns(options.score, sorted(set(held)), options.classes)
     if not options.classes:
         told = join_few([f"{column!r}: {name!r}" for column, name in found.items()])
@@ -219,7 +227,7 @@ def _match_classes(calibrator: Any, options: Any) -> list[str]:
                 f"got {list_names(options.score)}"
             )
         return []
-    names = [str(one) for one in calibrator.classes_.tolist()]
+    names = [as_whole(str(one)) for one in calibrator.classes_.tolist()]
     found = match_columns(options.score, names, options.classes)
     options.score = sorted(found, key=lambda column: names.index(found[column]))
     return names
@@ -282,6 +290,12 @@ def scores_of(options: Any, frame: Frame, scale: str) -> Float64Array:
     return table
 
 
+def read_labels(options: Any, frame: Frame) -> NDArray[np.object_]:
+    """Return the label of each row as a text (n,), and 1.0 as "1"."""
+    texts = read_words(frame, options.label, "label")
+    return np.array([as_whole(text) for text in texts], dtype=object)
+
+
 def labels_of(
     options: Any, frame: Frame, classes: Sequence[str] = ()
 ) -> NDArray[np.intp]:
@@ -289,7 +303,7 @@ def labels_of(
 
     Two classes are found in the labels, of which both must be there.
     """
-    texts = read_words(frame, options.label, "label")
+    texts = read_labels(options, frame)
     what = f"label {options.label!r} of {frame.attrs['path']}"
     if not classes:
         negative, positive = find_two_labels(texts, options.positive, what=what)
@@ -381,8 +395,12 @@ def match_columns(
     It is the one that the column's name ends with, or that `classes` has in its place.
     """
     if not classes:
-        ends = {c: [label for label in labels if c.endswith(label)] for c in columns}
-        found = {c: max(of, key=len, default="") for c, of in ends.items()}
+        found = {}
+        for column in columns:
+            # Programs that write 1.0 for 1 also name a column by it.
+            ends = re.sub(r"(?<=\d)\.0$", "", column), column
+            one, other = ([at for at in labels if end.endswith(at)] for end in ends)
+            found[column] = max(one or other, key=len, default="")
     else:
         found = dict(zip(columns, classes, strict=False))
     if sorted(classes or found.values()) != sorted(labels) or len(found) != len(labels):

@@ -51,7 +51,8 @@ class TableModel:
     origin : dict of str to object
         "rows": number of training rows that have a target; of a model of the shell also
         "table": the training file without its folder, "fitted": the day (UTC) as
-        YYYY-MM-DD, "version": of the package, and "corrected": by what.
+        YYYY-MM-DD, "version": of the package, "corrected": by what, and
+        "corrected_rows": number of rows of the last correction.
     """
 
     reader: ColumnReader
@@ -99,6 +100,12 @@ class TableModel:
         dist: PredictiveDistribution = self.model.predict_dist(
             self.reader.transform(frame)
         )
+        return dist
+
+    def forecast(self, features: Any, path: str) -> PredictiveDistribution:
+        """Return forecasts of features of a file; refuse rows that have none."""
+        with refusing(f"cannot forecast {path}", TypeError, ValueError):
+            dist: PredictiveDistribution = self.model.predict_dist(features)
         return dist
 
 

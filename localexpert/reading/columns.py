@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.columns import holds_dates, read_moments
+from localexpert.data.columns import has_zone, holds_dates, read_moments
 from localexpert.reading.texts import (
     GAPS,
     ORDERS,
@@ -20,6 +20,7 @@ from localexpert.reading.texts import (
     SHARE,
     SHORT_DATE,
     NumberFormat,
+    as_whole,
     count,
     cut,
     find_date_formats,
@@ -45,7 +46,8 @@ _FAR = 10.0
 _NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1, 1)])
 _ZEROS = re.compile(r"\0\s*(0\d+)\s*\0")
 # A time with its zone, as ISO 8601 and Python write it.
-_ZONED = r":\d\d.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?(?::\d\d)?)\s*$"
+_UTC, _OTHER_ZONE = r"[zZ]|[+-]00:?(?:00)?(?::00)?", r"[+-]\d\d:?(?:\d\d)?(?::\d\d)?"
+_ZONED = re.compile(rf":\d\d.*(?:(?P<utc>{_UTC})|{_OTHER_ZONE})\s*$")
 # Different odd cells of a column that are kept, and letters of each.
 _MOST_ODD, _MOST_LETTERS = 1000, 80
 # Words of a column that are named.
@@ -161,6 +163,8 @@ class ColumnRule:
         Of a number, values that stand for nothing, such as 99999999 or -1.
     reason : str
         Why a column is dropped.
+    zoned : bool or None
+        Of a date, whether times in training had a zone; None if that was UTC alone.
     """
 
     name: str
@@ -170,6 +174,7 @@ class ColumnRule:
     written: NumberFormat | None = PLAIN
     sentinels: tuple[float, ...] = ()
     reason: str = ""
+    zoned: bool | None = None
 
     @property
     def text(self) -> str:
@@ -220,13 +225,10 @@ class ColumnRule:
         words, counts = cells.words, cells.counts
         if self.kind == "category":
             known = {_as_text(c, "."): code for code, c in enumerate(self.categories)}
-            # Programs write whole numbers as 3.0 where a column has gaps.
             for text, code in [*known.items()]:
-                whole = re.sub("[.,]0$", "", text)
-                if whole.removeprefix("-").isdecimal():
-                    for twin in (whole, f"{whole}.0", f"{whole},0"):
-                        known.setdefault(twin, code)
-            codes = np.array([known.get(word, -1) for word in words], dtype=np.intp)
+                known.setdefault(as_whole(text), code)
+            found = [known.get(word, known.get(as_whole(word), -1)) for word in words]
+            codes = np.array(found, dtype=np.intp)
             made = load_pandas().Categorical.from_codes(
                 cells.spread(codes, -1), list(self.categories)
             )
@@ -369,15 +371,25 @@ def list_odd(
             yield OddCell(name, text, int(counts[j]), place, why)
 
 
+def find_zones(column: Column, values: Any) -> Float64Array:
+    """Return 1 for dates (n,) with a time zone, 0 without, NaN for UTC and gaps."""
+    if column.dtype.kind == "M":
+        zones = np.full(len(column), has_zone(column), dtype=np.float64)
+    else:
+        codes, texts = load_pandas().factorize(as_texts(column))
+        found = [_ZONED.search(text) for text in texts]
+        each = [0.0 if one is None else np.nan if one["utc"] else 1.0 for one in found]
+        zones = np.array(each, dtype=np.float64)[codes]
+    return np.where(load_pandas().isna(values), np.nan, zones)
+
+
 def list_odd_zones(frame: Any, rule: ColumnRule, values: Any) -> Iterator[OddCell]:
-    """Yield the dates (n,) without a time zone in a column that has times with one."""
-    column = frame[rule.name]
-    if rule.kind == "date" and column.dtype.kind != "M":
-        cells = load_pandas().Series(as_texts(column), dtype=object)
-        zoned = cells.str.contains(_ZONED).to_numpy(bool)
-        if zoned.any():
-            why = "without a time zone among times with one, read in UTC"
-            yield from list_odd(frame, rule.name, ~(zoned | np.isnat(values)), why)
+    """Yield the dates (n,) with a time zone where training had none, or without one."""
+    if rule.zoned is not None:
+        odd = find_zones(frame[rule.name], values) == (not rule.zoned)
+        said = "without" if rule.zoned else "with"
+        why = f"{said} a time zone, unlike others in training, read in UTC"
+        yield from list_odd(frame, rule.name, odd, why)
 
 
 # What a column is
@@ -474,7 +486,11 @@ class Learner:
             told = "".join(f" ({said})" for said in self.said[before:])
             refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
-        self.odd += list_odd_zones(self.frame, rule, values)
+        if rule.kind == "date":
+            zones = find_zones(column, values)
+            known = zones[~np.isnan(zones)]
+            rule = replace(rule, zoned=bool(known.any()) if len(known) else None)
+            self.odd += list_odd_zones(self.frame, rule, values)
         if rule.kind == "number" and not role:
             found = _find_sentinels(values)
             rule = replace(rule, sentinels=(*rule.sentinels, *found))

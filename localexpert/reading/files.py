@@ -181,8 +181,8 @@ def read_tables(
 def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Frame:
     """Return the rows of several tables; each row keeps its file and place.
 
-    Columns have the order of the first table. Columns in `left_out` may differ, and are
-    dropped.
+    Columns have the order of the first table. Those in `left_out` need not be in every
+    table; if one lacks them, they are dropped.
     """
     if len(frames) == 1:
         return frames[0]
@@ -196,7 +196,8 @@ def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Fram
                 )
     marks = {frame.attrs["path"]: frame.attrs.get("decimal") for frame in frames}
     check_marks(marks)
-    names, pandas = [name for name in first if name not in left_out], load_pandas()
+    names = [name for name in first if all(name in frame for frame in frames)]
+    pandas = load_pandas()
     # Types that differ, as of texts and numbers, become objects.
     kinds = {n: {frame[n].dtype for frame in frames} for n in names}
     unlike = dict.fromkeys([n for n in names if len(kinds[n]) > 1], object)

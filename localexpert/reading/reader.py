@@ -144,7 +144,7 @@ class ColumnReader(BaseEstimator):
                 values = tuple(codes[place])
                 rules.append(ColumnRule(name, "category", categories=values))
             elif learned.dates and learned.dates[place]:
-                rules.append(ColumnRule(name, "date"))
+                rules.append(ColumnRule(name, "date", zoned=learned.zoned.get(place)))
             else:
                 rules.append(ColumnRule(name, "number", written=None))
         reader = cls()
@@ -345,7 +345,8 @@ class ColumnReader(BaseEstimator):
                 what = "not met in training"
             odd += list_odd(frame, rule.name, is_odd, f"{what}, taken as a gap")
         odd += list_odd_zones(frame, rule, values)
-        return values
+        # A model of such times refuses those whose type tells no zone.
+        return load_pandas().DatetimeIndex(values, tz="UTC") if rule.zoned else values
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""

@@ -74,6 +74,12 @@ def cut(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
+def as_whole(text: str) -> str:
+    """Return a whole number without the ".0" that programs write beside gaps."""
+    whole = re.sub("[.,]0$", "", text)
+    return whole if whole.removeprefix("-").isdecimal() else text
+
+
 _MARKS = (
     "|na|n/a|#n/a|#na|<na>|nan|-nan|nat|null|none|nil|?|??|???|-|--|---|\u2013|\u2014"
     "|.|..|...|#nv|#wert!|#bezug!|#zahl!|#div/0!|#value!|#ref!|#num!|#name?|#null!"

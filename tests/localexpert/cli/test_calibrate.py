@@ -204,6 +204,25 @@ def test_columns_of_classes_go_by_their_names(run, refused, write, animals, tmp_
         assert got.splitlines()[1:] == out.splitlines()[1:]
 
 
+def test_labels_are_the_same_whole_numbers_beside_gaps(run, write, data, tmp_path):
+    """Some write 1.0 for 1, in labels and in the names of columns."""
+    p, y = data
+    kept, told = tmp_path / "c.zip", []
+    for zero in ("", ".0"):
+        labels = [f"{k}{zero}" for k in range(3)]
+        rows = [[*row, labels[k]] for row, k in zip(p, y, strict=True)]
+        table = write([[*(f"p_{name}" for name in labels), "y"], *rows])
+        score = ["--score", ",".join(f"p_{name}" for name in labels), "--label", "y"]
+        if not zero:
+            words = [*score, "--method", "temperature", "--save", kept]
+            assert run("calibrate", table, *words)[0] == 0
+        for classes in ([], ["--classes", ",".join(labels)]):
+            code, out, lines = run("apply", kept, table, *score, *classes)
+            assert code == 0, lines
+            told.append((read_answers(out, 3)[1].tolist(), lines))
+    assert told == [told[0]] * 4
+
+
 def test_logits_of_several_classes(run, write, data):
     p, y = data
     z = (np.log(whole(p) + 1e-9) + 5.0).round(6)

@@ -97,7 +97,13 @@ def test_advice_is_carried_out(watch, dearer, recalibrated, run, houses, tmp_pat
     # It is another model, and needs another state.
     words = ["monitor", tmp_path / "new.zip", dearer, "--state"]
     assert run(*words, state)[0] == 2
-    assert run(*words, tmp_path / "other.zip")[0] == 0
+    other = tmp_path / "other.json"
+    assert run(*words, other)[0] == 0
+    # Its tolerance is by the 120 rows of the correction.
+    fitted = [
+        json.loads(path.read_text())["monitor"]["n_fit"] for path in (state, other)
+    ]
+    assert fitted == [200, 120]
 
 
 @pytest.mark.parametrize("action", ["shift", "shift-and-slope", "recalibrate"])
@@ -129,6 +135,27 @@ def test_groups_and_calibrators(recalibrated, write, dearer, tmp_path):
     words = ["--score", "s", "--label", "y"]
     new, _ = recalibrated(write(rows), *words, model=path)
     assert new.predict([0.3]) == PlattCalibrator().fit(s, y).predict([0.3])
+
+
+def test_groups_that_no_correction_knows_are_refused(
+    recalibrated, refused, write, dearer, tmp_path
+):
+    recalibrated(dearer, "--by", "kind")
+    rows = house_rows(60, 7)
+    rows[4][2], rows[9][2] = "tent", ""
+    path, page, state = write(rows), tmp_path / "p.html", tmp_path / "s.json"
+    why = "`X` must hold groups of the calibration rows only"
+    for command, what, *more in (
+        ("predict", "cannot forecast"),
+        ("evaluate", "cannot forecast"),
+        ("monitor", "cannot forecast", "--state", state),
+        ("report", "cannot report on", "--out", page),
+    ):
+        said = refused(command, tmp_path / "new.zip", path, *more)
+        assert said.startswith(f"{what} ")
+        assert f"table.csv: {why}" in said
+    assert not page.exists()
+    assert not state.exists()
 
 
 def test_rows_that_were_learned_from_correct_nothing(
@@ -282,13 +309,32 @@ def test_a_state_tells_the_positive_label(
         assert f"{more[0]} is of a model" in refused(*words, *more)
 
 
-def test_rows_without_a_label_are_left_out(run, batch, calibrator, tmp_path):
+def test_whole_numbers_are_the_same_labels_beside_gaps(watch_scores, batch):
+    rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(int))
+    assert watch_scores(batch(rows), "--positive", "1")[0] == 0
+    rows.loc[3, "y"] = np.nan  # pandas writes 0.0 and 1.0 now
+    code, out, _ = watch_scores(table := batch(rows, "gap.csv"), "--positive", "1.0")
+    assert code == 0
+    assert out.startswith("399 rows in 2 batches: no alarm")
+    assert "1.0" in table.read_text()
+
+
+def test_rows_without_a_label_are_left_out(
+    run, batch, calibrator, recalibrated, tmp_path
+):
     rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(float))
     rows.loc[[3, 50], "y"] = np.nan
     words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
-    code, out, lines = run("monitor", calibrator, batch(rows, "b.parquet"), *words)
+    table, said = batch(rows, "b.parquet"), "left out 2 rows without a label 'y'"
+    code, out, lines = run("monitor", calibrator, table, *words)
     assert code == 0
-    assert "localexpert: warning: left out 2 rows without a label 'y'" in lines
+    assert f"localexpert: warning: {said}" in lines
     assert out.startswith("198 rows in 1 batch: no alarm")
     state = json.loads((tmp_path / "state.json").read_text())
     assert state["labels"] == ["0", "1"]
+    new, lines = recalibrated(table, *words[:4], model=calibrator)
+    assert f"localexpert: warning: {said}" in lines
+    assert "by 198 rows of b.parquet" in lines[-1]
+    rows = rows.dropna()
+    want = PlattCalibrator().fit(rows["s"], rows["y"])
+    assert new.predict([0.3]) == want.predict([0.3])

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -124,6 +125,7 @@ fit good.csv --lower x --upper y | go together, and without --target and --event
 fit good.csv --time y | target 'y' cannot be the time as well
 fit good.csv --folds 31 --fast | `cv` must not be greater than the number of rows
 fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`
+fit good.csv --monotone x:+1 --monotone x:-1 | --monotone must name each column once, go
 fit good.csv --out no/m.zip | cannot write --out 'no/m.zip': No such file or directory
 fit good.csv --out good.csv | is the same file as 'good.csv'
 fit good.csv --out - | --out must be a file
@@ -266,6 +268,19 @@ def test_interruption_is_quiet(place, tmp_path, capsys, monkeypatch):
     words = ["fit", "good.csv", "--target", "y", "--quiet"]
     assert main([*words, "--out", str(tmp_path / "m.zip")]) == 130
     assert capsys.readouterr() == ("", "")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes just end there")
+def test_a_process_that_is_ended_leaves_nothing(place, tmp_path):
+    words = ["predict", place / "model.zip", "-", "--out", tmp_path / "f.csv"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "localexpert", *words], stdin=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not os.listdir(tmp_path):
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait() == 143
     assert os.listdir(tmp_path) == []
 
 

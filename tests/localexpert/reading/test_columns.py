@@ -259,7 +259,7 @@ class TestDates:
         rule, got, odd, said = learn([*zoned, *bare])
         assert (rule.kind, got.isna().sum()) == ("date", 1)
         assert [cell.text for cell in odd] == bare[:2]
-        why = "without a time zone among times with one, read in UTC"
+        why = "without a time zone, unlike others in training, read in UTC"
         assert {cell.why for cell in odd} == {why}
         assert "'2024-01-03T05:00' (1 row, first in line 5 of t.csv)" in said[-1]
         assert learn(bare[:2])[2] == ()
@@ -270,6 +270,31 @@ class TestDates:
         reader, found = ColumnReader().fit(new[:3]), []
         reader.transform(new, odd=found)
         assert [(cell.text, cell.why) for cell in found] == [(t, why) for t in bare[:2]]
+
+    @pytest.mark.parametrize("typed", [False, True])
+    def test_with_a_zone_where_training_had_none(self, typed):
+        known = ["2024-01-01 05:00:00", "2024-02-03 07:00:00", "2024-03-01 00:00:00"]
+
+        def odd(zone, reader):
+            cells = pd.to_datetime(known, utc=True).tz_convert(zone).to_series()
+            new, found = pd.DataFrame({"c": cells if typed else cells.astype(str)}), []
+            got = reader.transform(new, odd=found)["c"]
+            assert got.dt.hour.tolist() == [5, 7, 0]
+            assert [cell.text for cell in found] in ([], cells.astype(str).tolist())
+            return {cell.why for cell in found}
+
+        bare, zoned = (
+            ColumnReader().fit(pd.DataFrame({"c": times}))
+            for times in (known, [f"{time}+05:30" for time in known])
+        )
+        why = "with a time zone, unlike others in training, read in UTC"
+        assert odd("Asia/Tokyo", bare) == {why}
+        assert odd(None, zoned) == {f"without{why[4:]}"}
+        # UTC is that of training.
+        assert odd("UTC", bare) == odd("UTC", zoned) == odd(None, bare) == set()
+        assert odd("Asia/Tokyo", zoned) == set()
+        empty = zoned.transform(pd.DataFrame({"c": [np.nan]}))
+        assert empty["c"].isna().all()
 
     def test_of_either_order_are_not_guessed(self):
         cells = ["03/04/2025", "05/06/2025"]
@@ -426,8 +451,7 @@ def dressed():
     yield "arrow", typed.convert_dtypes(dtype_backend="pyarrow")
     yield "nullable", typed.convert_dtypes()
     yield "categories", typed.assign(kind=typed["kind"].astype("category"))
-    zoned = typed["day"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
-    yield "zones", typed.assign(day=zoned)
+    yield "zones", typed.assign(day=typed["day"].dt.tz_localize("UTC"))
     yield "polars", pl.from_pandas(typed)
     yield "0 and 1", typed.assign(garden=[1, 0, np.nan, 1])
     yield "objects", typed.astype(object)
@@ -636,6 +660,14 @@ def test_a_model_of_python_reads_files(houses):
     assert reader.read_target(read_csv(y.to_frame()), "price").tolist() == y.tolist()
     with pytest.raises(TableError, match="was fitted to an array"):
         ColumnReader.of_model(fit(np.zeros((20, 1)) + np.arange(20)[:, None], y[:20]))
+
+
+def test_a_model_of_python_with_zoned_times_reads_files(houses):
+    frame, y = houses
+    frame = frame.assign(sold=frame["sold"].dt.tz_localize("Europe/Berlin"))
+    model = fit(frame, y)
+    got = ColumnReader.of_model(model).transform(read_csv(frame))
+    np.testing.assert_array_equal(forecasts(model, got), forecasts(model, frame))
 
 
 def test_what_a_model_of_python_knows_as_a_word_is_no_gap(houses):
