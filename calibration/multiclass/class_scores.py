@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from calibration._validation import (
     check_columns,
+    check_order,
     check_rows,
     check_same_length,
     check_table,
@@ -249,6 +250,7 @@ def read_class_scores(
     """
     table = check_score_table(scores, scale)
     labels = check_columns(y, table.shape[1], classes)
+    check_order(scores, classes, "scores")
     check_same_length(len(table), "scores", len(labels), "y")
     weight = check_weights(sample_weight, len(table))
     if side is not None:

@@ -21,6 +21,7 @@ from calibration._validation import (
     check_integer,
     check_labels,
     check_number,
+    check_order,
     check_same_length,
     check_weights,
     is_auto,
@@ -469,6 +470,8 @@ class SBACalibrator(SideInformationCalibrator):
         if table.shape[1] != self.n_features_in_:
             rule = f"have {self.n_features_in_} features as in `fit`"
             refuse("X", rule, table.shape[1])
+        known = getattr(self, "feature_names_in_", ())
+        check_order(X, known, "X", allow_others=False)
         validate_data(self, X, reset=False, skip_check_array=True)
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)

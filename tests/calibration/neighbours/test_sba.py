@@ -178,5 +178,5 @@ def test_columns_have_names(rows):
     frame = pd.DataFrame(X, columns=["a", "b"])
     model = SBACalibrator().fit(frame, scores, y)
     np.testing.assert_array_equal(model.feature_names_in_, ["a", "b"])
-    with pytest.raises(ValueError, match="feature names should match"):
+    with pytest.raises(ValueError, match="`X` must have its columns in the order"):
         model.predict(frame[["b", "a"]], scores)
