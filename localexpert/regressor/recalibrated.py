@@ -255,7 +255,7 @@ class RecalibratedRegressor(DistributionRegressor):
                 weight, new = self._weigh(X, X_new, seed)
             elif self.weights is not None:
                 refuse("weights", "be None without `X_new`", f"{self.weights!r:.60}")
-            with speaking_of(groups="by", recalibrate="method"):
+            with speaking_of(groups="by", recalibrate="method", weight="weights"):
                 made = GroupedRecalibration(self.method, random_state=seed)
                 overlap = getattr(self.weights_, "overlap", 1.0)
                 made.fit(dist, target, self._groups(X), weight, overlap=overlap)

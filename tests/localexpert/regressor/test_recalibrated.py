@@ -71,6 +71,23 @@ def test_a_row_of_no_weight_has_the_same_forecast_alone(scene):
     )
 
 
+@pytest.mark.parametrize("method", ["conformal", "pit"])
+def test_a_factor_of_weights_does_not_matter(scene, method):
+    model, (X, y), (X_new, _) = scene
+    rows = pd.concat([X_new[:9], X_new[:1].assign(x=99.0)])
+
+    def corrected(factor):
+        def weigh(X):
+            return factor * np.where(X["x"] > 9.0, 1e20, by_first(X))
+
+        moved = adapt(model, X, y, X_new, method=method, weights=weigh, random_state=0)
+        quantiles = moved.predict_dist(rows).quantiles([0.05, 0.5, 0.95])
+        return [*quantiles.ravel(), moved.bound_, moved.effective_rows_]
+
+    for factor in (1e-300, 1e20, 1e280):
+        np.testing.assert_allclose(corrected(factor), corrected(1.0), rtol=1e-6)
+
+
 def test_rows_that_stay_need_no_adapting(scene):
     model, (X, y), _ = scene
     same = adapt(model, X, y, X, random_state=0)
