@@ -123,7 +123,7 @@ class GroupedRecalibration:
             given = check_vector(weight, "weight")
             self.unit_ = float(np.ldexp(0.5, np.frexp(given.max())[1]))
             weight = check_weights(self._in_units(given), len(target), "weight")
-        parts = _rows_by_group(groups, len(target))
+        parts = rows_by_group(groups, len(target))
         rare = [key for key, part in parts.items() if len(part) < _LEAST_ROWS]
         if groups is not None and rare:
             got = f"{len(parts[rare[0]])} of {_show(rare[0])}"
@@ -224,7 +224,7 @@ class GroupedRecalibration:
 
     def _known_parts(self, groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
         """Return the rows of each group; refuse groups that `fit` has not seen."""
-        parts = _rows_by_group(groups, n)
+        parts = rows_by_group(groups, n)
         unknown = [key for key in parts if key not in self.recalibrations_]
         if unknown:
             known = [_show(key) for key in self.recalibrations_]
@@ -269,7 +269,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
     return np.column_stack(found)
 
 
-def _rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
+def rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
     """Return the rows of each group, a tuple of labels; a missing label is None."""
     if groups is None:
         return {(): np.arange(n)}

@@ -33,7 +33,7 @@ from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
 from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
-from localexpert.recalibration.groups import GroupedRecalibration, read_groups
+from localexpert.recalibration.groups import GroupedRecalibration, read_groups, rows_by_group
 from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor
@@ -192,8 +192,8 @@ class RecalibratedRegressor(DistributionRegressor):
         Number of calibration rows, or, if they have weights, the number of equally
         weighted rows that would tell as much. With `by`, that of the smallest group.
     bound_ : float
-        By how much coverage may be off, see `adapt`. With `by`, that of the smallest
-        group. NaN for "pit", which has no guarantee.
+        By how much coverage may be off, see `adapt`. With `by`, the greatest of the
+        groups. NaN for "pit", which has no guarantee.
     training_sketch_ : TrainingSketch or None
         Hashes of the calibration rows, by which `seen_rows` recognises them. None if
         `model` keeps no hashes of its own rows.
@@ -265,8 +265,10 @@ class RecalibratedRegressor(DistributionRegressor):
                 self.bound_ = float(max(one.get("bound", np.nan) for one in choices))
             else:
                 with speaking_of(groups="X_new"):
-                    bounds = made.bound(self._groups(X_new), new)
-                self.bound_ = float(bounds.mean())
+                    groups = self._groups(X_new)
+                    bounds = made.bound(groups, new)
+                parts = rows_by_group(groups, len(new)).values()
+                self.bound_ = float(max(bounds[part].mean() for part in parts))
             self.recalibration_, self.effective_rows_ = made, made.effective_rows_
             return self
 
@@ -421,7 +423,8 @@ def adapt(
     -------
     RecalibratedRegressor
         `effective_rows_` says how many rows the correction rests on (with `by`, in the
-        smallest group). `bound_` is b below, on average over `X_new`.
+        smallest group). `bound_` is b below, on average over `X_new` (with `by`, the
+        greatest mean of a group).
 
     Raises
     ------

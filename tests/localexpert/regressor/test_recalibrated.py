@@ -104,8 +104,11 @@ def test_adapt_covers_each_group(scene, method):
     grouped = adapt(model, X, y, X_new, by="b", **settings)
     assert grouped.effective_rows_ < plain.effective_rows_
     assert np.isnan(grouped.bound_) == (method == "pit")
-    assert method == "pit" or grouped.bound_ > plain.bound_
     q = (X_new["b"] == "q").to_numpy()
+    if method == "conformal":
+        bounds = grouped.recalibration_.bound(X_new["b"], by_first(X_new))
+        assert grouped.bound_ == max(bounds[q].mean(), bounds[~q].mean())
+        assert grouped.bound_ > plain.bound_
     # The map of PIT values is the least correction that they ask for.
     most = 0.06 if method == "conformal" else 0.08
     for rows in (q, ~q):
