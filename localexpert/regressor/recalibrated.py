@@ -33,7 +33,11 @@ from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
 from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
-from localexpert.recalibration.groups import GroupedRecalibration, read_groups, rows_by_group
+from localexpert.recalibration.groups import (
+    GroupedRecalibration,
+    read_groups,
+    rows_by_group,
+)
 from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor
@@ -300,6 +304,8 @@ class RecalibratedRegressor(DistributionRegressor):
     ) -> tuple[Float64Array, Float64Array]:
         """Return the weights of the calibration rows and of the new rows."""
         check_choice(self.method, "method", ("conformal", "pit"))
+        if count_rows(X_new) == 0:
+            refuse("X_new", "hold at least one row", "none")
         if self.weights is None:
             with speaking_of(X_old="X"):
                 found = shift_weights(X, X_new, random_state=seed)

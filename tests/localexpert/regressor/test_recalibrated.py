@@ -127,6 +127,11 @@ def only_night(X):
     return np.where(X["b"] == "q", np.exp(6.0 * X["x"]), 1.0)
 
 
+def only_day(X):
+    """Return weights that are 0 in one group."""
+    return np.where(X["b"] == "q", 0.0, 1.0)
+
+
 def of_all_rows(X):
     """Return weights that are cut off where few of the rows are."""
     return np.minimum(by_first(X), np.quantile(by_first(X), 0.99))
@@ -187,6 +192,8 @@ def test_refusals(scene):
         (X_new, {"weights": of_all_rows}, "the same for a row alone .* for row "),
         (other, {"by": "b", "weights": by_first}, r"`X_new` must hold .*'p'.* got 'r'"),
         (X_new, {"by": "b", "weights": only_night}, r"50 effective rows of 'q', got "),
+        (X_new, {"by": "b", "weights": only_day}, "'q', got 0.0 of .*: all weigh 0"),
+        (X_new[:0], {"weights": by_first}, "`X_new` must hold at least one row, got n"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             adapt(model, X, y, new, random_state=0, **given)
