@@ -341,24 +341,29 @@ def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
 
 
 def check_columns(
-    y: ArrayLike, k: int, classes: ArrayLike | None = None, name: str = "y"
+    y: ArrayLike,
+    k: int,
+    classes: ArrayLike | None = None,
+    name: str = "y",
+    *,
+    nameable: bool = True,
 ) -> Int64Array:
     """Return the column of each label, shape (n,): its number, or its place in names.
 
     Without `classes` labels are numbers from 0 to k - 1; with them any that they name.
+    Refusals speak of `classes` if columns are `nameable` by such a parameter.
     """
     if classes is not None:
         return _find_names(y, check_class_names(classes, k), name)
-    if np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
+    if nameable and np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
         rule = f"name the columns where `{name}` holds texts"
         refuse("classes", rule, f"None and {str(first)!r}", TypeError)
     labels = check_vector(y, name)
     valid = (labels >= 0.0) & (labels < k) & (labels == np.floor(labels))
     if not valid.all():
         place = int(np.argmin(valid))
-        rule = (
-            f"hold column numbers from 0 to {k - 1}, or `classes` must name the columns"
-        )
+        rule = f"hold column numbers from 0 to {k - 1}"
+        rule += ", or `classes` must name the columns" if nameable else ""
         refuse(name, rule, f"{show(labels[place])} at position {place}")
     return labels.astype(np.int64)
 
