@@ -249,3 +249,11 @@ def test_light_weights_are_told_of_once(rng):
             clone(one).fit(p, y, np.full(100, 0.05))
         texts = [str(each.message) for each in caught]
         assert len([text for text in texts if "counts repetitions" in text]) == 1
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@learners
+def test_rows_that_weigh_next_to_nothing(calibrator, rng):
+    p, y = draw(rng, 40)
+    fitted = clone(calibrator).fit(p, y, np.full(40, 1e-20))
+    check_simplex(fitted.predict(p), p.shape)

@@ -90,6 +90,15 @@ def test_columns_have_names_and_logits_are_scores(data, some):
     assert logits.log_loss[2] == pytest.approx(plain.log_loss[2], rel=1e-3)
 
 
+def test_rows_that_weigh_next_to_nothing(data, some):
+    p, y = data
+    with pytest.warns(calibration.CalibrationWarning, match="counts repetitions"):
+        found = calibration.compare_calibrators(
+            p, y, some, sample_weight=np.full(len(y), 1e-20)
+        )
+    np.testing.assert_allclose(found.log_loss[1], np.log(4))  # nothing is learned
+
+
 def test_default_menu(data):
     p, y = data
     found = calibration.compare_calibrators(p, np.array(NAMES)[y], classes=NAMES)
