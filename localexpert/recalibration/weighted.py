@@ -327,7 +327,8 @@ def shift_weights(
         categories as indicators. None: logistic regression or small boosted trees;
         the one with less log loss out of fold is taken.
     most : float, optional
-        Greatest weight, above 1; the mean weight is 1. None: sqrt(n).
+        Where weights of mean 1 are cut off, above 1; then they are divided by their new
+        mean. None: sqrt(n).
     random_state : int, optional
         Seed of the trees.
 

@@ -420,7 +420,7 @@ def adapt(
         None: `shift_weights(X_cal, X_new)`. A function gets a table and returns a
         weight for each row: the new density over the old one, up to a factor. The
         weight must not depend on the other rows of the table (the function is also
-        asked about half of them). To save the model, define the function in a module.
+        asked about single rows). To save the model, define the function in a module.
     random_state : int, optional
         Seed of the draws inside the jumps of CDFs, of folds, and of the classifier that
         estimates weights.
