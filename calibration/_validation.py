@@ -341,24 +341,29 @@ def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
 
 
 def check_columns(
-    y: ArrayLike, k: int, classes: ArrayLike | None = None, name: str = "y"
+    y: ArrayLike,
+    k: int,
+    classes: ArrayLike | None = None,
+    name: str = "y",
+    *,
+    nameable: bool = True,
 ) -> Int64Array:
     """Return the column of each label, shape (n,): its number, or its place in names.
 
     Without `classes` labels are numbers from 0 to k - 1; with them any that they name.
+    Refusals speak of `classes` if columns are `nameable` by such a parameter.
     """
     if classes is not None:
         return _find_names(y, check_class_names(classes, k), name)
-    if np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
+    if nameable and np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
         rule = f"name the columns where `{name}` holds texts"
         refuse("classes", rule, f"None and {str(first)!r}", TypeError)
     labels = check_vector(y, name)
     valid = (labels >= 0.0) & (labels < k) & (labels == np.floor(labels))
     if not valid.all():
         place = int(np.argmin(valid))
-        rule = (
-            f"hold column numbers from 0 to {k - 1}, or `classes` must name the columns"
-        )
+        rule = f"hold column numbers from 0 to {k - 1}"
+        rule += ", or `classes` must name the columns" if nameable else ""
         refuse(name, rule, f"{show(labels[place])} at position {place}")
     return labels.astype(np.int64)
 
@@ -382,6 +387,7 @@ def read_labelled(
         return check_forecasts(ones, forecasts, sample_weight)
     rows = check_rows(forecasts)
     columns = check_columns(y_true, rows.shape[1], classes, "y_true")
+    check_order(y_prob, classes, "y_prob")
     check_same_length(len(columns), "`y_true`", len(rows), "y_prob")
     return columns, rows, check_weights(sample_weight, len(rows))
 
@@ -394,6 +400,28 @@ def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
     if len(names) != k or len(set(names)) != k:
         refuse("classes", f"name each of the {k} columns once", reprlib.repr(names))
     return names
+
+
+def names_of_columns(table: Any) -> list[str]:
+    """Return the names of the columns of a data frame as texts; none of an array."""
+    return [str(name) for name in getattr(table, "columns", ())]
+
+
+def check_order(
+    table: Any, names: Any, name: str, *, allow_others: bool = True
+) -> None:
+    """Refuse a data frame whose columns have these names in another order, or others.
+
+    Without names a column is called by its number.
+    """
+    held = names_of_columns(table)
+    wanted = [str(one) for one in (range(len(held)) if names is None else names)]
+    if held == wanted or (allow_others and sorted(held) != sorted(wanted)):
+        return
+    for place, (one, other) in enumerate(zip(held, wanted, strict=False)):
+        if one != other:
+            rule = f"have its columns in the order {reprlib.repr(wanted)}"
+            refuse(name, rule, f"{one!r} in the place of {other!r} (column {place})")
 
 
 def _find_names(y: ArrayLike, names: list[Any], name: str) -> Int64Array:

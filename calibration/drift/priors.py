@@ -90,7 +90,7 @@ def read_labelled_rows(
     if held.ndim == 1:
         columns = check_labels(y_old, "y_old").astype(np.int64)
     else:
-        columns = check_columns(y_old, k, None, "y_old")
+        columns = check_columns(y_old, k, None, "y_old", nameable=False)
     check_same_length(len(held), "`p_old`", len(columns), "y_old")
     weight = check_weights(sample_weight, len(columns), "sample_weight_old")
     counts = np.bincount(columns, weights=weight, minlength=k)

@@ -393,11 +393,11 @@ def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:
     alpha = m k and beta = (1 - m) k with k = m (1 - m) / v - 1. A variance of 0
     counts as that of one row in n more, at the mean's own spread.
     """
-    scores = expit(x)
-    total = weight.sum()
-    mean = float(weight @ scores / total)
-    bound = mean * (1.0 - mean)
-    variance = float(weight @ (scores - mean) ** 2 / total)
-    least = bound / (total + 1.0) ** 2
+    share = weight / weight.sum()
+    # No beta has a mean of 0 or 1, which are what far log-odds round to.
+    mean, rest = (max(float(share @ expit(s)), 2.0**-1000) for s in (x, -x))
+    bound = mean * rest
+    variance = float(share @ (expit(x) - mean) ** 2)
+    least = bound / (weight.sum() + 1.0) ** 2
     concentration = bound / min(max(variance, least), 0.999 * bound) - 1.0
-    return mean * concentration, (1.0 - mean) * concentration
+    return mean * concentration, rest * concentration

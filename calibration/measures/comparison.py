@@ -16,6 +16,7 @@ from calibration._validation import (
     check_choice,
     check_level,
     check_list,
+    names_of_columns,
     refuse,
 )
 from calibration.typing import Float64Array
@@ -240,8 +241,8 @@ def compare_methods(
     if control is None:
         reference = int(np.argmin(ranks))
     else:
-        check_choice(control, "control", labels)
-        reference = labels.index(control)
+        check_choice(str(control), "control", labels)
+        reference = labels.index(str(control))
     wilcoxon = pairwise_wilcoxon(table)
     if k == 2:
         all_equal = (np.nan,) * 4
@@ -294,13 +295,9 @@ def _check_names(
 ) -> tuple[str, ...]:
     """Return one distinct name per method."""
     if names is None:
-        columns = getattr(losses, "columns", None)
-        names = (
-            [f"method {j + 1}" for j in range(n_methods)]
-            if columns is None
-            else [str(column) for column in columns]
-        )
-    labels = tuple(check_list(names, "names", "texts"))
+        numbered = [f"method {j + 1}" for j in range(n_methods)]
+        names = names_of_columns(losses) or numbered
+    labels = tuple(str(name) for name in check_list(names, "names", "texts"))
     if len(labels) != n_methods or len(set(labels)) != n_methods:
         rule = f"hold {n_methods} different names, one per method"
         refuse("names", rule, f"{labels!r}")

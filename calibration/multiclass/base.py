@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import (
     all_or_nothing,
     check_class_names,
+    check_order,
     refuse,
     warn_of_light,
 )
@@ -45,7 +46,8 @@ class MulticlassCalibrator(ScaledEstimator):
       they are: "probability" (non-negative, rows sum to 1 within 1e-5) or "logit" (any
       numbers whose softmax is the probability).
     - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
-      columns. `sample_weight` counts repetitions.
+      columns. A data frame that has these names in another order is refused.
+      `sample_weight` counts repetitions.
     - `predict` returns probabilities (n, k) whose rows sum to 1.
     - `class_prior_` (k,) holds the share of each class in the weight of the rows of
       the fit, or (n_c + 1) / (n + k) if a class has no row. `llr` returns what scores
@@ -203,6 +205,7 @@ class MulticlassCalibrator(ScaledEstimator):
         if table.shape[1] != k:
             rule = f"have the {k} columns of the fit"
             refuse("scores", rule, f"{table.shape[1]} columns")
+        check_order(scores, self.classes_, "scores")
         return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:

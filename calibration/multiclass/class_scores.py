@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from calibration._validation import (
     check_columns,
+    check_order,
     check_rows,
     check_same_length,
     check_table,
@@ -249,6 +250,7 @@ def read_class_scores(
     """
     table = check_score_table(scores, scale)
     labels = check_columns(y, table.shape[1], classes)
+    check_order(scores, classes, "scores")
     check_same_length(len(table), "scores", len(labels), "y")
     weight = check_weights(sample_weight, len(table))
     if side is not None:
@@ -384,7 +386,8 @@ def deal_by_class(
         count = np.diff(before, prepend=0.0)
         is_last = (ends - 1.0) % n_folds == fold
         held = np.empty(len(order))
-        held[order] = count - np.where(is_last, turns - data.weight[order], 0.0)
+        # In this order the least weight of a row of one turn is not rounded away.
+        held[order] = np.where(is_last, count - turns + data.weight[order], count)
         parts = []
         for weight in (data.weight - held, held):
             # Rounding may leave a little of a weight that is taken away. It counts as

@@ -19,7 +19,9 @@ from calibration._validation import (
     check_integer,
     check_number,
     check_optional_seed,
+    check_order,
     check_same_length,
+    names_of_columns,
     refuse,
 )
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
@@ -373,6 +375,8 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     ----------
     n_side_ : int
         Columns of side information.
+    side_names_ : list of str
+        Their names if they were in a data frame. `predict` refuses others.
     nets_ : NetEnsemble
         The fitted nets.
 
@@ -428,6 +432,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     """
 
     n_side_: int
+    side_names_: list[str]
     nets_: NetEnsemble
 
     def __init__(
@@ -482,6 +487,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         self._learn_table(read_class_scores(scores, y, sample_weight, *settings))
         # Set for a constant too: `predict` asks for what was given here.
         self.n_side_ = 0 if known is None else known.shape[1]
+        self.side_names_ = names_of_columns(side)
         return self
 
     def predict(self, scores: ArrayLike, side: ArrayLike | None = None) -> Float64Array:
@@ -506,6 +512,8 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         if found != self.n_side_:
             given = "None" if known is None else f"{found}"
             refuse("side", f"have the {self.n_side_} columns of the fit", given)
+        if self.n_side_:
+            check_order(side, self.side_names_, "side", allow_others=False)
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))
         return np.maximum(self.nets_.probabilities(table, known), LEAST)

@@ -21,6 +21,7 @@ from calibration._validation import (
     check_integer,
     check_labels,
     check_number,
+    check_order,
     check_same_length,
     check_weights,
     is_auto,
@@ -469,6 +470,8 @@ class SBACalibrator(SideInformationCalibrator):
         if table.shape[1] != self.n_features_in_:
             rule = f"have {self.n_features_in_} features as in `fit`"
             refuse("X", rule, table.shape[1])
+        known = getattr(self, "feature_names_in_", ())
+        check_order(X, known, "X", allow_others=False)
         validate_data(self, X, reset=False, skip_check_array=True)
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)
@@ -547,8 +550,10 @@ class SBACalibrator(SideInformationCalibrator):
         shell = ~inner & (distance <= radius * (1.0 + _TIE))
         inner0, inner1 = (weight0 * inner).sum(axis=1), (weight1 * inner).sum(axis=1)
         shell0, shell1 = (weight0 * shell).sum(axis=1), (weight1 * shell).sum(axis=1)
-        # The rest of k, as a share of the weight at the distance of the k-th.
+        # The rest of k, as a share of the weight at the distance of the k-th. All rows
+        # together may weigh less.
         share = (self.n_neighbors_ - inner0 - inner1) / (shell0 + shell1)
+        share = np.minimum(share, 1.0)
         rate = self._rate(inner0 + share * shell0, inner1 + share * shell1)
         # More points at this distance may follow the neighbours that were asked for.
         cut = shell[:, -1] & (n_asked < len(self.weight0_))

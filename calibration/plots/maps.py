@@ -13,6 +13,7 @@ from calibration._validation import (
     as_numbers,
     check_choice,
     check_integer,
+    check_order,
     check_probabilities,
     check_rows,
     check_table,
@@ -211,6 +212,7 @@ def plot_simplex(
     """
     table, before = _read_scores(calibrator, scores)
     names = _name_corners(calibrator, classes)
+    check_order(scores, names, "scores")
     columns = None
     if y is not None:
         columns = canvas.read_columns(y, names, len(before), "y", "scores")

@@ -12,6 +12,7 @@ from sklearn.isotonic import isotonic_regression
 from calibration._validation import (
     check_flag,
     check_list,
+    check_order,
     check_rows,
     plain_label,
     refuse,
@@ -132,6 +133,8 @@ def plot_class_reliability(
         refuse("y_prob", "hold forecasts of one shape", sorted(shapes))
     ((n, k),) = shapes
     names = canvas.read_names(classes, k)
+    for table in given.values():
+        check_order(table, names, "y_prob")
     labels = canvas.read_columns(y_true, names, n, "y_true", "y_prob")
     picked = names if shown is None else check_list(shown, "shown", "classes")
     if not 1 <= len(picked) <= _MOST_PANELS:

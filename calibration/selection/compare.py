@@ -217,7 +217,7 @@ def compare_calibrators(
     rows: Rows
     if several:
         check_choice(scale, "scale", ("probability", "logit"))
-        rows = Table(read_class_scores(table, y, sample_weight, classes, scale))
+        rows = Table(read_class_scores(scores, y, sample_weight, classes, scale))
     else:
         labels = y if classes is None else check_columns(y, 2, classes)
         rows = Cells(ScoreSummary.from_scores(table, labels, sample_weight))

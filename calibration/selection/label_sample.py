@@ -67,7 +67,7 @@ def draw_rows_to_label(
 
     Parameters
     ----------
-    scores : array-like of shape (n,) or (n, k)
+    scores : array-like of shape (n,), (n, 1) or (n, k)
         Of all rows; a column for each class.
     n_rows : int
         Rows to draw, n at most; each is drawn once at most.
@@ -144,7 +144,7 @@ def draw_rows_to_label(
 def _read_columns(scores: ArrayLike, scale: str) -> Float64Array:
     """Return scores to be binned, shape (n, 1) or (n, k)."""
     check_choice(scale, "scale", SCALES)
-    if np.ndim(scores) == 2 and scale != "real":
+    if np.ndim(scores) == 2 and np.shape(scores)[1] != 1 and scale != "real":
         if scale == "probability":
             return check_rows(scores, "scores")
         return np.asarray(softmax(check_table(scores, "scores"), axis=1))

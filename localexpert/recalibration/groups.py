@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration._validation import (
     check_choice,
     check_same_length,
+    check_vector,
     check_weights,
     is_gap,
     refuse,
@@ -30,6 +31,8 @@ _Key: TypeAlias = tuple[Any, ...]
 # Fewest rows of a group; a `ConformalRecalibration` needs as many.
 _LEAST_ROWS = 20
 _MOST_NAMED = 5
+# No new row weighs more in these units: its levels must not round to one.
+_MOST_WEIGHT = 2.0**30
 
 
 class GroupedRecalibration:
@@ -117,8 +120,10 @@ class GroupedRecalibration:
         rows, target, _ = check_rows(law, y, None)
         if weight is not None:
             check_choice(self.recalibrate, "recalibrate", ("conformal", "pit"))
-            weight = check_weights(weight, len(target), "weight")
-        parts = _rows_by_group(groups, len(target))
+            given = check_vector(weight, "weight")
+            self.unit_ = float(np.ldexp(0.5, np.frexp(given.max())[1]))
+            weight = check_weights(self._in_units(given), len(target), "weight")
+        parts = rows_by_group(groups, len(target))
         rare = [key for key, part in parts.items() if len(part) < _LEAST_ROWS]
         if groups is not None and rare:
             got = f"{len(parts[rare[0]])} of {_show(rare[0])}"
@@ -177,7 +182,7 @@ class GroupedRecalibration:
             elif weight is None:
                 refuse("weight", "be given as it was in `fit`", "None")
             else:
-                laws.append(one.apply(own, weight[part]))
+                laws.append(one.apply(own, self._in_units(weight[part])))
         if not laws:
             return PredictiveDistribution(law.law)
         back = np.argsort(np.concatenate(list(parts.values())))
@@ -206,12 +211,20 @@ class GroupedRecalibration:
         for key, part in self._known_parts(groups, len(weight)).items():
             one = self.recalibrations_[key]
             if isinstance(one, WeightedConformal):
-                bounds[part] = one.bound(weight[part])
+                bounds[part] = one.bound(self._in_units(weight[part]))
         return bounds
+
+    def _in_units(self, weight: Float64Array) -> Float64Array:
+        """Return weights in a unit near the greatest of the fit: a ratio has none.
+
+        The unit is a power of two, so nothing is rounded.
+        """
+        with np.errstate(all="ignore"):
+            return np.minimum(weight / self.unit_, _MOST_WEIGHT)
 
     def _known_parts(self, groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
         """Return the rows of each group; refuse groups that `fit` has not seen."""
-        parts = _rows_by_group(groups, n)
+        parts = rows_by_group(groups, n)
         unknown = [key for key in parts if key not in self.recalibrations_]
         if unknown:
             known = [_show(key) for key in self.recalibrations_]
@@ -256,7 +269,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
     return np.column_stack(found)
 
 
-def _rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
+def rows_by_group(groups: ArrayLike | None, n: int) -> dict[_Key, Rows]:
     """Return the rows of each group, a tuple of labels; a missing label is None."""
     if groups is None:
         return {(): np.arange(n)}

@@ -223,9 +223,8 @@ def check_effective(
     found = overlap * effective_rows(weights)
     if found < _LEAST_EFFECTIVE:
         rule = f"have at least {_LEAST_EFFECTIVE:g} effective rows{where}"
-        why = (
-            "a few rows have most of the weight, because new rows are unlike the others"
-        )
+        why = "a few rows have most of the weight" if found else "all weigh 0"
+        why += ", because new rows are unlike the others"
         refuse("X_cal", rule, f"{found:.1f} of {len(weights)}: {why}")
     return found
 
@@ -328,7 +327,8 @@ def shift_weights(
         categories as indicators. None: logistic regression or small boosted trees;
         the one with less log loss out of fold is taken.
     most : float, optional
-        Greatest weight, above 1; the mean weight is 1. None: sqrt(n).
+        Where weights of mean 1 are cut off, above 1; then they are divided by their new
+        mean. None: sqrt(n).
     random_state : int, optional
         Seed of the trees.
 
@@ -400,6 +400,8 @@ def effective_rows(weight: Float64Array) -> float:
     -------
     float
     """
+    if not weight.any():
+        return 0.0
     scaled = weight / weight.max()
     return float(scaled.sum() ** 2 / (scaled @ scaled))
 

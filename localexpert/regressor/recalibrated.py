@@ -33,7 +33,11 @@ from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist
 from localexpert.partial.outcomes import is_partial, nearest_ends, read_ends
-from localexpert.recalibration.groups import GroupedRecalibration, read_groups
+from localexpert.recalibration.groups import (
+    GroupedRecalibration,
+    read_groups,
+    rows_by_group,
+)
 from localexpert.recalibration.pit import Recalibration
 from localexpert.recalibration.weighted import ShiftWeights, shift_weights
 from localexpert.regressor.base import DistributionRegressor
@@ -192,8 +196,8 @@ class RecalibratedRegressor(DistributionRegressor):
         Number of calibration rows, or, if they have weights, the number of equally
         weighted rows that would tell as much. With `by`, that of the smallest group.
     bound_ : float
-        By how much coverage may be off, see `adapt`. With `by`, that of the smallest
-        group. NaN for "pit", which has no guarantee.
+        By how much coverage may be off, see `adapt`. With `by`, the greatest of the
+        groups. NaN for "pit", which has no guarantee.
     training_sketch_ : TrainingSketch or None
         Hashes of the calibration rows, by which `seen_rows` recognises them. None if
         `model` keeps no hashes of its own rows.
@@ -255,7 +259,7 @@ class RecalibratedRegressor(DistributionRegressor):
                 weight, new = self._weigh(X, X_new, seed)
             elif self.weights is not None:
                 refuse("weights", "be None without `X_new`", f"{self.weights!r:.60}")
-            with speaking_of(groups="by", recalibrate="method"):
+            with speaking_of(groups="by", recalibrate="method", weight="weights"):
                 made = GroupedRecalibration(self.method, random_state=seed)
                 overlap = getattr(self.weights_, "overlap", 1.0)
                 made.fit(dist, target, self._groups(X), weight, overlap=overlap)
@@ -265,8 +269,10 @@ class RecalibratedRegressor(DistributionRegressor):
                 self.bound_ = float(max(one.get("bound", np.nan) for one in choices))
             else:
                 with speaking_of(groups="X_new"):
-                    bounds = made.bound(self._groups(X_new), new)
-                self.bound_ = float(bounds.mean())
+                    groups = self._groups(X_new)
+                    bounds = made.bound(groups, new)
+                parts = rows_by_group(groups, len(new)).values()
+                self.bound_ = float(max(bounds[part].mean() for part in parts))
             self.recalibration_, self.effective_rows_ = made, made.effective_rows_
             return self
 
@@ -298,6 +304,8 @@ class RecalibratedRegressor(DistributionRegressor):
     ) -> tuple[Float64Array, Float64Array]:
         """Return the weights of the calibration rows and of the new rows."""
         check_choice(self.method, "method", ("conformal", "pit"))
+        if count_rows(X_new) == 0:
+            refuse("X_new", "hold at least one row", "none")
         if self.weights is None:
             with speaking_of(X_old="X"):
                 found = shift_weights(X, X_new, random_state=seed)
@@ -412,7 +420,7 @@ def adapt(
         None: `shift_weights(X_cal, X_new)`. A function gets a table and returns a
         weight for each row: the new density over the old one, up to a factor. The
         weight must not depend on the other rows of the table (the function is also
-        asked about half of them). To save the model, define the function in a module.
+        asked about single rows). To save the model, define the function in a module.
     random_state : int, optional
         Seed of the draws inside the jumps of CDFs, of folds, and of the classifier that
         estimates weights.
@@ -421,7 +429,8 @@ def adapt(
     -------
     RecalibratedRegressor
         `effective_rows_` says how many rows the correction rests on (with `by`, in the
-        smallest group). `bound_` is b below, on average over `X_new`.
+        smallest group). `bound_` is b below, on average over `X_new` (with `by`, the
+        greatest mean of a group).
 
     Raises
     ------

@@ -236,6 +236,11 @@ def test_labelled_rows_must_be_whole():
         estimate_prior(p, 0.5, sample_weight=[1, -1])
     with pytest.raises(ValueError, match="`p_old` must have the columns of `p`"):
         estimate_prior(p, 0.5, p_old=np.full((4, 3), 1 / 3), y_old=[0, 1, 2, 0])
+    thirds = np.full((4, 3), 1 / 3)  # `classes` is no parameter here
+    with pytest.raises(ValueError, match=r"numbers from 0 to 2, got 3 at position 3\."):
+        prior_shift_test(thirds, thirds, [0, 1, 2, 3])
+    with pytest.raises(TypeError, match="`y_old` must be numeric, got 'a'"):
+        prior_shift_test(thirds, thirds, list("abca"))
 
 
 def test_the_statistic_is_the_least_squared_distance(rng):

@@ -179,3 +179,13 @@ def test_moments_of_a_class_with_one_score_are_finite():
     p = fitted.predict([0.0, 0.2, 0.5, 1.0])
     assert np.isfinite(p).all()
     assert p[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("x", "p"), [([-900, -800, 800, 900], [0, 0, 1, 1]), ([800, 900, 850, 950], 0.5)]
+)
+def test_moments_of_log_odds_that_round_to_0_or_1(x, p):
+    fitted = calibration.BetaCalibrator("moments", scale="logit")
+    for sign, y in ((1.0, [0, 0, 1, 1]), (-1.0, [1, 1, 0, 0])):
+        found = fitted.fit(sign * np.array(x), y).predict(sign * np.array(x))
+        np.testing.assert_allclose(found, p if sign > 0 else 1 - np.array(p))

@@ -169,6 +169,9 @@ def test_data_frame_names_its_methods():
     array = compare_methods(1.0 - AUC, names=NAMES, control="C4.5")
     assert_array_equal(tests.z, array.z)
     assert compare_methods(1.0 - AUC).names[0] == "method 1"
+    years = compare_methods(1.0 - AUC[:, :2], names=[2021, 2022], control=2022)
+    assert years.names == ("2021", "2022")
+    assert "2022" in str(years)
 
 
 def test_table(published):

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from calibration import (
@@ -213,6 +214,16 @@ def test_names_of_columns(class_measure, rng):
     frame = pd.DataFrame(y_prob, columns=list("dbac"))
     series = pd.Series(np.array(list("dbac"))[y_true], dtype="category")
     found = class_measure(series, frame, classes=frame.columns)
+    np.testing.assert_array_equal(found, expected)
+    match = r"`y_prob` must have its columns in the order .*, got 'd' in the place of "
+    with pytest.raises(ValueError, match=match + "'a'"):
+        class_measure(series, frame, classes=list("abcd"))
+    with pytest.raises(ValueError, match=match + "'a'"):
+        class_measure(series, pl.from_pandas(frame), classes=list("abcd"))
+    with pytest.raises(ValueError, match="'1' in the place of '0'"):
+        class_measure(y_true, frame.set_axis(np.array([1, 0, 2, 3]), axis=1))
+    frame.columns = [f"p_{name}" for name in "badc"]  # names of their own
+    found = class_measure(series, frame, classes=list("dbac"))
     np.testing.assert_array_equal(found, expected)
 
 

@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
@@ -78,6 +79,14 @@ def test_names_of_columns(calibrator, rng):
     plain = clone(calibrator).fit(p, y)
     assert plain.classes_.tolist() == [0, 1, 2, 3]
     assert_array_equal(named.predict(p), plain.predict(p))
+    frame = pd.DataFrame(p, columns=names)
+    assert_array_equal(named.predict(frame), named.predict(p))
+    match = (
+        r"`scores` must have its columns in the order \['d', 'b', 'c', 'a'\], got 'a'"
+    )
+    for ask in (named.predict, named.llr, lambda s: clone(named).fit(s, names[y])):
+        with pytest.raises(ValueError, match=match):
+            ask(frame[sorted(names)])
     numbers = clone(calibrator).set_params(classes=(10, 5, 7, -1))
     found = numbers.fit(p, np.array([10, 5, 7, -1])[y]).predict(p)
     assert_array_equal(found, plain.predict(p))
@@ -240,3 +249,11 @@ def test_light_weights_are_told_of_once(rng):
             clone(one).fit(p, y, np.full(100, 0.05))
         texts = [str(each.message) for each in caught]
         assert len([text for text in texts if "counts repetitions" in text]) == 1
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@learners
+def test_rows_that_weigh_next_to_nothing(calibrator, rng):
+    p, y = draw(rng, 40)
+    fitted = clone(calibrator).fit(p, y, np.full(40, 1e-20))
+    check_simplex(fitted.predict(p), p.shape)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad
@@ -257,6 +258,21 @@ def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
     assert_allclose(fitted.predict(p, hour)[0, 1], 1201 / 1203)
     with pytest.raises(ValueError, match="`side` must have the 1 columns of the fit"):
         fitted.predict(p)
+
+
+def test_names_of_side_information_are_those_of_the_fit(with_hour):
+    p, y, hour = with_hour
+    side = pd.DataFrame({"hour": hour, "age": hour**2})
+    nets = ShallowNetCalibrator(1).fit(p, y, side=side)
+    assert nets.side_names_ == ["hour", "age"]
+    assert_array_equal(nets.predict(p, side.to_numpy()), nets.predict(p, side))
+    match = r"`side` must have its columns in the order \['hour', 'age'\], got "
+    with pytest.raises(ValueError, match=match + "'age' in the place of 'hour'"):
+        nets.predict(p, side[["age", "hour"]])
+    with pytest.raises(ValueError, match=match + "'day' in the place of 'age'"):
+        nets.llr(p, side.rename(columns={"age": "day"}))
+    assert nets.fit(p, y, side=hour).side_names_ == []
+    nets.predict(p, side[["age"]])
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,9 @@ def test_all_rows_as_neighbours_give_the_base_rate(rows, rng):
     weight *= 60 / weight.sum()
     sba = SBACalibrator(59).fit(X, scores, y, weight)
     assert np.ptp(sba.predict(X, scores)) < 0.05
+    with pytest.warns(CalibrationWarning, match="add up to 0.6"):
+        sba = SBACalibrator().fit(X, scores, y, np.full(120, 0.005))
+    np.testing.assert_allclose(sba.predict(X, scores), y.mean(), rtol=1e-12)
 
 
 def test_units_of_features_do_not_matter_and_constants_are_left_out(rows):
@@ -178,5 +181,5 @@ def test_columns_have_names(rows):
     frame = pd.DataFrame(X, columns=["a", "b"])
     model = SBACalibrator().fit(frame, scores, y)
     np.testing.assert_array_equal(model.feature_names_in_, ["a", "b"])
-    with pytest.raises(ValueError, match="feature names should match"):
+    with pytest.raises(ValueError, match="`X` must have its columns in the order"):
         model.predict(frame[["b", "a"]], scores)

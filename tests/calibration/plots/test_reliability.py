@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import ConvexHull
@@ -343,6 +344,9 @@ def test_what_cannot_be_drawn_of_classes_is_named(tables, rng):
     pair = {"a": y_prob, "b": y_prob[:5]}
     with pytest.raises(ValueError, match="`y_prob` must hold forecasts of one shape"):
         plot_class_reliability(y, pair)
+    frame = pd.DataFrame(y_prob, columns=NAMES[::-1])
+    with pytest.raises(ValueError, match="`y_prob` must have its columns in the order"):
+        plot_class_reliability(y, {"a": y_prob, "b": frame}, classes=NAMES)
     with pytest.raises(ValueError, match="`shown` must hold labels that `classes`"):
         plot_class_reliability(y, y_prob, classes=NAMES, shown=["rose"])
     many = rng.dirichlet(np.ones(21), size=30)

@@ -1,5 +1,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import TriMesh
 from matplotlib.quiver import Quiver
@@ -178,6 +179,12 @@ class TestBadInput:
         message = f"`calibrator` must be one of three classes, got {k} classes"
         with pytest.raises(ValueError, match=message):
             calibration.plot_simplex_field(fitted)
+
+    def test_columns_in_another_order(self, scores):
+        fitted = calibration.IdentityCalibrator().fit(scores, np.arange(40) % 3)
+        frame = pd.DataFrame(scores, columns=list("bac"))
+        with pytest.raises(ValueError, match="`scores` must have its columns in the"):
+            calibration.plot_simplex(fitted, frame, classes=list("abc"))
 
     def test_what_predict_returns(self, scores):
         with pytest.raises(TypeError, match="`calibrator` must have a method predict"):

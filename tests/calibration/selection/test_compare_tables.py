@@ -1,6 +1,7 @@
 """`compare_calibrators` of several classes, against folds written out."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calibration
@@ -80,10 +81,22 @@ def test_columns_have_names_and_logits_are_scores(data, some):
     plain = calibration.compare_calibrators(p, y, some)
     named = calibration.compare_calibrators(p, np.array(NAMES)[y], some, classes=NAMES)
     np.testing.assert_array_equal(named.log_loss, plain.log_loss)
+    other = pd.DataFrame(p, columns=NAMES)[NAMES[::-1]]
+    with pytest.raises(ValueError, match="`scores` must have its columns in the order"):
+        calibration.compare_calibrators(other, np.array(NAMES)[y], some, classes=NAMES)
     logits = calibration.compare_calibrators(np.log(p) + 3.0, y, some, scale="logit")
     np.testing.assert_allclose(logits.log_loss[:2], plain.log_loss[:2], rtol=1e-6)
     # Halfway between two scores, where steps are, is not halfway between their logits.
     assert logits.log_loss[2] == pytest.approx(plain.log_loss[2], rel=1e-3)
+
+
+def test_rows_that_weigh_next_to_nothing(data, some):
+    p, y = data
+    with pytest.warns(calibration.CalibrationWarning, match="counts repetitions"):
+        found = calibration.compare_calibrators(
+            p, y, some, sample_weight=np.full(len(y), 1e-20)
+        )
+    np.testing.assert_allclose(found.log_loss[1], np.log(4))  # nothing is learned
 
 
 def test_default_menu(data):

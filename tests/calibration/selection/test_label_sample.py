@@ -1,6 +1,7 @@
 """Rows to label: chances against a slow rule and counted draws, and what they earn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 
@@ -89,6 +90,14 @@ def test_scales_tell_the_same(rng):
     as_logit = draw_rows_to_label(table, 40, scale="logit")
     as_probability = draw_rows_to_label(softmax(table, axis=1), 40)
     assert as_logit.rows.tolist() == as_probability.rows.tolist()
+
+
+def test_a_column_of_scores_is_that_of_one_class(rng):
+    scores = rng.uniform(size=50)
+    for scale in ("probability", "logit", "real"):
+        column = draw_rows_to_label(pd.DataFrame({"s": scores}), 9, scale=scale)
+        plain = draw_rows_to_label(scores, 9, scale=scale)
+        assert column.rows.tolist() == plain.rows.tolist()
 
 
 def test_scores_that_are_all_equal_are_one_bin():

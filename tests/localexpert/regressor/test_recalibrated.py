@@ -71,6 +71,23 @@ def test_a_row_of_no_weight_has_the_same_forecast_alone(scene):
     )
 
 
+@pytest.mark.parametrize("method", ["conformal", "pit"])
+def test_a_factor_of_weights_does_not_matter(scene, method):
+    model, (X, y), (X_new, _) = scene
+    rows = pd.concat([X_new[:9], X_new[:1].assign(x=99.0)])
+
+    def corrected(factor):
+        def weigh(X):
+            return factor * np.where(X["x"] > 9.0, 1e20, by_first(X))
+
+        moved = adapt(model, X, y, X_new, method=method, weights=weigh, random_state=0)
+        quantiles = moved.predict_dist(rows).quantiles([0.05, 0.5, 0.95])
+        return [*quantiles.ravel(), moved.bound_, moved.effective_rows_]
+
+    for factor in (1e-300, 1e20, 1e280):
+        np.testing.assert_allclose(corrected(factor), corrected(1.0), rtol=1e-6)
+
+
 def test_rows_that_stay_need_no_adapting(scene):
     model, (X, y), _ = scene
     same = adapt(model, X, y, X, random_state=0)
@@ -87,8 +104,11 @@ def test_adapt_covers_each_group(scene, method):
     grouped = adapt(model, X, y, X_new, by="b", **settings)
     assert grouped.effective_rows_ < plain.effective_rows_
     assert np.isnan(grouped.bound_) == (method == "pit")
-    assert method == "pit" or grouped.bound_ > plain.bound_
     q = (X_new["b"] == "q").to_numpy()
+    if method == "conformal":
+        bounds = grouped.recalibration_.bound(X_new["b"], by_first(X_new))
+        assert grouped.bound_ == max(bounds[q].mean(), bounds[~q].mean())
+        assert grouped.bound_ > plain.bound_
     # The map of PIT values is the least correction that they ask for.
     most = 0.06 if method == "conformal" else 0.08
     for rows in (q, ~q):
@@ -105,6 +125,11 @@ def test_adapt_covers_each_group(scene, method):
 def only_night(X):
     """Return weights that are on a few rows of one group."""
     return np.where(X["b"] == "q", np.exp(6.0 * X["x"]), 1.0)
+
+
+def only_day(X):
+    """Return weights that are 0 in one group."""
+    return np.where(X["b"] == "q", 0.0, 1.0)
 
 
 def of_all_rows(X):
@@ -167,6 +192,8 @@ def test_refusals(scene):
         (X_new, {"weights": of_all_rows}, "the same for a row alone .* for row "),
         (other, {"by": "b", "weights": by_first}, r"`X_new` must hold .*'p'.* got 'r'"),
         (X_new, {"by": "b", "weights": only_night}, r"50 effective rows of 'q', got "),
+        (X_new, {"by": "b", "weights": only_day}, "'q', got 0.0 of .*: all weigh 0"),
+        (X_new[:0], {"weights": by_first}, "`X_new` must hold at least one row, got n"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             adapt(model, X, y, new, random_state=0, **given)
