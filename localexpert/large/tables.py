@@ -56,7 +56,7 @@ def fit_large(
     ----------
     model : LocalExpertRegressor
         Unfitted; it stays as it is. Its `cv` must be "auto" or an integer, its
-        `recalibrate` None or "pit", which here are the same.
+        `recalibrate` "pit".
     parts : path, data frame, list of either, or callable
         CSV files, packed or not, Parquet files or folders of these; pandas frames; a
         Dask frame, which Dask computes as it is set, such as by the workers of a
@@ -120,7 +120,11 @@ def fit_large(
             got = f"{most}, of which all have y = {show(sample.y[0])}"
             refuse("max_train_rows", "draw rows whose targets differ", got)
         with current_progress().stage("sample fit"):
-            fitted = _fit(roles, _prepare(model, drawn, sample), sample)
+            own = _prepare(model, drawn, sample)
+            if len(beyond):
+                # Rows that no model has seen correct it better than those of the sample.
+                own.set_params(recalibrate=None)
+            fitted = _fit(roles, own, sample)
         if drawn.low < drawn.high:
             curve = None
             if learning_curve:
@@ -166,8 +170,7 @@ def _prepare(
     model: LocalExpertRegressor, drawn: Drawn, sample: Rows
 ) -> LocalExpertRegressor:
     """Return an unfitted twin, with what the whole table says of bounds."""
-    own: LocalExpertRegressor = clone(model)
-    own.set_params(recalibrate=None, verbose=0)
+    own: LocalExpertRegressor = clone(model).set_params(verbose=0)
     passed = drawn.low < 0.0 <= sample.y.min() or sample.y.max() <= 1.0 < drawn.high
     if own.bounds == "auto" and passed:
         own.set_params(bounds=None)
@@ -234,9 +237,9 @@ def _check_model(model: Any) -> None:
         refuse("model", "be a LocalExpertRegressor", type(model).__name__, TypeError)
     if model.cv != "auto" and not isinstance(model.cv, Integral):
         refuse("model", 'have cv="auto" or a number of folds', f"{model.cv!r}")
-    if model.recalibrate not in (None, "pit"):
+    if model.recalibrate != "pit":
         why = "for rows that no model has seen recalibrate"
-        rule = f'have recalibrate=None or "pit", {why}'
+        rule = f'have recalibrate="pit", {why}'
         refuse("model", rule, f"{model.recalibrate!r}")
 
 

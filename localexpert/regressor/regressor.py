@@ -94,8 +94,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         are splines of the raw probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         Correction of whole forecasts by PIT values. "pit" uses out-of-fold PIT values,
-        without a guarantee. "conformal" sets a fifth of the rows aside, at least 50,
-        and uses theirs, with the guarantee of `ConformalRecalibration`.
+        without a guarantee. It changes nothing unless that improves the log score by
+        more than a standard error. "conformal" sets a fifth of the rows aside, at least
+        50, and uses theirs, with the guarantee of `ConformalRecalibration`.
     roads : "auto", Road or list of Road
         Roads to try. They are pooled by their forecasts out of fold. "auto" tries the
         roads that suit the target. If `expert`, `frame`, `strategy`, `thresholds` or
@@ -117,9 +118,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         pooled. A number is a time in seconds: the fit starts with the quick model, goes
         on with the default, and then with further fits. Each of them begins if there
         seems to be time for it. `report_` names what was left out. With a time, the
-        same seed may not give the same model. All but the default are corrected by
-        their PIT values, as with ``recalibrate="pit"``. Whatever `roads`, `cv` and
-        `center` name is kept.
+        same seed may not give the same model. Whatever `roads`, `cv` and `center` name
+        is kept.
     stacker : "auto", regressor, Stacker or None
         Meta-regressor on out-of-fold distributions. `predict` returns its forecast.
         "auto" keeps the mean if stacking does not help.
@@ -210,7 +210,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     calibrator: Any = "auto"
     cv: Any = "auto"
     smoothing: float | RawSpline | Literal["auto", "pchip", "smoothing_spline"] = "auto"
-    recalibrate: Any = None
+    recalibrate: Any = "pit"
     roads: Any = "auto"
     bounds: tuple[float, float] | Literal["auto"] | None = "auto"
     monotone: Directions | None = None
@@ -411,10 +411,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         # Rows of the user's own folds may depend on each other within a fold.
         dealt = groups is None and isinstance(self.cv, str | Integral)
         settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
-        given = self.recalibrate
-        if given is None and settings.effort.level != "default":
-            given = "pit"
-        recalibration = make_recalibration(given, seed)
+        recalibration = make_recalibration(self.recalibrate, seed)
         return settings, make_stacker(self.stacker), recalibration
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:

@@ -176,7 +176,7 @@ def test_all_other_rows_correct_the_forecasts():
 
 def test_the_result_is_an_ordinary_regressor(tmp_path):
     model, rows = in_one_table(), table()[["a", "b"]][:50]
-    assert model.get_params()["recalibrate"] is None
+    assert model.get_params()["recalibrate"] == "pit"
     model.save(tmp_path / "m.zip")
     again = load(tmp_path / "m.zip")
     assert_array_equal(again.predict(rows), model.predict(rows))
@@ -240,7 +240,7 @@ def test_what_is_small_is_learned_from_whole():
     frame = draw(300)[["a", "b", "y"]]
     model = fit(frames(frame, 0), model=SPY)
     assert model.report_.choices["large"]["chosen"] == "330 of 330 rows"
-    assert model.recalibration_ is None
+    assert model.report_.choices["recalibration"]["kind"] == "pit"
     names = ["a", "b", "y"]
     seen, given = (f[names].sort_values(names) for f in (Spy.seen, frame))
     assert_array_equal(seen, given)
