@@ -1,4 +1,4 @@
-"""`Answers`: what laws say at values and levels, and which losses they expect."""
+"""`AskedForecasts`: what laws say at values and levels, and losses they expect."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExpectedMean:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answers:
+class AskedForecasts:
     """Answers to values and levels; the base of all of `PredictiveDistribution`.
 
     Laws know the shape (n, k) only. Every other shape is turned into it here.

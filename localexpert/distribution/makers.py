@@ -22,7 +22,7 @@ from localexpert._validation import (
     check_increasing,
     check_probability_rows,
 )
-from localexpert.distribution.answers import Answers
+from localexpert.distribution.answers import AskedForecasts
 from localexpert.law import from_others
 from localexpert.law.basis import STANDARD, basis_of
 from localexpert.law.curve import Curve, end_slopes
@@ -30,7 +30,7 @@ from localexpert.law.law import Law
 from localexpert.law.steps import cell_widths
 
 
-class MadeForecasts(Answers):
+class MadeForecasts(AskedForecasts):
     """A forecast as arrays, and how to make one; a base of `PredictiveDistribution`."""
 
     @property

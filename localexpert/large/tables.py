@@ -122,7 +122,7 @@ def fit_large(
         with current_progress().stage("sample fit"):
             own = _prepare(model, drawn, sample)
             if len(beyond):
-                # Rows that no model has seen correct it better than those of the sample.
+                # Rows that no model has seen correct it better than the sample does.
                 own.set_params(recalibrate=None)
             fitted = _fit(roles, own, sample)
         if drawn.low < drawn.high:
