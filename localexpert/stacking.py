@@ -117,7 +117,7 @@ class MetaFeatureTransformer(TransformerMixin):
 
         Models and calibrators that have not seen a row's y describe the row. So if you
         train a regressor on these columns, it meets the same kind of features on new
-        rows.
+        rows. They describe forecasts before `recalibrate` corrects them.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class MetaFeatureTransformer(TransformerMixin):
         return self._named(self._describe_oof(), self.fitted_rows_)
 
     def transform(self, X: Any) -> pd.DataFrame:
-        """Return the meta-features of new rows.
+        """Return the meta-features of new rows, from forecasts before any correction.
 
         Parameters
         ----------

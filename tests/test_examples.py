@@ -135,7 +135,9 @@ def test_an_own_road_is_a_record_with_a_step(rng):
     X = rng.uniform(size=(200, 2))
     y = 3.0 * X[:, 0] + 0.3 * rng.normal(size=200)
     plain, wide = (
-        LocalExpertRegressor(roads=own_road.wide_road(k), random_state=0).fit(X, y)
+        LocalExpertRegressor(
+            roads=own_road.wide_road(k), recalibrate=None, random_state=0
+        ).fit(X, y)
         for k in (1.0, 1.5)
     )
     assert "'wide'" in repr(clone(wide).roads)

@@ -38,7 +38,7 @@ class TestFeatures:
     def test_they_are_what_the_distributions_say(self):
         X, y = draw(300)
         frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(300) + 1000)
-        model = fast().fit(frame, y)
+        model = fast(recalibrate=None).fit(frame, y)
         table, dist = model.oof_features(), model.oof_distribution_
         assert table.shape == (300, 3 + 7 + 9)
         assert list(table.columns) == list(model.get_feature_names_out())
