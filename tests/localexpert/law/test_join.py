@@ -74,6 +74,15 @@ def test_what_has_no_pool_is_refused():
         pool_laws([KINDS[LATTICES[0]], coarse], [0.5, 0.5], "linear")
 
 
+def test_lattices_are_the_same_whichever_of_their_values_they_start_from():
+    at = [KINDS["lattice"], replace(KINDS["lattice"], offset=3.6)]
+    y = places_of(at[0])
+    assert_allclose(at[1].cdf(y), at[0].cdf(y), rtol=1e-12)
+    assert_allclose(pool_laws(at, [0.4, 0.6], "linear").cdf(y), at[0].cdf(y), atol=1e-6)
+    with pytest.raises(ValueError, match=r"no pool, got steps 0\.5, 0\.5"):
+        pool_laws([at[0], replace(at[0], offset=0.3)], [0.5, 0.5], "linear")
+
+
 def law(*masses):
     return Law.discrete(np.array([0.0, 2.0, 4.0]), np.array([masses]))
 
