@@ -438,7 +438,7 @@ class Law:
         ends[:, 2] = np.maximum(ends[:, 2], atoms[-1])
         place = np.rint((ends - self.offset) / self.step)
         low, high = (place[:, ::2] - place[:, 1:2]).T
-        grid = _cells_upto(max(float(-low.min()), float(high.max()), 1.0))
+        grid = cells_upto(max(float(-low.min()), float(high.max()), 1.0))
         grid = np.concatenate([-grid[:0:-1], grid])
         grid = grid[(grid >= low.min()) & (grid <= high.max())]
         at = self.offset + self.step * (place[:, 1:2] + grid)
@@ -667,7 +667,7 @@ def _join_points(intervals: Float64Array, points: Float64Array) -> Float64Array:
     return np.asarray(union[np.argsort(union[:, 0], kind="stable")])
 
 
-def _cells_upto(most: float) -> Float64Array:
+def cells_upto(most: float) -> Float64Array:
     """Return numbers of cells up to `most`: all at first, then fewer and fewer."""
     near = np.arange(min(most, _ALL_CELLS) + 1.0)
     if most <= _ALL_CELLS:

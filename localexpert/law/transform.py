@@ -12,7 +12,8 @@ from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
-from localexpert.law.law import Law
+from localexpert.law.law import Law, cells_upto
+from localexpert.law.steps import nearest_places
 
 Vectorised = Callable[[Float64Array], Float64Array]
 
@@ -206,6 +207,13 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     Law
     """
     if law.step > 0.0:
+        x = np.unique(law.steps()[0])[None]
+        z = values.forward(x)
+        line = _find_line(x, z) if np.isfinite(z).all() else None
+        if line is not None:
+            back = call_vectorised(values.inverse, "inverse", z)
+            _refuse_inverse(x, z, back, _OF_SIZE * np.maximum(np.abs(x), law.step))
+            return _move(law, values, *line)
         law = lattice_as_atoms(law)
     found = replace(law, ends=_map_ends(law.ends, values), known=None)
     if law.curve is not None and len(law) and (law.rest > 0.0).any():
@@ -342,12 +350,22 @@ def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
 def lattice_as_atoms(law: Law) -> Law:
     """Return a law of a lattice as one of all its values, without a curve."""
     values, masses = law.steps()
-    every = np.unique(np.rint((values - law.offset) / law.step))
+    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
+    every = np.unique(place)
+    if len(every) > _MOST_VALUES:
+        # Each row has joined far cells of its own. Let all rows join the same ones.
+        middles = np.rint(
+            (law.ppf(np.full((len(law), 1), 0.5)) - law.offset) / law.step
+        )
+        near = np.clip(place, middles.min(), middles.max())
+        grid = cells_upto(float(np.abs(place - near).max()))
+        away = grid[nearest_places(grid, np.abs(place - near))]
+        place = np.clip(near + np.copysign(away, place - near), every[0], every[-1])
+        every = np.unique(place)
     if len(every) > _MOST_VALUES:
         rule = f"must have at most {_MOST_VALUES} values to become one of single values"
         msg = f"a distribution of steps of {law.step:g} {rule}, got {len(every)}."
         raise ValueError(msg)
-    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
     table = np.zeros((len(law), len(every)))
     row = np.arange(len(law))[:, None]
     np.add.at(table, (row, np.searchsorted(every, place)), masses)
@@ -377,6 +395,8 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
         curve=Curve(curve.basis, c, slopes, low, high),
         atoms=values.forward(law.atoms[None])[0] if len(law.atoms) else law.atoms,
         widths=factor * law.widths,
+        step=factor * law.step,
+        offset=shift + factor * law.offset,
         ends=(shift + factor * law.ends[0], shift + factor * law.ends[1]),
         end_width=factor * law.end_width,
         known=known,

@@ -154,6 +154,33 @@ def test_levels_stay_with_values(name):
             transform_law(law, ValueMap(np.log, np.exp))
 
 
+@pytest.mark.parametrize("name", kinds.LATTICES)
+def test_affine_functions_of_a_lattice_are_exact_far_out(name):
+    law = kinds.KINDS[name]
+    y = np.hstack([kinds.places_of(law), law.offset + law.step * np.full((3, 1), 90.0)])
+    found = transform_law(law, ValueMap(lambda y: 3.0 * y + 2.0, lambda z: (z - 2) / 3))
+    assert found.step == pytest.approx(3.0 * law.step)
+    for method in ("cdf", "cdf_left", "sf"):
+        got = getattr(found, method)(3.0 * y + 2.0)
+        assert_allclose(got, getattr(law, method)(y), rtol=1e-9, atol=1e-300)
+    assert_allclose(found.logpdf(3.0 * y + 2.0), law.logpdf(y) - np.log(3.0))
+    with pytest.raises(ValueError, match="`inverse` must undo `func`"):
+        transform_law(law, ValueMap(lambda y: 3.0 * y, lambda z: z))
+
+
+def test_long_tails_of_many_rows_join_the_same_values():
+    center = np.linspace(0.0, 60.0, 200)
+    smooth = PredictiveDistribution.from_scipy(stats.t(3.5, center, 20.0))
+    arrays = smooth.to_arrays() | {"step": 1.0, "moments": None}
+    dist = PredictiveDistribution.from_arrays(**arrays)
+    moved = dist.transform(np.arcsinh, np.sinh)
+    assert_allclose(moved.mean(), dist.expect(np.arcsinh), atol=1e-5)
+    assert_allclose(moved.cdf(np.arcsinh(33.5)), dist.cdf(33.5), rtol=1e-9)
+    total = dist.total()
+    assert_allclose(total.mean(), center.sum(), atol=1e-3 * total.std()[0])
+    assert_allclose(total.var(), dist.var().sum(), rtol=1e-3)
+
+
 # Bounds that hold some of every row; of a lattice they are its values.
 INNER = {
     "share": (0.2, 0.7),
