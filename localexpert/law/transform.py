@@ -209,8 +209,8 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     if law.step > 0.0:
         x = np.unique(law.steps()[0])[None]
         z = values.forward(x)
-        line = _find_line(x, z) if np.isfinite(z).all() else None
-        if line is not None:
+        line = _find_line(x, z) if x.size and np.isfinite(z).all() else None
+        if line is not None and line[1] > 0.0:
             back = call_vectorised(values.inverse, "inverse", z)
             _refuse_inverse(x, z, back, _OF_SIZE * np.maximum(np.abs(x), law.step))
             return _move(law, values, *line)
@@ -349,6 +349,8 @@ def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
 
 def lattice_as_atoms(law: Law) -> Law:
     """Return a law of a lattice as one of all its values, without a curve."""
+    if len(law) == 0:
+        return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
     place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
     every = np.unique(place)
