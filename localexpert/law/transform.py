@@ -303,11 +303,14 @@ def _map_curve(
 ) -> Curve:
     """Return the curve of func(Y), between the limits of func at its bounds."""
     g = np.broadcast_to(curve.basis.greville, curve.coefficients.shape)
-    y = _map_inside(curve.values(g), ends, values)
+    x = curve.values(g)
+    y = _map_inside(x, ends, values)
+    # Rounding has put these on a bound where func has no end.
+    lost = np.isinf(y) & ((x == curve.low[:, None]) | (x == curve.high[:, None]))
     low, high = (_limits(values, side) for side in (curve.low, curve.high))
     low = np.where(np.isfinite(ends[0]), -np.inf, low)
     high = np.where(np.isfinite(ends[1]), np.inf, high)
-    y = np.clip(y, -_GREATEST, _GREATEST)
+    y = np.where(lost, y, np.clip(y, -_GREATEST, _GREATEST))
     if np.isnan(y).any():
         i = int(np.argmax(np.isnan(y).any(axis=1)))
         rule = "be finite wherever the distribution has probability"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import digamma, expit, logit, ndtr, ndtri, polygamma
 
 from localexpert import PredictiveDistribution
 from localexpert.law.level_map import (
@@ -152,6 +152,16 @@ def test_levels_stay_with_values(name):
         assert_allclose(found.widths, np.diff(sides)[:, 0])
         with pytest.raises(ValueError, match="`func` must be finite wherever the"):
             transform_law(law, ValueMap(np.log, np.exp))
+
+
+def test_shares_that_rounding_puts_at_1_have_log_odds():
+    shares = stats.beta([2.0], 0.4)
+    found = PredictiveDistribution.from_scipy(shares).transform(logit, expit)
+    # Log-odds of a share are a difference of logarithms of two gamma variables.
+    assert_allclose(found.mean(), digamma(2.0) - digamma(0.4), rtol=1e-4)
+    assert_allclose(found.var(), polygamma(1, 2.0) + polygamma(1, 0.4), rtol=1e-3)
+    levels = np.array([1e-6, 0.01, 0.5, 0.9, 0.999])
+    assert_allclose(found.quantiles(levels)[0], logit(shares.ppf(levels)), atol=1e-3)
 
 
 @pytest.mark.parametrize("name", kinds.LATTICES)
