@@ -382,7 +382,14 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     """Return the law of shift + factor Y, which func is but for rounding."""
     curve = law.curve
     assert curve is not None
-    low, high = (shift + factor * end for end in (curve.low, curve.high))
+
+    def move(x: Float64Array) -> Float64Array:
+        # As func rounds: at an end, a rounding further is beyond the forecast.
+        z = values.forward(x)
+        return np.where(np.isnan(z), shift + factor * x, z)
+
+    low, high = move(np.stack([curve.low, curve.high]))
+    ends = move(np.array([law.ends]))[0]
     sides = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
     free = ~(sides[0] | sides[1])
     # Coordinates of one bound are logarithms, those of two a share.
@@ -402,7 +409,7 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
         widths=factor * law.widths,
         step=factor * law.step,
         offset=shift + factor * law.offset,
-        ends=(shift + factor * law.ends[0], shift + factor * law.ends[1]),
+        ends=(float(ends[0]), float(ends[1])),
         end_width=factor * law.end_width,
         known=known,
     )

@@ -154,6 +154,20 @@ def test_levels_stay_with_values(name):
             transform_law(law, ValueMap(np.log, np.exp))
 
 
+def test_an_affine_function_rounds_ends_as_it_does_values():
+    func = ValueMap(lambda y: 0.4 * y + 3.0, lambda z: (z - 3.0) / 0.4)
+    for high in np.linspace(0.5, 1.5, 21):
+        law = PredictiveDistribution.from_scipy(stats.uniform([0.1], high - 0.1)).law
+        ends = np.array([law.support])
+        found = transform_law(law, func).logpdf(func.forward(ends))
+        assert_allclose(found, law.logpdf(ends) - np.log(0.4), atol=1e-9)
+        clipped, end = clip(normal([0.0]).law, -0.1, high, 0.1), np.array([[high]])
+        found = transform_law(clipped, func)
+        for method in ("cdf", "cdf_left", "mass_at"):
+            got = getattr(found, method)(func.forward(end))
+            assert_allclose(got, getattr(clipped, method)(end), rtol=1e-9)
+
+
 def test_shares_that_rounding_puts_at_1_have_log_odds():
     shares = stats.beta([2.0], 0.4)
     found = PredictiveDistribution.from_scipy(shares).transform(logit, expit)
