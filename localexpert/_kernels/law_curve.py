@@ -135,11 +135,12 @@ def _start_of(
 ) -> float:
     """Return the value at which a piece of a row starts."""
     k, m = first[p], pieces[p]
-    return own[k] + (
+    start: float = own[k] + (
         m[0, 0] * (own[k + 1] - own[k])
         + m[0, 1] * (own[k + 2] - own[k])
         + m[0, 2] * (own[k + 3] - own[k])
     )
+    return start
 
 
 @inner

@@ -60,6 +60,20 @@ def test_probit_pools_are_means_of_scores(name):
     assert_allclose(pool.cdf(y), ndtr(z), rtol=0.0, atol=3e-3)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "side", "near"),
+    [((90.0, None), "cdf", 90.0 + 1e-6), ((None, 100.0), "sf", 100.0 - 1e-6)],
+)
+def test_pools_of_laws_that_share_one_bound(bounds, side, near):
+    values, levels = [[91.0, 95.0, 99.0]], [0.1, 0.5, 0.9]
+    one = PredictiveDistribution.from_quantiles(values, levels, bounds=bounds)
+    laws = [PredictiveDistribution.from_scipy(stats.uniform([90.0], 10.0)).law, one.law]
+    y = np.array([[near, *values[0]]])
+    parts = [getattr(law, side)(y) for law in laws]
+    found = getattr(pool_laws(laws, [0.5, 0.5], "linear"), side)(y)
+    assert_allclose(found, np.mean(parts, axis=0), rtol=1e-2)
+
+
 def test_moments_that_a_member_has_not_got():
     heavy = PredictiveDistribution.from_scipy(stats.cauchy(np.zeros(3))).law
     pool = pool_laws([heavy, KINDS["smooth"]], WEIGHTS, "linear")
