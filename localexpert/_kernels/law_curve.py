@@ -130,6 +130,20 @@ def _share_at(a1: float, a2: float, a3: float, goal: float) -> float:
 
 
 @inner
+def _start_of(
+    first: Int64Array, pieces: Float64Array, own: Float64Array, p: int
+) -> float:
+    """Return the value at which a piece of a row starts."""
+    k, m = first[p], pieces[p]
+    start: float = own[k] + (
+        m[0, 0] * (own[k + 1] - own[k])
+        + m[0, 1] * (own[k + 2] - own[k])
+        + m[0, 2] * (own[k + 3] - own[k])
+    )
+    return start
+
+
+@inner
 def _piece_of(
     breaks: Float64Array,
     first: Int64Array,
@@ -154,12 +168,7 @@ def _piece_of(
     while high - low > 1:
         key = breaks[middle]
         if inverse:
-            k, m = first[middle], pieces[middle]
-            key = own[k] + (
-                m[0, 0] * (own[k + 1] - own[k])
-                + m[0, 1] * (own[k + 2] - own[k])
-                + m[0, 2] * (own[k + 3] - own[k])
-            )
+            key = _start_of(first, pieces, own, middle)
         # `<` finds the first of equal values: the least z, on a flat stretch.
         if key < at:
             low = middle
@@ -214,7 +223,10 @@ def _follow(
                     width = breaks[p + 1] - breaks[p]
                     start, stop = breaks[p], breaks[p + 1]
                     if inverse:
-                        start, stop = a0, a0 + a1 + a2 + a3
+                        # As they are searched: a sum may round beyond the next start.
+                        start, stop = _start_of(first, pieces, own, p), highest
+                        if p < last:
+                            stop = _start_of(first, pieces, own, p + 1)
                 if inverse:
                     s = _share_at(a1, a2, a3, at - a0)
                     value = breaks[p] + width * s

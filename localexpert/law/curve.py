@@ -467,8 +467,8 @@ def rebound(
     if same:
         return read_curve(curve.coordinates(g)[0], low, high, basis=basis)
     y = curve.values(g)
-    u = to_coordinates(y, low[:, None], high[:, None])
-    return read_curve(np.maximum.accumulate(u, axis=1), low, high, basis=basis)
+    u = fill_ends(to_coordinates(y, low[:, None], high[:, None]))
+    return read_curve(u, low, high, basis=basis)
 
 
 def cut_curve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Literal
 
 import numpy as np
@@ -120,6 +121,15 @@ def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
     return bool(((at >= low) & (at <= high)).all())
 
 
+def _has_lattice_of(law: Law, other: Law) -> bool:
+    """Return whether both laws round to the same values, or neither rounds."""
+    if not (law.step > 0.0 and other.step > 0.0):
+        return law.step == other.step
+    away = (law.offset - other.offset) / other.step
+    near = isclose(law.step, other.step, rel_tol=1e-12)
+    return near and abs(away - round(away)) <= OF_STEP
+
+
 def jump_values(laws: Sequence[Law]) -> Float64Array:
     """Return the values of all laws' atoms, sorted, near ones once, (A,)."""
     every = np.unique(np.concatenate([np.empty(0), *(law.atoms for law in laws)]))
@@ -174,9 +184,9 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     if kind == "probit" and not can_pool_scores(laws):
         what = "laws with values of positive probability beside a smooth rest"
         refuse("kind", f'be "linear" for {what}', '"probit"')
-    steps = {(law.step, law.offset) for law in laws if law.curve is not None}
-    if len(steps) > 1:
-        got = ", ".join(f"{step:g}" for step, _ in sorted(steps))
+    curved = [law for law in laws if law.curve is not None]
+    if not all(_has_lattice_of(law, curved[0]) for law in curved):
+        got = ", ".join(f"{step:g}" for step in sorted(law.step for law in curved))
         msg = f"distributions of different lattices have no pool, got steps {got}."
         raise ValueError(msg)
     laws = [law.clipped for law in laws]

@@ -424,13 +424,17 @@ class Law:
     def steps(self) -> tuple[Float64Array, Float64Array]:
         """Return values, (1, m) or (n, m), and their masses (n, m), of jumps alone.
 
-        Far cells of a lattice are joined: their widths are 2 % of their distance from
-        the median.
+        Far cells of a lattice are joined, but for those of atoms and ends: their widths
+        are 2 % of their distance from the curve's median.
         """
+        return self._cells()[:2]
+
+    def _cells(self) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return values and masses of jumps, and of how many values each cell is."""
         if self.curve is None:
-            return self.atoms[None], self.masses
+            return self.atoms[None], self.masses, np.ones((1, 1))
         if len(self) == 0:
-            return np.empty((0, 1)), np.empty((0, 1))
+            return np.empty((0, 1)), np.empty((0, 1)), np.empty((0, 1))
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
         ends = np.clip(self.curve.values(z), *self.ends)
         atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
@@ -438,12 +442,20 @@ class Law:
         ends[:, 2] = np.maximum(ends[:, 2], atoms[-1])
         place = np.rint((ends - self.offset) / self.step)
         low, high = (place[:, ::2] - place[:, 1:2]).T
-        grid = _cells_upto(max(float(-low.min()), float(high.max()), 1.0))
+        grid = cells_upto(max(float(-low.min()), float(high.max()), 1.0))
         grid = np.concatenate([-grid[:0:-1], grid])
         grid = grid[(grid >= low.min()) & (grid <= high.max())]
-        at = self.offset + self.step * (place[:, 1:2] + grid)
-        middles = np.floor(0.5 * (grid[1:] + grid[:-1])) + 0.5
-        edges = self.offset + self.step * (place[:, 1:2] + middles)
+        cells = place[:, 1:2] + grid
+        walls = [end for end in self.ends if np.isfinite(end)]
+        own = np.rint((np.append(self.atoms, walls) - self.offset) / self.step)
+        far = (np.abs(own - place[:, 1:2]) > _ALL_CELLS).any(axis=0)
+        if far.any():
+            # Alone between its neighbours. The first of equal ones has the mass.
+            own = np.unique(np.add.outer([-1.0, 0.0, 1.0], own[far]))
+            own = np.broadcast_to(own, (len(self), len(own)))
+            cells = np.sort(np.hstack([cells, own]), axis=1)
+        middles = np.floor(0.5 * (cells[:, 1:] + cells[:, :-1])) + 0.5
+        edges = self.offset + self.step * middles
         # The outermost cells of the lattice also hold all probability beyond.
         below, above = self._inner_levels(edges)
         over = edges > self.ends[1]
@@ -453,7 +465,9 @@ class Law:
         left = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
         right = np.pad(above, ((0, 0), (1, 1)), constant_values=(1.0, 0.0))
         masses = np.where(left[:, 1:] < 0.5, np.diff(left), -np.diff(right))
-        return at, np.maximum(masses, 0.0)
+        outer = cells[:, :1] - 0.5, cells[:, -1:] + 0.5
+        sizes = np.maximum(np.diff(middles, prepend=outer[0], append=outer[1]), 1.0)
+        return self.offset + self.step * cells, np.maximum(masses, 0.0), sizes
 
     def _parts(self) -> Iterator[tuple[slice, Law]]:
         """Yield rows in pieces that fit into memory with the cells of a lattice."""
@@ -561,10 +575,8 @@ class Law:
         for rows, part in self._parts():
             assert part.curve is not None
             if self.step > 0.0:
-                y, masses = part.steps()
-                gaps = np.diff(y, axis=1, append=y[:, -1:] + self.step)
-                width = np.maximum(gaps, 1e-300)
-                out[rows] = step_entropy(masses, width)
+                _, masses, sizes = part._cells()
+                out[rows] = step_entropy(masses, self.step * sizes)
                 continue
             z, shares = part.curve.basis.panels.z, part.curve.basis.panels.share
             log_density = part.curve.heights(np.tile(z, (len(part), 1)))[1]
@@ -579,8 +591,8 @@ class Law:
         out = np.empty(len(self))
         for rows, part in self._parts():
             if self.all_jumps:
-                values, masses = part.steps()
-                best = np.argmax(masses, axis=1)[:, None]
+                values, masses, sizes = part._cells()
+                best = np.argmax(masses / sizes, axis=1)[:, None]
                 own = np.broadcast_to(values, masses.shape)
                 out[rows] = np.take_along_axis(own, best, axis=1)[:, 0]
                 continue
@@ -644,7 +656,8 @@ class Law:
         for rows, part in self._parts():
             own = coverage[rows]
             if self.all_jumps:
-                out += densest_runs(*part.steps(), own)
+                values, masses, sizes = part._cells()
+                out += densest_runs(values, masses, masses / sizes, own)
                 continue
             assert part.curve is not None
             left = (own - part._upto[:, -1]) / np.where(part.rest > 0.0, part.rest, 1.0)
@@ -652,7 +665,7 @@ class Law:
             if not len(self.atoms):
                 out += smooth
                 continue
-            held = densest_values(part.masses, own)
+            held = densest_values(part.masses, part.masses, own)
             for i, intervals in enumerate(smooth):
                 inner = intervals if left[i] > 0.0 else np.empty((0, 2))
                 out.append(_join_points(inner, self.atoms[held[i]]))
@@ -667,7 +680,7 @@ def _join_points(intervals: Float64Array, points: Float64Array) -> Float64Array:
     return np.asarray(union[np.argsort(union[:, 0], kind="stable")])
 
 
-def _cells_upto(most: float) -> Float64Array:
+def cells_upto(most: float) -> Float64Array:
     """Return numbers of cells up to `most`: all at first, then fewer and fewer."""
     near = np.arange(min(most, _ALL_CELLS) + 1.0)
     if most <= _ALL_CELLS:

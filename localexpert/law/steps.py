@@ -196,9 +196,11 @@ def step_entropy(masses: Float64Array, widths: Float64Array) -> Float64Array:
     return np.asarray(-terms.sum(axis=1))
 
 
-def densest_values(masses: Float64Array, coverage: Float64Array) -> NDArray[np.bool_]:
-    """Return which values hold `coverage` (n,) together, the likeliest first."""
-    order = np.argsort(-masses, axis=1, kind="stable")
+def densest_values(
+    masses: Float64Array, density: Float64Array, coverage: Float64Array
+) -> NDArray[np.bool_]:
+    """Return which values hold `coverage` (n,) together, the densest first."""
+    order = np.argsort(-density, axis=1, kind="stable")
     ranked = np.take_along_axis(masses, order, 1)
     # A value is needed while those before it hold less than the coverage.
     goal = coverage[:, None] * _SLACK
@@ -209,12 +211,17 @@ def densest_values(masses: Float64Array, coverage: Float64Array) -> NDArray[np.b
 
 
 def densest_runs(
-    values: Float64Array, masses: Float64Array, coverage: Float64Array
+    values: Float64Array,
+    masses: Float64Array,
+    density: Float64Array,
+    coverage: Float64Array,
 ) -> list[Float64Array]:
-    """Return runs of the likeliest values, intervals (m, 2) for each row."""
-    kept = densest_values(masses, coverage).astype(np.int8)
-    edges = np.diff(kept, axis=1, prepend=0, append=0)
+    """Return runs of the densest values, intervals (m, 2) for each row."""
+    kept = densest_values(masses, density, coverage)
     row_values = np.broadcast_to(values, masses.shape)
+    # A value that comes twice has all its mass at first.
+    kept[:, 1:] |= kept[:, :-1] & (row_values[:, 1:] == row_values[:, :-1])
+    edges = np.diff(kept.astype(np.int8), axis=1, prepend=0, append=0)
     # A run of kept values starts where the edge is 1, and ends before one of -1.
     return [
         np.column_stack([row[edge[:-1] == 1], row[edge[1:] == -1]])

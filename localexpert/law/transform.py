@@ -12,7 +12,8 @@ from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
-from localexpert.law.law import Law
+from localexpert.law.law import Law, cells_upto
+from localexpert.law.steps import nearest_places
 
 Vectorised = Callable[[Float64Array], Float64Array]
 
@@ -206,6 +207,13 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     Law
     """
     if law.step > 0.0:
+        x = np.unique(law.steps()[0])[None]
+        z = values.forward(x)
+        line = _find_line(x, z) if x.size and np.isfinite(z).all() else None
+        if line is not None and line[1] > 0.0:
+            back = call_vectorised(values.inverse, "inverse", z)
+            _refuse_inverse(x, z, back, _OF_SIZE * np.maximum(np.abs(x), law.step))
+            return _move(law, values, *line)
         law = lattice_as_atoms(law)
     found = replace(law, ends=_map_ends(law.ends, values), known=None)
     if law.curve is not None and len(law) and (law.rest > 0.0).any():
@@ -295,11 +303,14 @@ def _map_curve(
 ) -> Curve:
     """Return the curve of func(Y), between the limits of func at its bounds."""
     g = np.broadcast_to(curve.basis.greville, curve.coefficients.shape)
-    y = _map_inside(curve.values(g), ends, values)
+    x = curve.values(g)
+    y = _map_inside(x, ends, values)
+    # Rounding has put these on a bound where func has no end.
+    lost = np.isinf(y) & ((x == curve.low[:, None]) | (x == curve.high[:, None]))
     low, high = (_limits(values, side) for side in (curve.low, curve.high))
     low = np.where(np.isfinite(ends[0]), -np.inf, low)
     high = np.where(np.isfinite(ends[1]), np.inf, high)
-    y = np.clip(y, -_GREATEST, _GREATEST)
+    y = np.where(lost, y, np.clip(y, -_GREATEST, _GREATEST))
     if np.isnan(y).any():
         i = int(np.argmax(np.isnan(y).any(axis=1)))
         rule = "be finite wherever the distribution has probability"
@@ -341,13 +352,25 @@ def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
 
 def lattice_as_atoms(law: Law) -> Law:
     """Return a law of a lattice as one of all its values, without a curve."""
+    if len(law) == 0:
+        return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
-    every = np.unique(np.rint((values - law.offset) / law.step))
+    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
+    every = np.unique(place)
+    if len(every) > _MOST_VALUES:
+        # Each row has joined far cells of its own. Let all rows join the same ones.
+        middles = np.rint(
+            (law.ppf(np.full((len(law), 1), 0.5)) - law.offset) / law.step
+        )
+        near = np.clip(place, middles.min(), middles.max())
+        grid = cells_upto(float(np.abs(place - near).max()))
+        away = grid[nearest_places(grid, np.abs(place - near))]
+        place = np.clip(near + np.copysign(away, place - near), every[0], every[-1])
+        every = np.unique(place)
     if len(every) > _MOST_VALUES:
         rule = f"must have at most {_MOST_VALUES} values to become one of single values"
         msg = f"a distribution of steps of {law.step:g} {rule}, got {len(every)}."
         raise ValueError(msg)
-    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
     table = np.zeros((len(law), len(every)))
     row = np.arange(len(law))[:, None]
     np.add.at(table, (row, np.searchsorted(every, place)), masses)
@@ -359,7 +382,14 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     """Return the law of shift + factor Y, which func is but for rounding."""
     curve = law.curve
     assert curve is not None
-    low, high = (shift + factor * end for end in (curve.low, curve.high))
+
+    def move(x: Float64Array) -> Float64Array:
+        # As func rounds: at an end, a rounding further is beyond the forecast.
+        z = values.forward(x)
+        return np.where(np.isnan(z), shift + factor * x, z)
+
+    low, high = move(np.stack([curve.low, curve.high]))
+    ends = move(np.array([law.ends]))[0]
     sides = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
     free = ~(sides[0] | sides[1])
     # Coordinates of one bound are logarithms, those of two a share.
@@ -377,7 +407,9 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
         curve=Curve(curve.basis, c, slopes, low, high),
         atoms=values.forward(law.atoms[None])[0] if len(law.atoms) else law.atoms,
         widths=factor * law.widths,
-        ends=(shift + factor * law.ends[0], shift + factor * law.ends[1]),
+        step=factor * law.step,
+        offset=shift + factor * law.offset,
+        ends=(float(ends[0]), float(ends[1])),
         end_width=factor * law.end_width,
         known=known,
     )

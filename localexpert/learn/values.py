@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
@@ -423,13 +423,22 @@ def _both_tails(
     free = np.full(n, np.inf)
     if (share == 0.0).all():
         u = np.log(spans[1]) + _SPREAD * g
-        low = np.full(n, ends[1])
-        return read_curve(np.tile(u, (n, 1)), low, free)
+        return read_curve(np.tile(u, (n, 1)), np.full(n, ends[1]), free)
+    if (share == 1.0).all():
+        u = _SPREAD * g - np.log(spans[0])
+        return read_curve(np.tile(u, (n, 1)), -free, np.full(n, ends[0]))
     start = np.clip(ndtri(share), -9.0, 9.0)[:, None]
-    with np.errstate(over="ignore"):
-        below = ends[0] - spans[0] * np.exp(_SPREAD * np.maximum(start - g, 0.0))
-        above = ends[1] + spans[1] * np.exp(_SPREAD * np.maximum(g - start, 0.0))
-    return read_curve(np.where(g < start, below, above), -free, free, plain=True)
+    # Scores in a tail are those of its own levels, greatest at the last value.
+    below, above = (
+        ndtri(np.minimum(ndtr(sign * g) / ndtr(sign * start), 1.0))
+        for sign in (1.0, -1.0)
+    )
+    u = np.where(
+        g < start,
+        ends[0] - spans[0] * np.exp(-_SPREAD * below),
+        ends[1] + spans[1] * np.exp(-_SPREAD * above),
+    )
+    return read_curve(u, -free, free, plain=True)
 
 
 class ConstantLaws:

@@ -131,6 +131,22 @@ def test_the_inverse_in_any_order_is_that_of_a_root_finder(basis, rng):
             assert_allclose(rate[i, :30], spline(z[i, :30], 1), rtol=1e-6)
 
 
+def test_the_inverse_does_not_depend_on_what_is_asked_with_it():
+    # Rounding at the first coefficient is greater than all values in the middle.
+    g = STANDARD.greville
+    c, slopes = (np.sign(g) * 10.0 ** (9.0 * np.abs(g)))[None], np.ones((1, 2))
+    u = np.append(0.9 * c[0], 0.0)
+    for order in (np.argsort(u), np.arange(len(u)), np.argsort(-u)):
+        at = np.ascontiguousarray(u[order])
+        found = follow_curves(STANDARD.shared, c, slopes, at[None], inverse=True)
+        alone = [
+            follow_curves(STANDARD.shared, c, slopes, at[None, j : j + 1], inverse=True)
+            for j in range(len(at))
+        ]
+        for got, want in zip(found, zip(*alone, strict=True), strict=True):
+            assert_array_equal(got[0], np.hstack(want)[0])
+
+
 @pytest.mark.parametrize("n", [1, 5])
 @pytest.mark.parametrize("m", [2, 9])
 def test_hermite_maps_and_inverses(n, m, rng):

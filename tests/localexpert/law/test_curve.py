@@ -1,5 +1,7 @@
 """Curves, their knots, lattices, and near values, against loops and scipy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,6 +12,7 @@ from localexpert.law.curve import fill_ends, read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
+from tests.forecasts import beside, normal
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, places_of
 
 FREE = np.full(200, np.inf)
@@ -103,6 +106,32 @@ def test_a_lattice_is_sums_over_its_values(name):
     assert_allclose(law.cdf(at + 0.6 * half), law.cdf(at), rtol=1e-12)
     place = (law.ppf(LEVELS) - law.offset) / law.step
     assert_allclose(place, np.rint(place), atol=1e-9)
+
+
+def test_a_lattice_of_many_steps_is_as_dense_as_its_curve():
+    smooth = normal([0.0, 300.0], [1000.0, 200.0])
+    law = replace(smooth.law, known=None, step=1.0)
+    assert_array_equal(law.mode(), [0.0, 300.0])
+    for region, (center, sd) in zip(
+        law.densest_regions(np.full(2, 0.5)), ([0, 1000], [300, 200]), strict=True
+    ):
+        assert_allclose(region, [[center - 0.674 * sd, center + 0.674 * sd]], atol=20.0)
+    assert_allclose(law.entropy(), smooth.entropy(), atol=1e-3)
+    clipped = replace(normal([500.0], 500.0).law, known=None, step=1.0, ends=(0, 9e9))
+    assert clipped.mode() == 0.0
+
+
+def test_values_far_from_the_curve_of_a_lattice_are_not_joined():
+    atoms, masses = np.array([-700.0, 0.0, 7.0, 40.0]), np.array([[0.1, 0.3, 0.2, 0.3]])
+    law = replace(beside(normal([900.0], 5.0), atoms, masses).law, step=1.0)
+    assert_allclose(law.moments()[:, 0], (atoms * masses).sum() + 90.0)
+    assert_allclose(law.mode(), 0.0)
+    assert_array_equal(law.densest_regions(np.array([0.55]))[0], [[0, 0], [40, 40]])
+    values = np.arange(-800.0, 1000.0)
+    upto = np.cumsum(law.mass_at(values[None]))
+    for y in (-700.0, 7.0, 333.0):
+        want = ((upto - (values >= y)) ** 2).sum()
+        assert_allclose(law.crps(np.array([[y]])), want, rtol=1e-6)
 
 
 KNOTS = np.array([0.0, 1.0, 3.0, 4.0])

@@ -60,6 +60,20 @@ def test_probit_pools_are_means_of_scores(name):
     assert_allclose(pool.cdf(y), ndtr(z), rtol=0.0, atol=3e-3)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "side", "near"),
+    [((90.0, None), "cdf", 90.0 + 1e-6), ((None, 100.0), "sf", 100.0 - 1e-6)],
+)
+def test_pools_of_laws_that_share_one_bound(bounds, side, near):
+    values, levels = [[91.0, 95.0, 99.0]], [0.1, 0.5, 0.9]
+    one = PredictiveDistribution.from_quantiles(values, levels, bounds=bounds)
+    laws = [PredictiveDistribution.from_scipy(stats.uniform([90.0], 10.0)).law, one.law]
+    y = np.array([[near, *values[0]]])
+    parts = [getattr(law, side)(y) for law in laws]
+    found = getattr(pool_laws(laws, [0.5, 0.5], "linear"), side)(y)
+    assert_allclose(found, np.mean(parts, axis=0), rtol=1e-2)
+
+
 def test_moments_that_a_member_has_not_got():
     heavy = PredictiveDistribution.from_scipy(stats.cauchy(np.zeros(3))).law
     pool = pool_laws([heavy, KINDS["smooth"]], WEIGHTS, "linear")
@@ -72,6 +86,15 @@ def test_what_has_no_pool_is_refused():
     coarse = replace(KINDS[LATTICES[0]], step=2.0)
     with pytest.raises(ValueError, match=r"no pool, got steps 0\.5, 2"):
         pool_laws([KINDS[LATTICES[0]], coarse], [0.5, 0.5], "linear")
+
+
+def test_lattices_are_the_same_whichever_of_their_values_they_start_from():
+    at = [KINDS["lattice"], replace(KINDS["lattice"], offset=3.6)]
+    y = places_of(at[0])
+    assert_allclose(at[1].cdf(y), at[0].cdf(y), rtol=1e-12)
+    assert_allclose(pool_laws(at, [0.4, 0.6], "linear").cdf(y), at[0].cdf(y), atol=1e-6)
+    with pytest.raises(ValueError, match=r"no pool, got steps 0\.5, 0\.5"):
+        pool_laws([at[0], replace(at[0], offset=0.3)], [0.5, 0.5], "linear")
 
 
 def law(*masses):

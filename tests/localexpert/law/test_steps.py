@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import digamma, expit, logit, ndtr, ndtri, polygamma
 
 from localexpert import PredictiveDistribution
 from localexpert.law.level_map import (
@@ -152,6 +152,62 @@ def test_levels_stay_with_values(name):
         assert_allclose(found.widths, np.diff(sides)[:, 0])
         with pytest.raises(ValueError, match="`func` must be finite wherever the"):
             transform_law(law, ValueMap(np.log, np.exp))
+
+
+def test_an_affine_function_rounds_ends_as_it_does_values():
+    func = ValueMap(lambda y: 0.4 * y + 3.0, lambda z: (z - 3.0) / 0.4)
+    for high in np.linspace(0.5, 1.5, 21):
+        law = PredictiveDistribution.from_scipy(stats.uniform([0.1], high - 0.1)).law
+        ends = np.array([law.support])
+        found = transform_law(law, func).logpdf(func.forward(ends))
+        assert_allclose(found, law.logpdf(ends) - np.log(0.4), atol=1e-9)
+        clipped, end = clip(normal([0.0]).law, -0.1, high, 0.1), np.array([[high]])
+        found = transform_law(clipped, func)
+        for method in ("cdf", "cdf_left", "mass_at"):
+            got = getattr(found, method)(func.forward(end))
+            assert_allclose(got, getattr(clipped, method)(end), rtol=1e-9)
+
+
+def test_shares_that_rounding_puts_at_1_have_log_odds():
+    shares = stats.beta([2.0], 0.4)
+    found = PredictiveDistribution.from_scipy(shares).transform(logit, expit)
+    # Log-odds of a share are a difference of logarithms of two gamma variables.
+    assert_allclose(found.mean(), digamma(2.0) - digamma(0.4), rtol=1e-4)
+    assert_allclose(found.var(), polygamma(1, 2.0) + polygamma(1, 0.4), rtol=1e-3)
+    levels = np.array([1e-6, 0.01, 0.5, 0.9, 0.999])
+    assert_allclose(found.quantiles(levels)[0], logit(shares.ppf(levels)), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", kinds.LATTICES)
+def test_affine_functions_of_a_lattice_are_exact_far_out(name):
+    law = kinds.KINDS[name]
+    y = np.hstack([kinds.places_of(law), law.offset + law.step * np.full((3, 1), 90.0)])
+    found = transform_law(law, ValueMap(lambda y: 3.0 * y + 2.0, lambda z: (z - 2) / 3))
+    assert found.step == pytest.approx(3.0 * law.step)
+    for method in ("cdf", "cdf_left", "sf"):
+        got = getattr(found, method)(3.0 * y + 2.0)
+        assert_allclose(got, getattr(law, method)(y), rtol=1e-9, atol=1e-300)
+    assert_allclose(found.logpdf(3.0 * y + 2.0), law.logpdf(y) - np.log(3.0))
+    with pytest.raises(ValueError, match="`inverse` must undo `func`"):
+        transform_law(law, ValueMap(lambda y: 3.0 * y, lambda z: z))
+    with pytest.raises(ValueError, match="`func` must increase strictly"):
+        transform_law(law, ValueMap(np.negative, np.negative))
+    assert (
+        len(transform_law(law.take(slice(0)), ValueMap(np.negative, np.negative))) == 0
+    )
+
+
+def test_long_tails_of_many_rows_join_the_same_values():
+    center = np.linspace(0.0, 60.0, 200)
+    smooth = PredictiveDistribution.from_scipy(stats.t(3.5, center, 20.0))
+    arrays = smooth.to_arrays() | {"step": 1.0, "moments": None}
+    dist = PredictiveDistribution.from_arrays(**arrays)
+    moved = dist.transform(np.arcsinh, np.sinh)
+    assert_allclose(moved.mean(), dist.expect(np.arcsinh), atol=1e-5)
+    assert_allclose(moved.cdf(np.arcsinh(33.5)), dist.cdf(33.5), rtol=1e-9)
+    total = dist.total()
+    assert_allclose(total.mean(), center.sum(), atol=1e-3 * total.std()[0])
+    assert_allclose(total.var(), dist.var().sum(), rtol=1e-3)
 
 
 # Bounds that hold some of every row; of a lattice they are its values.

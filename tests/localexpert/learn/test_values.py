@@ -64,19 +64,40 @@ def test_mass_is_that_of_the_cell(rng):
     assert law.masses.min() > 0.0
 
 
+def with_tails(y, law, bounds=(-np.inf, np.inf)):
+    step, cells = Tails(bounds), Cells(bounds=bounds)
+    step.fit(sample_of(y))
+    cells.fit(sample_of(y))
+    return step.read(cells.read(law))
+
+
 def test_no_count_is_impossible_beside_one_that_is_far_out():
     met = np.append(np.arange(70.0), [79.0, 95.0, 238.0])
     y = np.repeat(met, np.append(np.full(70, 20), [1, 1, 1]))
-    step, cells = Tails((0.0, np.inf)), Cells(bounds=(0.0, np.inf))
-    step.fit(sample_of(y))
-    cells.fit(sample_of(y))
-    law = step.read(cells.read(normal([30.0, 90.0], 20.0).law))
+    law = with_tails(y, normal([30.0, 90.0], 20.0).law, (0.0, np.inf))
     at = np.append(np.arange(400.0), [1000.0, 1e5])
     masses = law.mass_at(np.tile(at, (2, 1)))
     assert (masses > 0.0).all()
     assert np.isfinite(law.logpdf(np.tile(at, (2, 1)))).all()
     np.testing.assert_allclose(masses.sum(axis=1), 1.0, atol=1e-3)
     assert (law.mass_at(np.array([[-1.0], [0.5]])) == 0.0).all()
+
+
+def test_tails_reach_as_far_downwards_as_upwards():
+    y = np.repeat(np.append(np.arange(70.0), 79.0), np.append(np.full(70, 20), 1))
+    at = np.append(np.arange(60.0, 400.0), [1e3, 1e5])[None]
+    up = with_tails(y, normal([60.0], 20.0).law, (0.0, np.inf))
+    down = with_tails(-y, normal([-60.0], 20.0).law, (-np.inf, 0.0))
+    np.testing.assert_allclose(down.cdf(-at), up.levels(at, left=True)[1], rtol=1e-6)
+    # With two tails, half of either lies as far beyond the support as that goes on.
+    y = np.repeat(np.arange(5.0, 75.0), 5)
+    law = with_tails(y, normal([25.0, 40.0, 55.0], 20.0).law)
+    below, above = (
+        law.masses[:, side].sum(axis=1) for side in (law.atoms < 5.0, law.atoms > 74.0)
+    )
+    far = np.tile([-96.0, 175.0], (3, 1))
+    np.testing.assert_allclose(law.cdf(far)[:, 0], 0.5 * below / 50.0, rtol=0.03)
+    np.testing.assert_allclose(law.sf(far)[:, 1], 0.5 * above / 50.0, rtol=0.03)
 
 
 def test_uneven_values_go_on_in_their_cells():
