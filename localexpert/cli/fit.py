@@ -73,12 +73,12 @@ def _fit(options: Any, paths: list[str]) -> TableModel:
     size = f"{count(len(paths), 'file')}, about {count(n_rows, 'row')}"
     if n_rows > most:
         why = f"{size}, more than --max-train-rows {most}"
-        conformal = "--recalibrate conformal" * (options.recalibrate == "conformal")
         whole = [f"--{n}" for n in ("time", "event", "lower") if getattr(options, n)]
-        for what in (*whole, conformal, *streams):
-            if what:
-                refuse(f"{what} needs a fit in memory, got {why}")
-        note(f"{why}: fitted to a sample, calibrated by the others, part by part")
+        if options.recalibrate not in (None, "pit"):
+            whole.append(f"--recalibrate {options.recalibrate}")
+        for what in (*whole, *streams):
+            refuse(f"{what} needs a fit in memory, got {why}")
+        note(f"{why}: read part by part, and fitted to a sample")
         return _fit_large(options, paths, n_rows, most)
     if options.max_train_rows is not None and streams:
         rule = "--max-train-rows needs files, whose rows are counted first"

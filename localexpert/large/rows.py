@@ -426,6 +426,20 @@ class Drawn:
             end = end or int(np.searchsorted(rows.hashes, rows.hashes[0], "right"))
         return rows.take(slice(end)).repeat(most), rows.take(slice(end, None))
 
+    def weigh_beyond(self, sample: Rows) -> float:
+        """Return the weight of all rows of the table that are not in a sample of it.
+
+        Parameters
+        ----------
+        sample : Rows
+
+        Returns
+        -------
+        float
+        """
+        drawn = self.rows.hashes <= sample.hashes[-1]
+        return self.weight - float(self.rows.weight[drawn].sum())
+
 
 @dataclass(frozen=True)
 class Draw:

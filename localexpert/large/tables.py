@@ -32,7 +32,7 @@ from localexpert.regressor.regressor import LocalExpertRegressor
 MOST_TRAIN_ROWS = 250_000
 # Rows beyond the sample by which a learning curve is drawn.
 _BEYOND = 5000
-# Less weight of rows that no model has seen corrects nothing.
+# With less weight of rows that no model has seen, the sample corrects itself.
 _LEAST_UNSEEN = 500.0
 
 
@@ -50,7 +50,8 @@ def fit_large(
     """Fit a regressor on a table of any size, part by part.
 
     The model learns from a sample in memory. No model has seen the other rows: their
-    PIT values correct the forecasts, if held-out rows confirm the correction.
+    PIT values correct the forecasts, if held-out rows confirm the correction. Fewer
+    than 500 other rows are not used: then the sample corrects its own forecasts.
 
     Parameters
     ----------
@@ -121,7 +122,8 @@ def fit_large(
             refuse("max_train_rows", "draw rows whose targets differ", got)
         with current_progress().stage("sample fit"):
             own = _prepare(model, drawn, sample)
-            if len(beyond):
+            corrected = drawn.weigh_beyond(sample) >= _LEAST_UNSEEN
+            if corrected:
                 # Rows that no model has seen correct it better than the sample does.
                 own.set_params(recalibrate=None)
             fitted = _fit(roles, own, sample)
@@ -131,9 +133,9 @@ def fit_large(
                 with current_progress().stage("learning curve"):
                     how = partial(_fit, roles)
                     curve = learn_curve(fitted, sample, beyond, how)
-            if len(beyond):
+            if corrected:
                 _correct(fitted, opened, roles, drawn, sample)
-            _report(fitted, drawn, sample, curve)
+            _report(fitted, drawn, len(sample), corrected, curve)
     fitted.set_params(**model.get_params(deep=False))
     return fitted
 
@@ -204,26 +206,25 @@ def _correct(
         cure += "whose rows are drawn anew is to be persisted"
         got = f"{drawn.n_rows} rows, then {other}: {cure}"
         refuse("parts", "give the same rows at each pass", got)
-    if found.cells.weight.sum() >= _LEAST_UNSEEN:
-        recalibration = PitRecalibration(random_state=fitted.random_state)
-        fitted._use(recalibration.fit_cells(found.cells))
+    recalibration = PitRecalibration(random_state=fitted.random_state)
+    fitted._use(recalibration.fit_cells(found.cells))
 
 
 def _report(
     fitted: LocalExpertRegressor,
     drawn: Drawn,
-    sample: Rows,
+    n_sample: int,
+    corrected: bool,
     curve: dict[str, Any] | None,
 ) -> None:
     """Add to a model's report what was used for what."""
-    whole = sample.hashes[-1] == drawn.rows.hashes[-1]
-    rest = "" if whole else ", the others to calibrate by"
+    rest = ", the others to calibrate by" * corrected
     report = fitted.report_.add(
         "large",
         {
-            "chosen": f"{len(sample)} of {drawn.n_rows} rows{rest}",
+            "chosen": f"{n_sample} of {drawn.n_rows} rows{rest}",
             "rows": drawn.n_rows,
-            "sample": len(sample),
+            "sample": n_sample,
             "lowest": drawn.low,
             "highest": drawn.high,
         },

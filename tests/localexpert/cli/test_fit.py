@@ -110,8 +110,8 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp
     paths, frame = sales(3)
     csv, said = fitted(*paths, *words, "--no-sketch")
     assert said[0] == (
-        "3 files, about 240 rows, more than --max-train-rows 150: fitted to a sample, "
-        "calibrated by the others, part by part"
+        "3 files, about 240 rows, more than --max-train-rows 150: read part by part, "
+        "and fitted to a sample"
     )
     assert "scores out of fold are of the sample" in said
     sales(2, "parquet")

@@ -131,6 +131,8 @@ fit good.csv --out good.csv | is the same file as 'good.csv'
 fit good.csv --out - | --out must be a file
 fit good.csv --max-train-rows 20 --time x | --time needs a fit in memory, got 1 file,
 fit good.csv --max-train-rows 20 --event x | --event needs a fit in memory, got 1 file,
+fit good.csv --max-train-rows 20 --recalibrate none | --recalibrate none needs a fit in
+fit good.csv --max-train-rows 20 --recalibrate conformal | --recalibrate conformal needs
 fit - --max-train-rows 20 | --max-train-rows needs files, whose rows are counted first
 predict - good.csv | a model must be a file: only tables are read from standard input
 predict half.zip new.csv | half.zip is no sound model of `localexpert fit`

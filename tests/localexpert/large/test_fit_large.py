@@ -174,6 +174,14 @@ def test_all_other_rows_correct_the_forecasts():
     assert choices["recalibration"]["strength"] != "inf"
 
 
+@pytest.mark.parametrize(("beyond", "others"), [(499, False), (500, True)])
+def test_few_other_rows_leave_the_sample_to_correct_itself(beyond, others):
+    rows = table().drop_duplicates()[: 800 + beyond]
+    choices = fit(rows).report_.choices
+    assert choices["large"]["chosen"].endswith("to calibrate by") == others
+    assert choices["recalibration"]["kind"] == "pit"
+
+
 def test_the_result_is_an_ordinary_regressor(tmp_path):
     model, rows = in_one_table(), table()[["a", "b"]][:50]
     assert model.get_params()["recalibrate"] == "pit"
