@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -313,7 +312,7 @@ def _read_groups(
 ) -> tuple[list[str], NDArray[np.intp], bool]:
     """Return names of groups, the group of each row, and if their order is given.
 
-    Bins of numbers lie between quantiles and are closed on the left. Gaps are a group.
+    Bins of numbers are closed on the left. Gaps are a group.
     """
     array = np.asarray(groups)
     if array.ndim != 1:
@@ -321,23 +320,12 @@ def _read_groups(
     check_same_length(n, "`dist`", len(array), "groups")
     numeric = array.dtype.kind in "iuf"
     missing = np.isnan(array) if numeric else np.zeros(n, dtype=bool)
-    distinct = np.unique(array[~missing] if numeric else array.astype(str))
-    if not numeric:
-        names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
-        group = np.searchsorted(distinct, array.astype(str))
-    elif len(distinct) <= _MOST_NUMBERS:
-        names = inputs.format_numbers(distinct.tolist(), 4)
-        group = np.searchsorted(distinct, array)
+    if numeric:
+        how = _MOST_NUMBERS, n_bins, format_number, ("[{}, {})", "[{}, {}]")
+        names, group = inputs.group_numbers(array, *how)
     else:
-        known = array[~missing]
-        # Between a number and infinity there is no quantile.
-        finite = np.clip(known, *np.quantile(known[np.isfinite(known)], [0.0, 1.0]))
-        edges = np.unique(np.quantile(finite, np.linspace(0.0, 1.0, n_bins + 1)))
-        edges[[0, -1]] = distinct[[0, -1]]
-        texts = inputs.format_numbers(edges.tolist(), 3)
-        names = [f"[{a}, {b})" for a, b in pairwise(texts)]
-        names[-1] = names[-1][:-1] + "]"
-        group = np.searchsorted(edges[1:-1], array, "right")
+        distinct, group = np.unique(array.astype(str), return_inverse=True)
+        names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
     group[missing] = len(names)
     met, group = np.unique(group, return_inverse=True)
     if len(met) > _MOST_GROUPS:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from calibration._validation import (
     check_integer,
@@ -12,6 +16,7 @@ from calibration._validation import (
     plain_label,
     refuse,
 )
+from calibration.typing import Float64Array
 from localexpert._validation import format_number
 from localexpert.distribution.predictive import check_distribution
 
@@ -45,11 +50,43 @@ def check_labels(
     return texts
 
 
-def format_numbers(values: Sequence[Any], digits: int) -> list[str]:
+def group_numbers(
+    values: Float64Array,
+    most: int,
+    n_bins: int,
+    show: Callable[[float, int], str],
+    looks: tuple[str, str],
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return names of groups of numbers, and the group of each; that of NaN is void.
+
+    Up to so many different numbers are a group each; more are put into so many bins,
+    which have two looks, the last one for the last bin. A bin begins at one of the
+    numbers, so that its name is true of whole numbers.
+    """
+    known = np.sort(values[~np.isnan(values)])
+    distinct = np.unique(known)
+    if len(distinct) <= most:
+        texts = format_numbers(distinct.tolist(), 4, show)
+        return texts, np.searchsorted(distinct, values)
+    starts = np.arange(n_bins) * len(known) // n_bins
+    edges = np.unique(np.append(known[starts], known[-1]))
+    ends = [*pairwise(format_numbers(edges.tolist(), 3, show))]
+    texts = [
+        *(looks[0].format(*pair) for pair in ends[:-1]),
+        looks[1].format(*ends[-1]),
+    ]
+    return texts, np.searchsorted(edges[1:-1], values, "right")
+
+
+def format_numbers(
+    values: Sequence[Any],
+    digits: int,
+    show: Callable[[Any, int], str] = format_number,
+) -> list[str]:
     """Return short texts of labels; numbers have the digits that tell them apart."""
     different = len(set(map(str, values)))
     for more in range(digits, _ALL_DIGITS):
-        texts = [format_number(value, more) for value in values]
+        texts = [show(value, more) for value in values]
         if len(set(texts)) >= different:
             return texts
     return [str(value) for value in values]

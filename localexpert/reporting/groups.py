@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from calibration._validation import check_same_length, refuse
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
+from localexpert.plots.inputs import group_numbers
 
 # p-values below it are not told apart.
 _LEAST_P = 1e-4
@@ -138,19 +138,11 @@ class Grouping:
     def of(cls, name: str, column: Column) -> Grouping:
         """Group rows by the values of a column; missing ones are a group."""
         values, missing = column.values, column.is_missing
-        known = values[~missing]
         if column.names is not None:
-            labels, group = _group_names(column.names, values, known)
-        elif len(np.unique(known)) <= _MOST_NUMBERS:
-            distinct = np.unique(known)
-            labels = [show_feature(value) for value in distinct]
-            group = np.searchsorted(distinct, values)
+            labels, group = _group_names(column.names, values, values[~missing])
         else:
-            edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, _N_BINS + 1)))
-            ends = [show_feature(edge, 3) for edge in edges]
-            labels = [f"{low} to <{high}" for low, high in pairwise(ends)]
-            labels[-1] = labels[-1].replace("<", "")
-            group = np.searchsorted(edges[1:-1], values, "right")
+            how = _MOST_NUMBERS, _N_BINS, show_feature, ("{} to <{}", "{} to {}")
+            labels, group = group_numbers(values, *how)
         group[missing] = len(labels)
         met, group = np.unique(group, return_inverse=True)
         return cls(name, [[*labels, MISSING][g] for g in met], group)

@@ -297,10 +297,23 @@ class TestGroupings:
         assert few.labels == ["1", "2", "missing"]
         assert few.group.tolist() == [1, 0, 2, 1]
         many = Grouping.of("k", Column(np.arange(100.0), None))
-        assert many.labels[0] == "0 to <19.8"
-        assert many.labels[-1] == "79.2 to 99"
+        assert many.labels[0] == "0 to <20"
+        assert many.labels[-1] == "80 to 99"
         assert np.bincount(many.group).tolist() == [20] * 5
         assert Grouping.of("k", Column(np.full(4, np.nan), None)).labels == ["missing"]
+
+    def test_ends_of_bins_are_values_that_are_told_apart(self):
+        years = Grouping.of("k", Column(np.arange(1980.0, 1996.0), None))
+        assert years.labels[0] == "1980 to <1983"
+        assert np.bincount(years.group)[0] == 3
+        for n, second in (
+            (30, "1.000000006e9 to <1.000000012e9"),
+            (4, "1.000000001e9"),
+        ):
+            great = Grouping.of("k", Column(1e9 + np.arange(n), None))
+            assert great.labels[1] == second
+        ends = Column(np.append(np.arange(20.0), [np.inf] * 9), None)
+        assert Grouping.of("k", ends).labels[-1] == "17 to \u221e"
 
     def test_rare_names_are_one_group(self):
         names = [f"n{j:02}" for j in range(14)]
