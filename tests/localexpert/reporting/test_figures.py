@@ -315,6 +315,16 @@ class TestGroupings:
         ends = Column(np.append(np.arange(20.0), [np.inf] * 9), None)
         assert Grouping.of("k", ends).labels[-1] == "17 to \u221e"
 
+    @pytest.mark.parametrize("place", [0.0, 1e6])
+    def test_widths_that_differ_by_rounding_are_no_groups(self, place, rng):
+        class Shifted:
+            def predict_dist(self, X):
+                return normal(np.asarray(X)[:, 0], 1.0)
+
+        X = place + rng.normal(size=(60, 1))
+        found = figures(Shifted(), X, X[:, 0])
+        assert {group.name for group in found.groups} == {"x0"}
+
     def test_rare_names_are_one_group(self):
         names = [f"n{j:02}" for j in range(14)]
         values = np.repeat(np.arange(14.0), [1, *[3] * 9, 1, 1, 1, 1])
