@@ -237,8 +237,8 @@ def plot_coverage(
         Of n rows.
     groups : array-like of shape (n,)
         Names of groups, or numbers: up to 12 different ones are a group each, more
-        are put into bins of about equal frequency. At most 60 groups; missing numbers
-        are one of them.
+        are put into bins of about equal frequency. At most 60 groups; gaps are one of
+        them.
     coverage : float
         Nominal coverage of the interval, in (0, 1).
     level : float
@@ -314,23 +314,19 @@ def _read_groups(
 
     Bins of numbers are closed on the left. Gaps are a group.
     """
-    array = np.asarray(groups)
-    if array.ndim != 1:
-        refuse("groups", "have shape (n,)", f"shape {array.shape}")
-    check_same_length(n, "`dist`", len(array), "groups")
-    numeric = array.dtype.kind in "iuf"
-    missing = np.isnan(array) if numeric else np.zeros(n, dtype=bool)
-    if numeric:
+    values, found = inputs.label_rows(groups, n, "dist")
+    missing = np.isnan(values)
+    if found is None:
         how = _MOST_NUMBERS, n_bins, format_number, ("[{}, {})", "[{}, {}]")
-        names, group = inputs.group_numbers(array, *how)
+        names, group = inputs.group_numbers(values, *how)
     else:
-        distinct, group = np.unique(array.astype(str), return_inverse=True)
-        names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
+        names = [plain_label(name, inputs.LONGEST_TICK) for name in found]
+        group = np.where(missing, 0.0, values).astype(np.intp)
     group[missing] = len(names)
     met, group = np.unique(group, return_inverse=True)
     if len(met) > _MOST_GROUPS:
         refuse("groups", f"hold at most {_MOST_GROUPS} groups", len(met))
-    return [[*names, "missing"][g] for g in met], group, numeric
+    return [[*names, "missing"][g] for g in met], group, found is None
 
 
 @canvas.picture

@@ -13,10 +13,10 @@ from calibration._validation import (
     check_integer,
     check_list,
     check_same_length,
+    is_gap,
     plain_label,
     refuse,
 )
-from calibration.typing import Float64Array
 from localexpert._validation import format_number
 from localexpert.distribution.predictive import check_distribution
 
@@ -50,8 +50,23 @@ def check_labels(
     return texts
 
 
+def label_rows(
+    groups: Any, n: int, other: str
+) -> tuple[NDArray[Any], list[str] | None]:
+    """Return a number for each row, NaN in gaps, and the names that are numbered."""
+    array, cells = np.asarray(groups), np.asarray(groups, dtype=object)
+    if array.ndim != 1:
+        refuse("groups", "hold labels of shape (n,)", f"shape {array.shape}")
+    check_same_length(n, f"`{other}`", len(array), "groups")
+    if array.dtype.kind in "iuf":
+        return array, None
+    values, known = np.full(n, np.nan), np.array([not is_gap(c) for c in cells], bool)
+    names, values[known] = np.unique(array[known].astype(str), return_inverse=True)
+    return values, names.tolist()
+
+
 def group_numbers(
-    values: Float64Array,
+    values: NDArray[Any],
     most: int,
     n_bins: int,
     show: Callable[[float, int], str],

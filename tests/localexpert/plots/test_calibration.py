@@ -165,10 +165,12 @@ def test_tied_numbers_stay_together(smooth, y):
     assert ticks(ax) == ["[0, 1) (45)", "[1, 15] (15)"]
 
 
-def test_missing_numbers_are_a_group(smooth, y):
+def test_gaps_are_a_group(smooth, y):
     values = np.where(np.arange(60) < 7, np.nan, np.arange(60.0) % 2)
     ax = plot_coverage(y, smooth, values)
     assert ticks(ax) == ["0 (26)", "1 (27)", "missing (7)"]
+    ax = plot_coverage(y, smooth, np.where(np.isnan(values), None, "known"))
+    assert sorted(ticks(ax)) == ["known (53)", "missing (7)"]
 
 
 def test_outcomes_known_in_part_count_by_their_share(smooth, y, labelled):

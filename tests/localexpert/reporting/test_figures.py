@@ -1,6 +1,7 @@
 """Figures of a report: of new rows alone, true, and verdicts that follow from tests."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest, chi2, norm
@@ -291,6 +292,15 @@ class TestLimits:
         assert facts(figures(Coin(), X, y), "below zero") is None
 
 
+GAPPY = [
+    pd.Series(["a", None, np.nan, "a"], dtype=object),
+    pd.Series(["a", None, np.nan, "a"], dtype="string"),
+    pd.Series([True, None, None, True], dtype="boolean"),
+    pd.Series(["2020-01-01", None, None, "2020-01-01"], dtype="datetime64[ns]"),
+    pd.Series(["a", None, None, "a"], dtype="category"),
+]
+
+
 class TestGroupings:
     def test_few_numbers_are_groups_and_many_are_binned(self):
         few = Grouping.of("k", Column(np.array([2.0, 1.0, np.nan, 2.0]), None))
@@ -324,6 +334,13 @@ class TestGroupings:
         X = place + rng.normal(size=(60, 1))
         found = figures(Shifted(), X, X[:, 0])
         assert {group.name for group in found.groups} == {"x0"}
+
+    @pytest.mark.parametrize("values", GAPPY)
+    def test_gaps_are_missing_whatever_they_look_like(self, values):
+        for given in (values, values.to_numpy(), values.tolist()):
+            found = figures(Coin(), np.ones((4, 1)), np.ones(4), groups={"k": given})
+            sizes = {group.label: group.coverage.n for group in found.groups}
+            assert (len(sizes), sizes["missing"]) == (2, 2)
 
     def test_rare_names_are_one_group(self):
         names = [f"n{j:02}" for j in range(14)]
