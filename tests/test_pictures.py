@@ -13,7 +13,7 @@ from calibration._validation import plain_label
 from localexpert import ExpertReport, Explanation
 from localexpert._validation import format_number
 from localexpert.experts.report import TaskRecord
-from tests.forecasts import sixty
+from tests.forecasts import normal, sixty
 
 pytestmark = pytest.mark.usefixtures("closed")
 
@@ -224,6 +224,19 @@ def test_pictures_fit_into_a_part_of_a_figure(name):
     box = legend.get_window_extent()
     assert part.bbox.x0 - 1.0 <= box.x0
     assert box.x1 <= part.bbox.x1 + 1.0
+
+
+@pytest.mark.parametrize("size", [1e-7, 1.0, 1e7])
+def test_the_factor_of_numbers_lies_below_the_legend(size):
+    dist = normal(np.full(N, 3.0 * size), size * np.linspace(0.5, 1.0, N))
+    y = size * data()["outcomes"]
+    drawn = [localexpert.plot_sharpness(y, dist), localexpert.plot_fan(dist, y, y=y)]
+    for ax in [*drawn, localexpert.plot_forecast(dist, 0, what="density")]:
+        ax.figure.canvas.draw()
+        factor, legend = ax.yaxis.get_offset_text(), ax.get_legend()
+        assert bool(factor.get_text()) == (size != 1.0)
+        top = factor.get_window_extent().y1 if factor.get_text() else ax.bbox.y1
+        assert top <= legend.get_window_extent().y0 < top + 10.0
 
 
 @pytest.mark.parametrize("name", ["plot_fan", "plot_forecasts", "plot_sharpness"])

@@ -75,7 +75,12 @@ def _put_legend_above(axes: Panels) -> None:
     # A layout takes the room of long labels beside the picture from the picture.
     longest = max((_width(text.get_text()) for text in ax.get_yticklabels()), default=0)
     room -= max(1.2 * longest - to_points * ax.get_window_extent().x0, 0.0)
-    at: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    # Numbers such as those of millions have their factor, 1e6, on top of the axes.
+    numbers, factor = ax.yaxis.get_major_formatter(), ax.yaxis.get_offset_text()
+    numbers.set_locs(ax.yaxis.get_majorticklocs())
+    above = 1.5 * factor.get_fontsize() if numbers.get_offset() else 0.0
+    top = 1.0 + above / (to_points * ax.get_window_extent().height)
+    at: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, top)}
     at |= {"ncols": _count_columns(labels, room), "borderaxespad": 0.2}
     ax.legend(handles, labels, **at, **_LOOKS)
 

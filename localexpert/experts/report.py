@@ -204,8 +204,9 @@ def _agreement(
     call, and there is a call for every threshold and fold.
     """
     positive, share = p >= 0.5, w / w.sum()
-    accuracy = share @ (positive == below)
-    a, b = share @ positive, share @ below
-    chance = a * b + (1.0 - a) * (1.0 - b)
-    room = np.where(chance < 1.0, 1.0 - chance, 1.0)
-    return accuracy, np.where(chance < 1.0, (accuracy - chance) / room, 0.0)
+    both, neither = share @ (positive & below), share @ ~(positive | below)
+    over, under = share @ (positive & ~below), share @ (below & ~positive)
+    # From counts: 0 to the last bit where one side says the same for all rows.
+    room = (both + over) * (over + neither) + (both + under) * (under + neither)
+    agreed = both * neither - over * under
+    return both + neither, 2.0 * agreed / np.where(room > 0.0, room, 1.0)

@@ -225,7 +225,7 @@ def crps_losses(
         limit = limits.ppf(1.0 - _LEAST_SHARE)
     elif (few := limits.shares < _LEAST_SHARE).any():
         limit[:] = limits.times[few][0]
-    limited = np.unique(time[~event])
+    limited = np.unique(time[~event & (weight > 0.0)])
     place = np.linspace(0, len(limited) - 1, min(len(limited), _N_SHARED)).astype(int)
     shared = limited[place, None]
     losses = np.empty(len(time))
@@ -322,7 +322,7 @@ def survival_brier_score(
     dead = event & (time <= t[:, None])
     left = np.where(dead, limits.sf(time), limits.sf(t[:, None]))
     held = dead | (time > t[:, None])
-    lost = (held & ~(left > 0.0)).any(axis=1)
+    lost = (held & (weight > 0.0) & ~(left > 0.0)).any(axis=1)
     if lost.any():
         rule = "leave rows that are not yet censored at every one of `times`"
         refuse("censoring", rule, f"none at {t[lost][0]:g}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,8 +237,8 @@ def plot_coverage(
         Of n rows.
     groups : array-like of shape (n,)
         Names of groups, or numbers: up to 12 different ones are a group each, more
-        are put into bins of about equal frequency. At most 60 groups; missing numbers
-        are one of them.
+        are put into bins of about equal frequency. At most 60 groups; gaps are one of
+        them.
     coverage : float
         Nominal coverage of the interval, in (0, 1).
     level : float
@@ -313,36 +312,21 @@ def _read_groups(
 ) -> tuple[list[str], NDArray[np.intp], bool]:
     """Return names of groups, the group of each row, and if their order is given.
 
-    Bins of numbers lie between quantiles and are closed on the left. Gaps are a group.
+    Bins of numbers are closed on the left. Gaps are a group.
     """
-    array = np.asarray(groups)
-    if array.ndim != 1:
-        refuse("groups", "have shape (n,)", f"shape {array.shape}")
-    check_same_length(n, "`dist`", len(array), "groups")
-    numeric = array.dtype.kind in "iuf"
-    missing = np.isnan(array) if numeric else np.zeros(n, dtype=bool)
-    distinct = np.unique(array[~missing] if numeric else array.astype(str))
-    if not numeric:
-        names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
-        group = np.searchsorted(distinct, array.astype(str))
-    elif len(distinct) <= _MOST_NUMBERS:
-        names = inputs.format_numbers(distinct.tolist(), 4)
-        group = np.searchsorted(distinct, array)
+    values, found = inputs.label_rows(groups, n, "dist")
+    missing = np.isnan(values)
+    if found is None:
+        how = _MOST_NUMBERS, n_bins, format_number, ("[{}, {})", "[{}, {}]")
+        names, group = inputs.group_numbers(values, *how)
     else:
-        known = array[~missing]
-        # Between a number and infinity there is no quantile.
-        finite = np.clip(known, *np.quantile(known[np.isfinite(known)], [0.0, 1.0]))
-        edges = np.unique(np.quantile(finite, np.linspace(0.0, 1.0, n_bins + 1)))
-        edges[[0, -1]] = distinct[[0, -1]]
-        texts = inputs.format_numbers(edges.tolist(), 3)
-        names = [f"[{a}, {b})" for a, b in pairwise(texts)]
-        names[-1] = names[-1][:-1] + "]"
-        group = np.searchsorted(edges[1:-1], array, "right")
+        names = [plain_label(name, inputs.LONGEST_TICK) for name in found]
+        group = np.where(missing, 0.0, values).astype(np.intp)
     group[missing] = len(names)
     met, group = np.unique(group, return_inverse=True)
     if len(met) > _MOST_GROUPS:
         refuse("groups", f"hold at most {_MOST_GROUPS} groups", len(met))
-    return [[*names, "missing"][g] for g in met], group, numeric
+    return [[*names, "missing"][g] for g in met], group, found is None
 
 
 @canvas.picture

@@ -158,11 +158,15 @@ class ReportFigures(evidence.Evidence):
         """What rows are grouped by.
 
         By default the width of the interval and the first features by importance that
-        take more than one value.
+        take more than one value. Widths that differ by rounding alone are one value.
         """
         if self.given_groups is not None:
             return [Grouping.of(*pair) for pair in self.given_groups]
-        found = [Grouping.of("width of the interval", Column(self.width, None))]
+        width, ends = self.width, self.interval[np.isfinite(self.interval)]
+        rounding = 1e-10 * np.abs(ends).max(initial=0.0)
+        if np.allclose(width, width[0], rtol=0.0, atol=rounding):
+            width = np.zeros(len(width))
+        found = [Grouping.of("width of the interval", Column(width, None))]
         found += [Grouping.of(self.names[j], self.columns[j]) for j in self.ranking]
         return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._validation import check_same_length, refuse
+from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
+from localexpert.plots.inputs import group_numbers, label_rows
 
 # p-values below it are not told apart.
 _LEAST_P = 1e-4
@@ -138,19 +138,11 @@ class Grouping:
     def of(cls, name: str, column: Column) -> Grouping:
         """Group rows by the values of a column; missing ones are a group."""
         values, missing = column.values, column.is_missing
-        known = values[~missing]
         if column.names is not None:
-            labels, group = _group_names(column.names, values, known)
-        elif len(np.unique(known)) <= _MOST_NUMBERS:
-            distinct = np.unique(known)
-            labels = [show_feature(value) for value in distinct]
-            group = np.searchsorted(distinct, values)
+            labels, group = _group_names(column.names, values, values[~missing])
         else:
-            edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, _N_BINS + 1)))
-            ends = [show_feature(edge, 3) for edge in edges]
-            labels = [f"{low} to <{high}" for low, high in pairwise(ends)]
-            labels[-1] = labels[-1].replace("<", "")
-            group = np.searchsorted(edges[1:-1], values, "right")
+            how = _MOST_NUMBERS, _N_BINS, show_feature, ("{} to <{}", "{} to {}")
+            labels, group = group_numbers(values, *how)
         group[missing] = len(labels)
         met, group = np.unique(group, return_inverse=True)
         return cls(name, [[*labels, MISSING][g] for g in met], group)
@@ -159,8 +151,11 @@ class Grouping:
 def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
     """Return the columns to group the rows of a table by, with their names."""
     if isinstance(groups, Mapping):
-        n = len(X)
-        return [(str(key), _read_values(value, n)) for key, value in groups.items()]
+        found = {key: label_rows(value, len(X), "X") for key, value in groups.items()}
+        return [
+            (str(key), Column(values.astype(np.float64), names))
+            for key, (values, names) in found.items()
+        ]
     if isinstance(groups, str) or not isinstance(groups, Sequence):
         rule = "be a list of column names or a mapping of names to arrays"
         refuse("groups", rule, type(groups).__name__, TypeError)
@@ -170,18 +165,6 @@ def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
             refuse("groups", f"name columns of `X`, {names}", f"{name!r}")
     # Of columns with one name, the first.
     return [(str(name), columns[names.index(str(name))]) for name in groups]
-
-
-def _read_values(values: Any, n: int) -> Column:
-    """Return a group for each row from an array of numbers or of anything else."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        refuse("groups", "hold arrays of shape (n,)", f"shape {array.shape}")
-    check_same_length(n, "`X`", len(array), "groups")
-    if array.dtype.kind in "biuf":
-        return Column(array.astype(np.float64), None)
-    names, place = np.unique(array.astype(str), return_inverse=True)
-    return Column(place.astype(np.float64), names.tolist())
 
 
 def _group_names(names: list[str], values: Any, known: Any) -> Any:

@@ -247,3 +247,13 @@ def test_one_class_is_no_ranking():
     got = report_of(np.zeros(1), p, p, below, np.zeros(2, int), np.ones(2))
     assert got.auc[0] == 0.5
     assert got.kappa[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("alike", ["all", "the expert", "the rows"])
+def test_kappa_of_one_answer_is_exactly_zero(rng, alike):
+    for n in range(2, 60):
+        mixed, one = np.arange(n)[:, None] % 2 == 0, np.ones((n, 1), dtype=bool)
+        said = np.where(mixed if alike == "the rows" else one, 0.9, 0.1)
+        below, weight = mixed if alike == "the expert" else one, rng.uniform(size=n)
+        got = report_of(np.zeros(1), said, said, below, np.zeros(n, int), weight)
+        assert got.kappa[0, 0] == 0.0

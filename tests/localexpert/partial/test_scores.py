@@ -110,6 +110,18 @@ def test_crps_by_brute_force(kind, rng):
     )
 
 
+def test_rows_without_weight_do_not_count():
+    y, dist, weight = censored(TIME, EVENT), _lives(SCALE), np.ones(40)
+    weight[1::3] = 0.0
+    # Without the latest rows nobody is left who is not yet censored.
+    weight[TIME > 2.0] = 0.0
+    held = weight > 0.0
+    brier = partial(survival_brier_score, times=[0.5, TIME[held].max()])
+    for score in (crps_score, brier):
+        want = score(y[held], dist[held])
+        assert_allclose(score(y, dist, sample_weight=weight), want, rtol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 1.5])
 def test_crps_is_that_of_full_knowledge(slope, rng):

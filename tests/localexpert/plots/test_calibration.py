@@ -148,7 +148,7 @@ def test_numbers_keep_their_order(smooth, y):
 def test_many_numbers_are_binned_by_quantiles(smooth, y, labelled):
     values = np.arange(60.0)
     ax = plot_coverage(y, smooth, values, n_bins=3)
-    assert ticks(ax) == ["[0, 19.7) (20)", "[19.7, 39.3) (20)", "[39.3, 59] (20)"]
+    assert ticks(ax) == ["[0, 20) (20)", "[20, 40) (20)", "[40, 59] (20)"]
     shares = covered(y, smooth).reshape(3, 20).mean(axis=1)
     assert_allclose(labelled(ax, "covered").get_xdata(), shares)
 
@@ -156,19 +156,21 @@ def test_many_numbers_are_binned_by_quantiles(smooth, y, labelled):
 def test_infinite_numbers_lie_in_the_outer_bins(smooth, y):
     values = np.append(np.arange(59.0), np.inf)
     ax = plot_coverage(y, smooth, values, n_bins=2)
-    assert ticks(ax) == ["[0, 29.5) (30)", "[29.5, inf] (30)"]
+    assert ticks(ax) == ["[0, 30) (30)", "[30, inf] (30)"]
 
 
 def test_tied_numbers_stay_together(smooth, y):
     values = np.concatenate([np.zeros(45), np.arange(1.0, 16.0)])
     ax = plot_coverage(y, smooth, values, n_bins=4)
-    assert ticks(ax) == ["[0, 0.25) (45)", "[0.25, 15] (15)"]
+    assert ticks(ax) == ["[0, 1) (45)", "[1, 15] (15)"]
 
 
-def test_missing_numbers_are_a_group(smooth, y):
+def test_gaps_are_a_group(smooth, y):
     values = np.where(np.arange(60) < 7, np.nan, np.arange(60.0) % 2)
     ax = plot_coverage(y, smooth, values)
     assert ticks(ax) == ["0 (26)", "1 (27)", "missing (7)"]
+    ax = plot_coverage(y, smooth, np.where(np.isnan(values), None, "known"))
+    assert sorted(ticks(ax)) == ["known (53)", "missing (7)"]
 
 
 def test_outcomes_known_in_part_count_by_their_share(smooth, y, labelled):

@@ -1,6 +1,7 @@
 """Figures of a report: of new rows alone, true, and verdicts that follow from tests."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest, chi2, norm
@@ -291,16 +292,55 @@ class TestLimits:
         assert facts(figures(Coin(), X, y), "below zero") is None
 
 
+GAPPY = [
+    pd.Series(["a", None, np.nan, "a"], dtype=object),
+    pd.Series(["a", None, np.nan, "a"], dtype="string"),
+    pd.Series([True, None, None, True], dtype="boolean"),
+    pd.Series(["2020-01-01", None, None, "2020-01-01"], dtype="datetime64[ns]"),
+    pd.Series(["a", None, None, "a"], dtype="category"),
+]
+
+
 class TestGroupings:
     def test_few_numbers_are_groups_and_many_are_binned(self):
         few = Grouping.of("k", Column(np.array([2.0, 1.0, np.nan, 2.0]), None))
         assert few.labels == ["1", "2", "missing"]
         assert few.group.tolist() == [1, 0, 2, 1]
         many = Grouping.of("k", Column(np.arange(100.0), None))
-        assert many.labels[0] == "0 to <19.8"
-        assert many.labels[-1] == "79.2 to 99"
+        assert many.labels[0] == "0 to <20"
+        assert many.labels[-1] == "80 to 99"
         assert np.bincount(many.group).tolist() == [20] * 5
         assert Grouping.of("k", Column(np.full(4, np.nan), None)).labels == ["missing"]
+
+    def test_ends_of_bins_are_values_that_are_told_apart(self):
+        years = Grouping.of("k", Column(np.arange(1980.0, 1996.0), None))
+        assert years.labels[0] == "1980 to <1983"
+        assert np.bincount(years.group)[0] == 3
+        for n, second in (
+            (30, "1.000000006e9 to <1.000000012e9"),
+            (4, "1.000000001e9"),
+        ):
+            great = Grouping.of("k", Column(1e9 + np.arange(n), None))
+            assert great.labels[1] == second
+        ends = Column(np.append(np.arange(20.0), [np.inf] * 9), None)
+        assert Grouping.of("k", ends).labels[-1] == "17 to \u221e"
+
+    @pytest.mark.parametrize("place", [0.0, 1e6])
+    def test_widths_that_differ_by_rounding_are_no_groups(self, place, rng):
+        class Shifted:
+            def predict_dist(self, X):
+                return normal(np.asarray(X)[:, 0], 1.0)
+
+        X = place + rng.normal(size=(60, 1))
+        found = figures(Shifted(), X, X[:, 0])
+        assert {group.name for group in found.groups} == {"x0"}
+
+    @pytest.mark.parametrize("values", GAPPY)
+    def test_gaps_are_missing_whatever_they_look_like(self, values):
+        for given in (values, values.to_numpy(), values.tolist()):
+            found = figures(Coin(), np.ones((4, 1)), np.ones(4), groups={"k": given})
+            sizes = {group.label: group.coverage.n for group in found.groups}
+            assert (len(sizes), sizes["missing"]) == (2, 2)
 
     def test_rare_names_are_one_group(self):
         names = [f"n{j:02}" for j in range(14)]

@@ -328,7 +328,7 @@ def test_a_drawn_page_of_outcomes_known_in_part(read_page, tmp_path):
         ),
         ({"groups": ["x7"]}, r"`groups` must name columns of `X`, \['x0'\], got 'x7'"),
         ({"groups": {"a": Y[:3]}}, "`groups` must be as long as X"),
-        ({"groups": {"a": X}}, r"`groups` must hold arrays of shape \(n,\)"),
+        ({"groups": {"a": X}}, r"`groups` must hold labels of shape \(n,\)"),
         ({"row_names": ["a"]}, "`row_names` must be as long as X, got 1 and 20"),
         ({"pdf_friendly": 1}, "`pdf_friendly` must be True or False, got 1"),
         ({"date": "today"}, "`date` must be a datetime.date, got 'today'"),
