@@ -132,12 +132,14 @@ def _deal_rows(
 ) -> list[Fold]:
     """Return folds of rows or of whole groups, of equal size."""
     held, absent = np.flatnonzero(weight > 0.0), np.flatnonzero(weight == 0.0)
-    n_parts, unit = len(held), "rows"
+    n_parts, unit, name = len(held), "rows", "sample_weight"
     if groups is not None:
-        n_parts, unit = len(np.unique(groups[held])), "groups"
+        n_parts, unit, name = len(np.unique(groups[held])), "groups", "groups"
+    if n_parts < 2:
+        refuse(name, f"leave at least two {unit} with a weight", f"{n_parts}")
     if isinstance(cv, str):
         wanted = next((k for most, k in _AUTO_FOLDS if len(held) <= most), 2)
-        n_folds = max(2, min(wanted, n_parts))
+        n_folds = min(wanted, n_parts)
     else:
         n_folds = check_integer(cv, "cv", 2)
     if n_parts < n_folds:
@@ -211,21 +213,31 @@ def _read_folds(
         pairs = cv
     else:
         refuse("cv", 'be "auto", an integer, a splitter or folds', repr(cv), TypeError)
-    every = np.arange(n)
     folds = []
-    for pair in pairs:
-        # Indexing reads masks and row numbers of any sign. An empty list holds floats.
+    for number, pair in enumerate(pairs):
         try:
             train, test = (np.asarray(part) for part in pair)
         except (TypeError, ValueError) as error:
             rule = "yield pairs of row numbers"
             refuse("cv", rule, f"{pair!r}", TypeError, cause=error)
-        train, test = (
-            np.sort(every[part if part.size else part.astype(np.intp)])
-            for part in (train, test)
-        )
-        folds.append((train, test))
+        folds.append((_read_part(train, n, number), _read_part(test, n, number)))
     return folds
+
+
+def _read_part(part: NDArray[Any], n: int, number: int) -> Rows:
+    """Return the rows of a mask, or of row numbers of any sign, sorted."""
+    # An empty list holds floats.
+    part = part if part.size else part.astype(np.intp)
+    where = f"in fold {number}"
+    if part.ndim != 1 or part.dtype.kind not in "biu":
+        got = f"{part.dtype} of shape {part.shape} {where}"
+        refuse("cv", "yield row numbers or masks of shape (m,)", got, TypeError)
+    if part.dtype.kind == "b" and len(part) != n:
+        refuse("cv", f"yield masks of all {n} rows", f"{len(part)} rows {where}")
+    outside = part[(part < -n) | (part >= n)]
+    if len(outside):
+        refuse("cv", f"yield rows of these {n}", f"row {outside[0]} {where}")
+    return np.sort(np.arange(n)[part])
 
 
 def check_folds(folds: list[Fold], n: int, name: str) -> None:

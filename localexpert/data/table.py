@@ -33,9 +33,10 @@ _MOST_INDICATORS = 32
 # Scaled values are bent towards this bound, so that no outlier ruins a net.
 _BOUND = 3.0
 # Single precision has seven digits. It separates values that are not this far from
-# zero, in units of their spread. Outside the next two bounds it holds no numbers.
+# zero, in units of their spread. It holds no numbers far beyond the third bound, and
+# trees of scikit-learn take values as equal that differ by 1e-7 or less.
 _FAR = 1e3
-_LEAST, _MOST = 1e-30, 1e30
+_LEAST, _MOST = 1e-4, 1e30
 _GREATEST = 3e38
 
 

@@ -92,18 +92,16 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
         made["quick"] = _learn_quickly(settings, sample)[1]
     cost = _COST_OF_DEFAULT if made else 1.0
     for name, own, steps in _members(settings):
-        target, learner = _learn_target(own, sample)
-        learner.steps, learner.cost = (*steps, *learner.steps), cost
-        made[name] = learner
+        target, learner = _learn_on_other_folds(own, sample, steps)
+        made[name], learner.cost = learner, cost
     return target, _compete(made, settings, Stages())
 
 
 def _learn_quickly(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """Return the kind of a target and a learner that needs a fraction of the time."""
-    target, learner = _learn_target(settings.quick(), sample)
-    if isinstance(settings.cv, str):
-        learner.steps = (OtherFolds(_FOLDS_OF_QUICK, settings.seed), *learner.steps)
-    return target, learner
+    dealt = isinstance(settings.cv, str)
+    steps = (OtherFolds(_FOLDS_OF_QUICK, settings.seed),) if dealt else ()
+    return _learn_on_other_folds(settings.quick(), sample, steps)
 
 
 def _members(settings: Settings) -> Iterator[tuple[str, Settings, tuple[Step, ...]]]:
@@ -120,19 +118,30 @@ def _members(settings: Settings) -> Iterator[tuple[str, Settings, tuple[Step, ..
         yield name, replace(settings, seed=seed), steps
 
 
+def _learn_on_other_folds(
+    settings: Settings, sample: Sample, steps: tuple[Step, ...]
+) -> tuple[str, Learner]:
+    """Return the kind of a target and a learner of it, within steps that deal folds."""
+    for step in steps:
+        sample = step.inner(sample)
+    target, learner = _learn_target(settings, sample)
+    learner.steps = (*steps, *learner.steps)
+    return target, learner
+
+
 def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """Return the kind of a target and the unfitted learner that learns it once.
 
     A target with few distinct values, most of them repeated (`is_discrete`), gets
     probabilities per value. Otherwise a value that holds 2 % of the weight is an atom.
     Atoms may stand beside a smooth rest, or a smooth target may be rounded to them. The
-    better forecast of the two wins, or their pool. If fewer than 10 values are left for
-    the rest, all is discrete. With given `thresholds`, and for a smooth target, there
-    are only smooth roads. The same is true if an order of rows must be kept: two parts
-    in order, beside ordered probabilities of atoms, may cross.
+    better forecast of the two wins, or their pool. If no fold both trains on rows of
+    the rest and tests some, only the second is possible. If fewer than 10 values are
+    left for the rest, all is discrete. With given `thresholds`, and for a smooth
+    target, there are only smooth roads. The same is true if an order of rows must be
+    kept: two parts in order, beside ordered probabilities of atoms, may cross.
     """
-    present = sample.weight > 0.0
-    held, weight = sample.y[present], sample.weight[present]
+    held, weight = _held(sample)
     if np.ptp(held) == 0.0:
         rule = "differ in the rows that no recalibration sets aside"
         refuse("y", rule, f"{held[0]:g} only")
@@ -145,26 +154,38 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     settings = settings.within((low, high))
     few = len(atoms) > 0 and len(np.unique(free)) < _LEAST_REST
     if few or (placed and is_discrete(held, sample_weight=weight)):
-        return "discrete", _learn_values(settings, held, weight)
+        return "discrete", _learn_values(settings, sample)
     _check_distinct(held, weight)
-    if settings.monotone is not None:
-        atoms, free = atoms[:0], held
     stages = Stages()
-    roads = _smooth_roads(settings, free)
-    if settings.chooses_roads and len(atoms):
-        # The grid of all rows says nearly the same, and one grid is enough.
-        roads.pop("grid", None)
-    smooth = _compete(roads, settings, stages)
-    if len(atoms) == 0:
-        return "continuous", smooth
-    mixed = _beside(atoms, smooth, settings, stages)
-    if not settings.chooses_roads:
-        return "mixed", mixed
-    # Or a smooth target was rounded to the atoms. Then all rows tell about it.
-    near = (NearAtoms(atoms),)
-    rounded = _compete(_smooth_roads(settings, held), settings, stages, near)
-    both: dict[str, Road | Learner] = {"smooth": rounded, "mixed": mixed}
-    return "mixed", _compete(both, settings, stages)
+    if len(atoms) == 0 or settings.monotone is not None:
+        return "continuous", _compete(_smooth_roads(settings, held), settings, stages)
+    apart = _has_rest(sample, atoms)
+    made: dict[str, Road | Learner] = {}
+    if settings.chooses_roads or not apart:
+        # Perhaps a smooth target was rounded to the atoms. Then all rows tell about it.
+        near = (NearAtoms(atoms),)
+        roads = _smooth_roads(settings, held)
+        made["smooth"] = _compete(roads, settings, stages, near)
+    if apart:
+        roads = _smooth_roads(settings, free)
+        if settings.chooses_roads:
+            # The grid of all rows says nearly the same, and one grid is enough.
+            roads.pop("grid", None)
+        smooth = _compete(roads, settings, stages)
+        made["mixed"] = _beside(atoms, smooth, settings, stages)
+    return "mixed", _compete(made, settings, stages)
+
+
+def _held(sample: Sample) -> tuple[Float64Array, Float64Array]:
+    """Return the targets and weights of the rows that have a weight."""
+    present = sample.weight > 0.0
+    return sample.y[present], sample.weight[present]
+
+
+def _has_rest(sample: Sample, atoms: Float64Array) -> bool:
+    """Return whether a fold trains on rows that have no atom, and tests such rows."""
+    rest = (sample.weight > 0.0) & ~np.isin(sample.y, atoms)
+    return any(rest[train].any() and rest[test].any() for train, test in sample.folds)
 
 
 def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
@@ -200,11 +221,12 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
     return found
 
 
-def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> Learner:
+def _learn_values(settings: Settings, sample: Sample) -> Learner:
     """Return the roads that compete for a discrete target.
 
     A smooth road of the user answers with the mass of cells around the values.
     """
+    y, weight = _held(sample)
     n_values = len(np.unique(y))
     made: dict[str, Road | Learner] = {}
     for name, road in _named(settings.roads).items():
@@ -216,24 +238,25 @@ def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> 
     if not (made or rounds) or (heaped and not settings.is_quick):
         made["discrete"] = DiscreteRoad(settings.described.strategy)
     if rounds:
-        made["cells"] = _learn_rounded(settings, y, weight)
+        made["cells"] = _learn_rounded(settings, sample)
     if rounds and settings.monotone is None:
         made["climatology"] = marginal_road("climatology", None, "values")
     steps = (Tails(settings.limits.bounds),) if n_values > FEW_VALUES else ()
     return _compete(made, settings, Stages(), steps)
 
 
-def _learn_rounded(
-    settings: Settings, y: Float64Array, weight: Float64Array
-) -> Learner:
+def _learn_rounded(settings: Settings, sample: Sample) -> Learner:
     """Return smooth roads to a discrete target, beside inflated values at its ends.
 
     Rows that are not at an inflated value lie beyond the edge of its cell.
     """
+    y, weight = _held(sample)
     values, sums = count_values(y, weight)
     edges = cell_edges(values)
     # Two ordered parts beside ordered probabilities of atoms may cross.
     ends = _inflated(values, sums) if settings.monotone is None else (False, False)
+    if not _has_rest(sample, values[[0, -1]][list(ends)]):
+        ends = (False, False)
     low = float(edges[1]) if ends[0] else -np.inf
     high = float(edges[-2]) if ends[1] else np.inf
     atoms = values[[0, -1]][list(ends)]

@@ -165,7 +165,8 @@ class Outcomes:
 
         A row with an entry also stands for rows that are not seen, because their
         targets lie at most there, and at least at `least`. Their number is
-        P(least <= Y <= entry) / P(Y > entry), and their targets are drawn there.
+        P(least <= Y <= entry) / P(Y > entry), and their targets are drawn there. If
+        these are not too many in all, none of them outweighs its row.
 
         Parameters
         ----------
@@ -189,18 +190,24 @@ class Outcomes:
                 odds = _odds_of_unseen(
                     law.take(entered), self.least, self.entry[entered]
                 )
-                seen, unseen = self.weight / n_draws, np.zeros(len(self))
-                unseen[entered] = seen[entered] * odds
-                rest = entered[odds >= _LEAST_UNSEEN]
+                counts = odds >= _LEAST_UNSEEN
+                entered, odds = entered[counts], odds[counts]
+                # The value of a draw that outweighs its row would look frequent.
+                each = n_draws * max(1.0, odds.sum() / _MOST_ROWS)
+                times = np.ceil(odds / each).astype(np.intp)
+                seen, unseen = self.weight / n_draws, np.repeat(entered, times)
+                weight = seen[unseen] * np.repeat(odds / times, times)
                 pieces = (
-                    (own, self.lower, self.upper, seen),
-                    (rest, least, self.entry, unseen),
+                    (own, np.zeros(len(own)), self.lower, self.upper, seen[own]),
+                    (unseen, _parts_of_turns(times), least, self.entry, weight),
                 )
-                for level, (rows, low, high, weight) in zip(start, pieces, strict=True):
-                    at = np.mod(level[rows] + number / n_draws, 1.0)
+                for level, (rows, part, low, high, weight) in zip(
+                    start, pieces, strict=True
+                ):
+                    at = np.mod(level[rows] + (number + part) / n_draws, 1.0)
                     y = draw_between(law.take(rows), low[rows], high[rows], at)
                     y = np.clip(self._nearest_values(y), low[rows], high[rows])
-                    parts.append((rows, y, weight[rows]))
+                    parts.append((rows, y, weight))
         rows, y, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.argsort(rows, kind="stable")
         return Draws(rows[order], y[order], weight[order])
@@ -239,6 +246,11 @@ def draw_between(
     above = from_lower + share * (beyond - from_lower)
     scores = clip_scores(scores_of(below, above))
     return np.clip(law.ppf_scores(scores[:, None])[:, 0], lower, upper)
+
+
+def _parts_of_turns(times: NDArray[np.intp]) -> Float64Array:
+    """Return the places k / t of t draws in one turn, for each t of `times`."""
+    return np.concatenate([np.empty(0), *(np.arange(t) / t for t in times)])
 
 
 def _odds_of_unseen(law: Law, least: float, entry: Float64Array) -> Float64Array:

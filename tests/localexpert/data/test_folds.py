@@ -150,10 +150,16 @@ def test_rows_may_be_left_untested():
         ([([], [0, 1, 2, 3, 4, 5])], "no train part empty, got fold 0"),
         ([([0, 1], [])], "no test part empty, got fold 0"),
         ([], "at least one fold, got none"),
+        ([([4, 5], [0, 1]), ([4], [2, 6])], "of these 6, got row 6 in fold 1"),
+        ([([0, -7], [1, 2])], "yield rows of these 6, got row -7 in fold 0"),
+        ([([True] * 5, [False] * 5)], "masks of all 6 rows, got 5 rows in fold 0"),
+        ([([0.0, 1.0], [2])], r"numbers or masks .*got float64 of shape \(2,\) in"),
+        ([([0], [[1], [2]])], r"shape \(m,\), got int64 of shape \(2, 1\) in fold 0"),
+        ([(["a", "b"], ["c"])], "numbers or masks of shape .*, got <U1 of shape"),
     ],
 )
 def test_wrong_folds_are_refused(cv, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         make_folds(6, cv)
 
 
@@ -162,6 +168,8 @@ def test_wrong_folds_are_refused(cv, message):
     [
         ({"sample_weight": [1, 0, 0, 1]}, "got 3 folds for 2 rows"),
         ({"groups": [0, 0, 1, 1]}, "got 3 folds for 2 groups"),
+        ({"sample_weight": [0, 0, 0, 1]}, "`sample_weight` .*two rows .*, got 1"),
+        ({"groups": [3, 3, 3, 3]}, "`groups` must leave at least two groups .*, got 1"),
         ({"groups": [0, 0, 1]}, "`groups` must be as long as the data, got 3 and 4"),
         ({"groups": np.zeros((4, 2))}, r"`groups` must have shape \(n,\), got .*4, 2"),
         ({"groups": [0.0, np.nan, 1.0, 1.0]}, "`groups` must have no gaps, got nan"),

@@ -71,9 +71,12 @@ def test_learns_and_answers_in_range(experts, problem, rng):
 
 
 @strategies("shared", "forest", "forest by folds")
-@pytest.mark.parametrize(("unit", "offset"), [(1.0, 1e8), (2.0**130, 0.0)])
+@pytest.mark.parametrize(
+    ("unit", "offset"), [(1.0, 1e8), (2.0**130, 0.0), (2.0**-30, 0.0)]
+)
 def test_features_keep_their_precision(experts, problem, unit, offset):
     # In single precision 1e8 has no neighbour nearer than 8, and 2^130 is infinite.
+    # Trees of scikit-learn take values within 1e-7 as equal.
     X, r, thresholds, folds = problem
     plain = clone(experts).fit(X, r, thresholds, folds)
     moved = clone(experts).fit(unit * X + offset, r, thresholds, folds)

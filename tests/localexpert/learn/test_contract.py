@@ -113,3 +113,19 @@ def test_rows_that_no_fold_tests_only_train(name):
     assert 0 < len(model.fitted_rows_) < N
     assert len(model.oof_distribution_) == len(model.fitted_rows_)
     assert np.isfinite(said_by(model, X)).all()
+
+
+@pytest.mark.parametrize("rest", ["amounts", "counts"])
+@pytest.mark.parametrize(
+    ("parameters", "groups"),
+    [
+        ({"effort": "quick"}, np.arange(N) // 14),
+        ({"frame": "center", "cv": TimeSeriesSplit(4)}, None),
+    ],
+)
+def test_the_rest_beside_a_frequent_value_may_lie_in_one_fold(rest, parameters, groups):
+    seen = np.exp(MEAN) if rest == "amounts" else np.ceil(10.0 * np.exp(MEAN))
+    y = np.where(np.arange(N) // 14 == 9, seen, 0.0)
+    model = LocalExpertRegressor(random_state=0, **parameters).fit(X, y, groups=groups)
+    assert model.report_.target == {"amounts": "mixed", "counts": "discrete"}[rest]
+    assert 0.8 < model.predict_dist(X).masses[:, 0].mean() < 1.0

@@ -76,6 +76,20 @@ def test_rows_that_entered_late_stand_for_others(rng):
     assert draws.repeats
 
 
+@pytest.mark.parametrize("n_draws", [1, 4])
+def test_no_draw_of_unseen_targets_outweighs_its_row(n_draws, rng):
+    y, weight = np.full(60, 4.0), np.repeat([0.5, 1.0, 50.0], 20)
+    entry = np.tile(np.linspace(-2.0, 3.0, 20), 3)
+    outcomes = Outcomes.of(y, y, entry, weight)
+    draws = outcomes.draw([law_of(stats.norm(), 60)], np.ones((1, 60)), n_draws, rng)
+    assert (draws.weight <= weight[draws.rows]).all()
+    odds = np.minimum(stats.norm.cdf(entry) / stats.norm.sf(entry), 20.0)
+    found = np.bincount(draws.rows, draws.weight)
+    np.testing.assert_allclose(found, weight * (1.0 + odds), rtol=1e-3)
+    # Draws of a row are all different.
+    assert len(np.unique(np.stack([draws.rows, draws.y]), axis=1).T) == len(draws.rows)
+
+
 def test_each_law_is_drawn_from_by_its_share(rng):
     n = 2000
     outcomes = Outcomes.of(np.zeros(n), np.full(n, INF), None, np.ones(n))
