@@ -507,7 +507,7 @@ class PitRecalibration(_ByScores):
         errors = np.sqrt(np.maximum(squares - (means - means.max()) ** 2, 0.0) / n)
         best = int(np.argmax(means + errors >= means.max()))
         self.strength_ = pulls[best]
-        self.losses_ = dict(zip(pulls, (-means).tolist(), strict=True))
+        self.losses_ = dict(zip(pulls, (means[0] - means).tolist(), strict=True))
         self.map_ = fit_curve(cells.take(range(len(known))), self.strength_)
         return maps[best]
 
@@ -524,7 +524,9 @@ class PitRecalibration(_ByScores):
             Ready for JSON.
         """
         losses = {str(s): loss for s, loss in self.losses_.items()}
-        return {"kind": "pit", "strength": str(self.strength_), "losses": losses}
+        strength = str(self.strength_)
+        same = "nothing is changed" if strength == "inf" else f"strength {strength}"
+        return {"kind": "pit", "chosen": same, "strength": strength, "losses": losses}
 
 
 # A fit adds so many rows with scores of mean 0 and deviation 1.
