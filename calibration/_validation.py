@@ -404,7 +404,9 @@ def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
 
 def names_of_columns(table: Any) -> list[str]:
     """Return the names of the columns of a data frame as texts; none of an array."""
-    return [str(name) for name in getattr(table, "columns", ())]
+    # Arrow's own `columns` are the contents.
+    names = getattr(table, "column_names", getattr(table, "columns", ()))
+    return [str(name) for name in names]
 
 
 def check_order(

@@ -172,7 +172,7 @@ class Budget:
 
 
 #: Version of the format, the only one that is read.
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 #: The members: the description, and the bytes of all arrays one after the other.
 MEMBERS = ("model.json", "arrays.bin")

@@ -99,6 +99,10 @@ def holds_dates(column: Any) -> bool:
     return bool(held) and all(isinstance(cell, datetime.date) for cell in held)
 
 
+# As pandas, polars, Arrow, `datetime` and dateutil write it.
+_NAMES_OF_UTC = ("UTC", "Etc/UTC", "UTC+00:00", "+00:00", "tzutc()")
+
+
 def has_zone(column: Any) -> bool | None:
     """Say whether dates have a time zone. None if it is UTC, as which all are read."""
     kind = getattr(column.dtype, "pyarrow_dtype", column.dtype)
@@ -107,7 +111,7 @@ def has_zone(column: Any) -> bool | None:
     if zone is None and getattr(kind, "kind", None) == "O":
         zones = {getattr(cell, "tzinfo", None) for cell in column.to_list()}
         zone = next(iter(zones - {None}), None)
-    return None if "UTC" in str(zone) else zone is not None
+    return None if str(zone) in _NAMES_OF_UTC else zone is not None
 
 
 def read_days(column: Any) -> Float64Array:

@@ -207,7 +207,8 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     Law
     """
     if law.step > 0.0:
-        x = np.unique(law.steps()[0])[None]
+        cells = [np.unique(part.steps()[0]) for _, part in law._parts()]
+        x = np.unique(np.concatenate([np.empty(0), *cells]))[None]
         z = values.forward(x)
         line = _find_line(x, z) if x.size and np.isfinite(z).all() else None
         if line is not None and line[1] > 0.0:
@@ -365,7 +366,12 @@ def lattice_as_atoms(law: Law) -> Law:
         near = np.clip(place, middles.min(), middles.max())
         grid = cells_upto(float(np.abs(place - near).max()))
         away = grid[nearest_places(grid, np.abs(place - near))]
-        place = np.clip(near + np.copysign(away, place - near), every[0], every[-1])
+        # But for values of their own: atoms, and ends, beyond which nothing lies.
+        ends = np.rint((np.array(law.ends) - law.offset) / law.step)
+        own = np.append(np.rint((law.atoms - law.offset) / law.step), ends)
+        low, high = np.clip([every[0], every[-1]], *ends)
+        joined = np.clip(near + np.copysign(away, place - near), low, high)
+        place = np.where(np.isin(place, own), place, joined)
         every = np.unique(place)
     if len(every) > _MOST_VALUES:
         rule = f"must have at most {_MOST_VALUES} values to become one of single values"

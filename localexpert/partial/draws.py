@@ -250,7 +250,8 @@ def draw_between(
 
 def _parts_of_turns(times: NDArray[np.intp]) -> Float64Array:
     """Return the places k / t of t draws in one turn, for each t of `times`."""
-    return np.concatenate([np.empty(0), *(np.arange(t) / t for t in times)])
+    starts = np.repeat(np.cumsum(times) - times, times)
+    return np.asarray((np.arange(times.sum()) - starts) / np.repeat(times, times))
 
 
 def _odds_of_unseen(law: Law, least: float, entry: Float64Array) -> Float64Array:

@@ -271,6 +271,8 @@ def test_names_of_side_information_are_those_of_the_fit(with_hour):
         nets.predict(p, side[["age", "hour"]])
     with pytest.raises(ValueError, match=match + "'day' in the place of 'age'"):
         nets.llr(p, side.rename(columns={"age": "day"}))
+    arrow = pytest.importorskip("pyarrow").Table.from_pandas(side)
+    assert_array_equal(nets.predict(p, arrow), nets.predict(p, side))
     assert nets.fit(p, y, side=hour).side_names_ == []
     nets.predict(p, side[["age"]])
 

@@ -16,7 +16,7 @@ def take_apart(path):
     return json.loads(text), arrays
 
 
-def put_together(path, nodes, arrays=b"", *, mark=b"calibration/model 3"):
+def put_together(path, nodes, arrays=b"", *, mark=b"calibration/model 4"):
     """Write nodes, or any text, with checksums that are right."""
     text = nodes if isinstance(nodes, bytes) else json.dumps(nodes).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

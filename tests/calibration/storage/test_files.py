@@ -43,7 +43,7 @@ def test_other_zips_and_formats_are_named(path):
     pieces = take_apart(path)
     for mark, said in [
         (b"", "it is not a saved model"),
-        (b"calibration/model 2", "it has format version '2', .* reads version 3"),
+        (b"calibration/model 2", "it has format version '2', .* reads version 4"),
         (b"calibration/model", "it has format version ''"),
     ]:
         put_together(path, *pieces, mark=mark)

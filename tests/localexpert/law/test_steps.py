@@ -1,5 +1,7 @@
 """Steps from law to law: levels and values mapped, bounds, and given means."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -208,6 +210,21 @@ def test_long_tails_of_many_rows_join_the_same_values():
     total = dist.total()
     assert_allclose(total.mean(), center.sum(), atol=1e-3 * total.std()[0])
     assert_allclose(total.var(), dist.var().sum(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["atom", "end"])
+def test_values_of_their_own_stay_where_long_tails_are_joined(kind):
+    rows, far = 60, 54321.0
+    center, spread = np.linspace(0.0, 3000.0, rows), np.linspace(500.0, 30000.0, rows)
+    law = PredictiveDistribution.from_scipy(stats.norm(center, spread)).law
+    own = {"atoms": np.array([far]), "masses": np.full((rows, 1), 0.3)}
+    own = own | {"widths": np.ones(1)} if kind == "atom" else {"ends": (-np.inf, far)}
+    dist = PredictiveDistribution(replace(law, step=1.0, known=None, **own))
+    moved = dist.transform(np.cbrt, lambda z: z**3)
+    near = moved.prob_between(np.cbrt(far - 0.5), np.cbrt(far + 0.5))
+    # Values beside it may be joined with an end, as it is far out.
+    assert_allclose(near, dist.pmf(far), atol=2e-3)
+    assert_allclose(moved.sf(np.cbrt(far) + 1e-9), dist.sf(far), atol=2e-3)
 
 
 # Bounds that hold some of every row; of a lattice they are its values.
