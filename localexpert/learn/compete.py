@@ -255,11 +255,11 @@ def _learn_rounded(settings: Settings, sample: Sample) -> Learner:
     edges = cell_edges(values)
     # Two ordered parts beside ordered probabilities of atoms may cross.
     ends = _inflated(values, sums) if settings.monotone is None else (False, False)
-    if not _has_rest(sample, values[[0, -1]][list(ends)]):
-        ends = (False, False)
+    atoms = values[[0, -1]][list(ends)]
+    if not _has_rest(sample, atoms):
+        ends, atoms = (False, False), atoms[:0]
     low = float(edges[1]) if ends[0] else -np.inf
     high = float(edges[-2]) if ends[1] else np.inf
-    atoms = values[[0, -1]][list(ends)]
     cells, limits = Cells(atoms).bind(settings.limits, settings.seed)
     smooth = replace(settings, limits=replace(limits, bounds=(low, high)))
     rest = y[~np.isin(y, atoms)]

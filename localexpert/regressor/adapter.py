@@ -196,10 +196,10 @@ class DistributionAdapter(DistributionRegressor):
             with unseen_silently():
                 law = _laws_out_of_fold(forecast, folds)
             judged = judged_rows(folds)
-            self.estimator_ = fit_on(rows)
+            trained = rows[weight[rows] > 0.0]
+            self.estimator_ = fit_on(trained)
             if self.level_name is not None:
-                train = rows[weight[rows] > 0.0]
-                self._warn_of_one_level(take_rows(given, train), target[train])
+                self._warn_of_one_level(take_rows(given, trained), target[trained])
             if recalibration is not None and len(aside):
                 aside_law = self._ask(self.estimator_, take_rows(given, aside))
                 recalibration.fit(aside_law, target[aside], weight[aside])
