@@ -506,7 +506,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class CountScores:
-    """The pass that forecasts the rows beyond a sample.
+    """The pass that forecasts rows beyond a sample.
 
     If y has probability of its own, its PIT value is drawn from the jump of the CDF, by
     the row's hash. So every row is in one cell.
@@ -522,6 +522,8 @@ class CountScores:
         The greatest hash of the sample.
     furthest : float
         Scores are clipped to -furthest and furthest.
+    share : float
+        Part of the rows beyond the sample that are forecast; drawn by key and content.
     """
 
     model: Any
@@ -529,12 +531,15 @@ class CountScores:
     kinds: Mapping[str, str]
     last: np.uint64
     furthest: float
+    share: float
 
     def __call__(self, name: str, frame: Any) -> Scores:
         """Return the counts of one part."""
         rows = self.roles.read(name, frame)
         pit_ends = [np.empty((0, 1))]
-        unseen = rows.take(rows.hashes > self.last)
+        # Content alone would draw all equal rows of many keys, or none.
+        drawn = shares_of(rows.content + rows.hashes, "corrects") < self.share
+        unseen = rows.take((rows.hashes > self.last) & drawn)
         for start in range(0, len(unseen), _BLOCK):
             block = unseen.take(slice(start, start + _BLOCK))
             table = self.model.reader_.read(as_features(block.frame, self.kinds))

@@ -34,6 +34,8 @@ MOST_TRAIN_ROWS = 250_000
 _BEYOND = 5000
 # With less weight of rows that no model has seen, the sample corrects itself.
 _LEAST_UNSEEN = 500.0
+# More rows would make the correction no better, and each takes its time to forecast.
+_MOST_CORRECTING = 1_000_000
 
 
 def fit_large(
@@ -49,9 +51,10 @@ def fit_large(
 ) -> LocalExpertRegressor:
     """Fit a regressor on a table of any size, part by part.
 
-    The model learns from a sample in memory. No model has seen the other rows: their
-    PIT values correct the forecasts, if held-out rows confirm the correction. Fewer
-    than 500 other rows are not used: then the sample corrects its own forecasts.
+    The model learns from a sample in memory. No model has seen the other rows: the PIT
+    values of up to a million of them correct the forecasts, if held-out rows confirm
+    the correction. Fewer than 500 other rows are not used: then the sample corrects
+    its own forecasts.
 
     Parameters
     ----------
@@ -76,8 +79,8 @@ def fit_large(
         enter the sample together and stay in one fold. The column is no feature. By
         default equal rows belong together.
     learning_curve : bool
-        Whether the report says what more rows would gain, at a third of the time of
-        the fit on the sample.
+        Whether the report says what more rows would gain, at some half of the time
+        of the fit on the sample.
     rows_per_part : int
         Most rows of a part of a file; a row group of Parquet is never parted.
 
@@ -90,8 +93,10 @@ def fit_large(
     Notes
     -----
     The sample has the rows with the smallest hashes of their content, or of their key.
-    So no shuffling is needed. With integer weights the sample, the folds and the
-    correction are the same, bit for bit, for every order and partition of the table.
+    So no shuffling is needed. In a table of more than a million rows, hashes also draw
+    the rows that correct: a million places a PIT value within .0005. With integer
+    weights the sample, the folds and the correction are the same, bit for bit, for
+    every order and partition of the table.
 
     Examples
     --------
@@ -197,7 +202,9 @@ def _correct(
 ) -> None:
     """Let the rows that no model has seen correct the forecasts."""
     furthest = furthest_score(drawn.weight)
-    job = CountScores(fitted, roles, drawn.kinds, sample.hashes[-1], furthest)
+    share = _MOST_CORRECTING / drawn.n_rows
+    last = sample.hashes[-1]
+    job = CountScores(fitted, roles, drawn.kinds, last, furthest, share)
     found = _ask(parts, job, "recalibration")
     n_rows = 0 if found is None else found.n_rows
     if found is None or (n_rows, found.check) != (drawn.n_rows, drawn.check):
@@ -218,7 +225,8 @@ def _report(
     curve: dict[str, Any] | None,
 ) -> None:
     """Add to a model's report what was used for what."""
-    rest = ", the others to calibrate by" * corrected
+    all_others = "" if drawn.n_rows > _MOST_CORRECTING else "the "
+    rest = f", {all_others}others to calibrate by" * corrected
     report = fitted.report_.add(
         "large",
         {
@@ -327,7 +335,8 @@ def _like(model: Any, n_folds: int) -> Any:
         less.set_params(cv=n_folds)
     report = model.report_.choices
     weights = report.get("experts", {}).get("weights", {})
-    plain = "roads" not in report and list(weights) == ["shared"]
+    roads = report.get("roads", {}).get("weights", ["frame"])
+    plain = list(roads) == ["frame"] and list(weights) == ["shared"]
     if plain and model.strategy == "auto" and model.roads == "auto":
         less.set_params(strategy="shared")
     return less

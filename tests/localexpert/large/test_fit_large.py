@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from localexpert import LocalExpertRegressor, fit_large, load
 from localexpert.large.rows import hash_rows
+from localexpert.recalibration.pit import PitCells
 
 
 def plain(**parameters):
@@ -172,6 +173,19 @@ def test_all_other_rows_correct_the_forecasts():
     levels = (np.argsort(np.argsort(z[:, 0])) + 0.5) / len(z)
     assert np.abs(corrected - levels).max() < 0.03
     assert choices["recalibration"]["strength"] != "inf"
+
+
+def test_of_many_other_rows_some_correct(monkeypatch):
+    monkeypatch.setattr("localexpert.large.tables._MOST_CORRECTING", 2200)
+    rough, met = plain(calibrator=None, n_thresholds=2), []
+    of = PitCells.of
+    monkeypatch.setattr(PitCells, "of", lambda z, *a: met.append(len(z)) or of(z, *a))
+    choices = fit(table(), model=rough).report_.choices
+    assert choices["large"]["chosen"] == "800 of 4400 rows, others to calibrate by"
+    # Half of the rows beyond the sample.
+    hashes = hash_rows(dict(table().items()))
+    n_beyond = int((hashes > np.sort(np.unique(hashes))[799]).sum())
+    assert abs(sum(met) - n_beyond / 2) < 4.0 * n_beyond**0.5 / 2
 
 
 @pytest.mark.parametrize(("beyond", "others"), [(499, False), (500, True)])
