@@ -22,6 +22,7 @@ from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.folds import Fold, Sample
 from localexpert.data.learners import fit_weighted, seeded
 from localexpert.data.table import DenseInputs, Table
+from localexpert.data.training_rows import effective_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import cuts_between, is_discrete, place_thresholds
 
@@ -442,8 +443,7 @@ class Corrections:
         solved = lsq_linear(root[:, None] * columns, root * rest, (0.0, 1.0)).x
         gain = rest**2 - (rest - columns @ solved) ** 2
         mean = weight @ gain / weight.sum()
-        # This is Kish's number of rows. It is n if all weights are equal.
-        rows = weight.sum() ** 2 / (weight**2).sum()
+        rows = effective_rows(weight)
         error = np.sqrt(
             weight @ (gain - mean) ** 2 / weight.sum() / max(rows - 1.0, 1.0)
         )

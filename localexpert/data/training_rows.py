@@ -27,7 +27,8 @@ class ColumnSummary:
     For numbers, the k edges are all values, or some of them if there are many, from the
     least to the greatest. Each edge is a cell of its own. So is each interval before,
     between and after the edges. This makes 2k + 1 cells. All counts are exact. A
-    category has a cell for each of its values, by code.
+    category has a cell for each of its values, by code. With weights, the counts are of
+    the rows that `draw_evenly` draws.
 
     Parameters
     ----------
@@ -43,19 +44,22 @@ class ColumnSummary:
     n_missing: int
 
     @classmethod
-    def of(cls, values: Float64Array, n_categories: int | None) -> Self:
+    def of(
+        cls, values: Float64Array, weight: Float64Array, n_categories: int | None
+    ) -> Self:
         """Count numbers, or codes if there are `n_categories`. NaN is missing."""
-        known = np.sort(values[~np.isnan(values)])
-        n_missing = len(values) - len(known)
+        drawn = draw_evenly(values, weight)
+        cells, n_missing = drawn[~np.isnan(drawn)], int(np.isnan(drawn).sum())
         if n_categories is not None:
-            counts = np.bincount(known.astype(np.intp), minlength=n_categories)
+            counts = np.bincount(cells.astype(np.intp), minlength=n_categories)
             return cls(None, counts.astype(np.int64), n_missing)
-        # All distinct values, or quantiles of many.
+        # All distinct values, or quantiles of many; the ends are those of all rows.
+        known = np.sort(values[~np.isnan(values)])
         edges = np.unique(known)
         if len(edges) > _MOST_EDGES:
             places = np.linspace(0, len(known) - 1, _MOST_EDGES).round()
             edges = np.unique(known[places.astype(np.intp)])
-        cells = _place(known, edges).astype(np.intp)
+        cells = _place(cells, edges).astype(np.intp)
         counts = np.bincount(cells, minlength=2 * len(edges) + 1)
         return cls(edges, counts.astype(np.int64), n_missing)
 
@@ -96,7 +100,7 @@ class TableSummary:
 
     @classmethod
     def of(cls, table: Table, weight: Float64Array) -> Self | None:
-        """Count the rows (n,) that have weight, each once.
+        """Count the rows (n,) that have weight; `n_rows` is their number.
 
         Returns None if only a user's own learner can read the table, for example if it
         holds lists.
@@ -104,11 +108,49 @@ class TableSummary:
         codes, known = read_codes(table), table.reader.category_codes
         if codes is None:
             return None
+        codes, weight = codes[weight > 0.0], weight[weight > 0.0]
         columns = [
-            ColumnSummary.of(values, len(known[j]) if j in known else None)
-            for j, values in enumerate(codes[weight > 0.0].T)
+            ColumnSummary.of(values, weight, len(known[j]) if j in known else None)
+            for j, values in enumerate(codes.T)
         ]
-        return cls(int(np.count_nonzero(weight > 0.0)), columns)
+        return cls(len(weight), columns)
+
+
+def effective_rows(weight: Float64Array) -> float:
+    """Return the number of rows of equal weight that tell as much (Kish 1965).
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,)
+
+    Returns
+    -------
+    float
+    """
+    if not weight.any():
+        return 0.0
+    scaled = weight / weight.max()
+    return float(scaled.sum() ** 2 / (scaled @ scaled))
+
+
+def draw_evenly(values: Float64Array, weight: Float64Array) -> Float64Array:
+    """Return evenly spaced quantiles of weighted values, as many as they tell.
+
+    They stand for the values where a test takes no weights. Of equal weights these are
+    the values, sorted; NaN comes last. Random draws would be as many, but noisier.
+
+    Parameters
+    ----------
+    values, weight : ndarrays of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
+    order = np.argsort(values, kind="stable")
+    upto, n = np.cumsum(weight[order]), int(np.ceil(effective_rows(weight) - 1e-6))
+    levels = (np.arange(n) + 0.5) / n * upto[-1]
+    return np.asarray(values[order][np.searchsorted(upto, levels)])
 
 
 def _place(values: Float64Array, edges: Float64Array) -> Float64Array:

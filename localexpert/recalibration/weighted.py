@@ -18,6 +18,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_seed, speaking_of
 from localexpert.data.honest_rows import groups_of_copies
 from localexpert.data.table import DenseInputs, TableReader
+from localexpert.data.training_rows import effective_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
@@ -387,23 +388,6 @@ def shift_weights(
     return ShiftWeights(
         scale * weight, reader, inputs, fitted, scale * odds, scale * limit, overlap
     )
-
-
-def effective_rows(weight: Float64Array) -> float:
-    """Return the number of rows of equal weight with as much information.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n,)
-
-    Returns
-    -------
-    float
-    """
-    if not weight.any():
-        return 0.0
-    scaled = weight / weight.max()
-    return float(scaled.sum() ** 2 / (scaled @ scaled))
 
 
 def _read(

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
+from localexpert.data.training_rows import effective_rows
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
@@ -84,7 +85,7 @@ class FitCheck:
         """
         held, rng = np.flatnonzero(weight), np.random.default_rng(seed)
         share = weight[held] / weight[held].sum()
-        n = min(int(np.ceil(1.0 / (share**2).sum() - 1e-6)), _MOST_ROWS)
+        n = min(int(np.ceil(effective_rows(share) - 1e-6)), _MOST_ROWS)
         equal = bool((share == share[0]).all())
         drawn = rng.choice(held, n, replace=not equal, p=None if equal else share)
         rows = np.sort(drawn)

@@ -310,14 +310,17 @@ def _compare_forecasts(evidence: Evidence) -> Finding:
     training = evidence.training
     if training is None or training.oof is None or evidence.partial:
         return Finding("note", "forecasts", {})
-    oof, y = training.oof[training.weight > 0.0], training.held
+    is_held = training.weight > 0.0
+    oof, y, weight = training.oof[is_held], training.held, training.weight[is_held]
     # Draws of another seed: two samples that share theirs would look alike.
-    pit = float(ks_2samp(oof.pit(y, evidence.seed + 1), evidence.pit).pvalue)
+    levels = training.draw(oof.pit(y, evidence.seed + 1))
+    pit = float(ks_2samp(levels, evidence.pit).pvalue)
     before, now = oof.crps(y), evidence.crps
     ranks = 1.0
     if np.ptp(np.concatenate([before, now])) > 0.0:
-        ranks = float(mannwhitneyu(before, now).pvalue)
-    facts = {"here": float(now.mean()), "there": float(before.mean())}
+        ranks = float(mannwhitneyu(training.draw(before), now).pvalue)
+    there = float(np.average(before, weights=weight))
+    facts = {"here": float(now.mean()), "there": there}
     facts |= {"pit": pit, "ranks": ranks}
     if min(pit, ranks) >= scores.SIGNIFICANT:
         return Finding("fine", "forecasts", facts)
@@ -329,7 +332,7 @@ def _compare_targets(evidence: Evidence) -> Finding | None:
     """Compare the distributions of the target."""
     if evidence.training is None or evidence.partial:
         return None
-    result = ks_2samp(evidence.training.held, evidence.y)
+    result = ks_2samp(evidence.training.draw(evidence.training.held), evidence.y)
     distance, p = float(result.statistic), float(result.pvalue)
     if p >= scores.SIGNIFICANT or distance < _LEAST_DISTANCE:
         return None
@@ -473,13 +476,14 @@ def _find_below_zero(evidence: Evidence) -> Finding | None:
 
 def _find_range(evidence: Evidence) -> Finding | None:
     """Name the features with values beyond those of training, and shares of rows."""
-    found = []
-    for name, before, now in evidence.beside_training:
-        known = before.values[~before.is_missing]
-        if before.names is not None or len(known) == 0:
+    found, told = [], evidence.known[1].columns if evidence.known else []
+    for (name, _, now), kept in zip(evidence.beside_training, told, strict=True):
+        n_known = int(kept.counts.sum())
+        if kept.edges is None or n_known == 0:
             continue
-        share = float(np.mean((now.values < known.min()) | (now.values > known.max())))
-        if share > max(_NOTABLE, 4.0 / (len(known) + 1.0)):
+        # Beyond all rows of training, whatever their weights, are the outer cells.
+        share = float(np.isin(now.values, (0, len(kept.counts) - 1)).mean())
+        if share > max(_NOTABLE, 4.0 / (n_known + 1.0)):
             found.append((name, share))
     return Finding("warning", "range", {"features": found}) if found else None
 

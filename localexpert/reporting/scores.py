@@ -15,6 +15,7 @@ from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values
+from localexpert.data.training_rows import draw_evenly
 from localexpert.distribution.answers import ExpectedMean, mean_of_sums
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same
@@ -196,6 +197,10 @@ class Training:
         low, high = float(self.held.min()), float(self.held.max())
         slack = 1e-9 * max(abs(low), abs(high), high - low)
         return low - slack, high + slack
+
+    def draw(self, values: Float64Array) -> Float64Array:
+        """Return what stands for values of the rows held in tests without weights."""
+        return draw_evenly(values, self.weight[self.weight > 0.0])
 
 
 def recall_training(model: Any) -> Training | None:

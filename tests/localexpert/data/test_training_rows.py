@@ -17,7 +17,7 @@ from localexpert.data.training_rows import (
 @pytest.mark.parametrize("n", [1, 2, 33, 34, 500])
 def test_counts_are_those_of_the_cells(n, rng):
     values = rng.normal(size=n).round(2)
-    told = ColumnSummary.of(values, None)
+    told = ColumnSummary.of(values, np.ones(n), None)
     assert len(told.edges) <= 33
     assert (told.edges[0], told.edges[-1]) == (values.min(), values.max())
     for j, edge in enumerate(told.edges):
@@ -29,11 +29,23 @@ def test_counts_are_those_of_the_cells(n, rng):
 
 def test_few_distinct_values_are_compared_as_they_are(rng):
     old, new = rng.poisson(3.0, size=400) + 0.0, rng.poisson(4.0, size=90) + 0.5
-    told = ColumnSummary.of(old, None)
+    told = ColumnSummary.of(old, np.ones(400), None)
     want = ks_2samp(old, new)
     got = ks_2samp(told.sample(), told.place(new))
     assert got.statistic == pytest.approx(want.statistic)
     assert got.pvalue == pytest.approx(want.pvalue)
+
+
+def test_counts_of_weighted_rows_are_of_as_many_as_they_tell():
+    values, weight = np.array([7.0, 1.0, np.nan, 2.0, 3.0]), np.ones(5)
+    weight[1] = 3.0
+    # 7^2 / 13 = 3.8 rows: at the levels 1/8, 3/8, ... are 1, 1, 3 and nothing.
+    told = ColumnSummary.of(values, weight, None)
+    assert told.edges.tolist() == [1.0, 2.0, 3.0, 7.0]
+    assert told.counts[1::2].tolist() == [2, 0, 1, 0]
+    assert told.n_missing == 1
+    codes = ColumnSummary.of(values, weight, 8)
+    assert codes.counts.tolist() == [0, 2, 0, 1, 0, 0, 0, 0]
 
 
 def test_of_a_table_of_all_kinds_without_rows_that_do_not_count():
@@ -45,7 +57,7 @@ def test_of_a_table_of_all_kinds_without_rows_that_do_not_count():
             "flag": [True, False, True, True],
         }
     )
-    told = TableSummary.of(Table.of(frame), np.array([1.0, 5.0, 0.0, 1.0]))
+    told = TableSummary.of(Table.of(frame), np.array([5.0, 5.0, 0.0, 5.0]))
     kind, size, nothing, flag = told.columns
     assert told.n_rows == 3
     assert kind.edges is None

@@ -8,8 +8,8 @@ from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
 
 from localexpert import WeightedConformal, shift_weights
+from localexpert.data.training_rows import effective_rows
 from localexpert.recalibration.conformal import ConformalRecalibration
-from localexpert.recalibration.weighted import effective_rows
 from tests.forecasts import normal, of_values
 
 

@@ -194,6 +194,23 @@ class TestDrift:
         assert told["pit"] < scores.SIGNIFICANT
         assert facts(found, "target")[0] == "note"
 
+    def test_is_not_seen_where_weights_say_what_new_rows_are_like(self, fast, rng):
+        def draw(odd):
+            X = odd + rng.uniform(size=400)
+            return X[:, None], rng.normal(10.0 * odd, 1.0 + 2.0 * odd)
+
+        odd = np.arange(400) % 2
+        X, y = draw(odd)
+        weight = 9.0 - 8.0 * odd
+        model = fast().fit(X, y, sample_weight=weight)
+        found = figures(model, *draw(rng.uniform(size=400) < 0.1))
+        kind, told = facts(found, "forecasts")
+        loss = model.oof_distribution_.crps(y)
+        assert kind == "fine"
+        assert told["there"] == pytest.approx(np.average(loss, weights=weight))
+        assert facts(found, "features")[0] == "fine"
+        assert facts(found, "target") is None
+
     @pytest.mark.parametrize("given", [True, False])
     def test_of_a_feature(self, given, case):
         model, X, y = case
@@ -223,7 +240,7 @@ class TestDrift:
             return values.round(1) if law == "rounded" else values
 
         for _ in range(60):
-            kept = ColumnSummary.of(draw(5000), names and len(names))
+            kept = ColumnSummary.of(draw(5000), np.ones(5000), names and len(names))
             before = Column(kept.sample(), names)
             now = Column(kept.place(draw(60)), names)
             rejected += measure_feature(before, now)[1] < scores.SIGNIFICANT
