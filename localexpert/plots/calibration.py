@@ -237,8 +237,8 @@ def plot_coverage(
         Of n rows.
     groups : array-like of shape (n,)
         Names of groups, or numbers: up to 12 different ones are a group each, more
-        are put into bins of about equal frequency. At most 60 groups; gaps are one of
-        them.
+        are put into bins of about equal frequency; a number that fills a bin is one by
+        itself. At most 60 groups; gaps are one of them.
     coverage : float
         Nominal coverage of the interval, in (0, 1).
     level : float

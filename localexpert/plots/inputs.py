@@ -74,23 +74,37 @@ def group_numbers(
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return names of groups of numbers, and the group of each; that of NaN is void.
 
-    Up to so many different numbers are a group each; more are put into so many bins,
-    which have two looks, the last one for the last bin. A bin begins at one of the
-    numbers, so that its name is true of whole numbers.
+    Up to so many different numbers are a group each; more are put into about so many
+    bins, which have two looks, the last one for the last bin. A bin begins at one of
+    the numbers, so that its name is true of whole numbers. A number that fills a bin is
+    one by itself.
     """
     known = np.sort(values[~np.isnan(values)])
     distinct = np.unique(known)
     if len(distinct) <= most:
         texts = format_numbers(distinct.tolist(), 4, show)
         return texts, np.searchsorted(distinct, values)
-    starts = np.arange(n_bins) * len(known) // n_bins
-    edges = np.unique(np.append(known[starts], known[-1]))
-    ends = [*pairwise(format_numbers(edges.tolist(), 3, show))]
+    starts, times = np.unique(_split(known, n_bins), return_counts=True)
+    full = starts[times > 1]
+    if len(full):
+        rest = known[~np.isin(known, full)]
+        after = np.searchsorted(distinct, full, "right")
+        after = distinct[after[after < len(distinct)]]
+        rest = _split(rest, n_bins - times[times > 1].sum())
+        starts = np.unique(np.concatenate([full, after, rest]))
+    edges = format_numbers([*starts.tolist(), float(known[-1])], 3, show)
+    look = [*[looks[0]] * (len(starts) - 1), looks[1]]
+    size = np.bincount(np.searchsorted(starts, distinct, "right") - 1)
     texts = [
-        *(looks[0].format(*pair) for pair in ends[:-1]),
-        looks[1].format(*ends[-1]),
+        one.format(*pair) if n > 1 else pair[0]
+        for one, pair, n in zip(look, pairwise(edges), size, strict=True)
     ]
-    return texts, np.searchsorted(edges[1:-1], values, "right")
+    return texts, np.searchsorted(starts[1:], values, "right")
+
+
+def _split(values: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the first of each of n parts of sorted values that are equally large."""
+    return values[np.arange(n) * len(values) // n]
 
 
 def format_numbers(

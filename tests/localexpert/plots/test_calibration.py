@@ -162,7 +162,7 @@ def test_infinite_numbers_lie_in_the_outer_bins(smooth, y):
 def test_tied_numbers_stay_together(smooth, y):
     values = np.concatenate([np.zeros(45), np.arange(1.0, 16.0)])
     ax = plot_coverage(y, smooth, values, n_bins=4)
-    assert ticks(ax) == ["[0, 1) (45)", "[1, 15] (15)"]
+    assert ticks(ax) == ["0 (45)", "[1, 15] (15)"]
 
 
 def test_gaps_are_a_group(smooth, y):

@@ -340,7 +340,16 @@ class TestGroupings:
             great = Grouping.of("k", Column(1e9 + np.arange(n), None))
             assert great.labels[1] == second
         ends = Column(np.append(np.arange(20.0), [np.inf] * 9), None)
-        assert Grouping.of("k", ends).labels[-1] == "17 to \u221e"
+        assert Grouping.of("k", ends).labels[-2:] == ["17 to <\u221e", "\u221e"]
+
+    @pytest.mark.parametrize("place", [0, 30, 60])
+    def test_a_number_that_fills_a_bin_is_a_group(self, place):
+        values = np.insert(np.arange(60.0), place, np.full(40, place - 0.5))
+        made = Grouping.of("k", Column(values, None))
+        (own,) = (j for j, name in enumerate(made.labels) if " " not in name)
+        assert_array_equal(made.group == own, values == place - 0.5)
+        assert (np.bincount(made.group)[np.arange(len(made.labels)) != own] <= 20).all()
+        assert len(made.labels) in (4, 5)
 
     @pytest.mark.parametrize("place", [0.0, 1e6])
     def test_widths_that_differ_by_rounding_are_no_groups(self, place, rng):
