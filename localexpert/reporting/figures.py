@@ -29,7 +29,12 @@ from localexpert.explain.permutation import (
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import evidence, pictures
-from localexpert.reporting.groups import Column, Grouping, read_groups
+from localexpert.reporting.groups import (
+    Column,
+    Grouping,
+    number_names,
+    read_groups,
+)
 from localexpert.reporting.scores import (
     BackTest,
     Calibration,
@@ -47,8 +52,8 @@ _REPEATS, _FEWER_REPEATS, _MANY = 3, 2, 60
 _MOST_FORECASTS, _LEAST_ROWS = 60_000, 50
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_FEATURES = 15
-# Features that rows are grouped by, besides the width of the forecasts.
-_N_DEFAULT = 3
+# The width of the forecasts and three features: what rows are grouped by.
+_MOST_GROUPINGS = 4
 # Training rows that are needed to fit a baseline and to tell it when to stop.
 _LEAST_TO_BOOST = 10
 # Share of rows whose outcomes are not above the value that chances are given for.
@@ -168,7 +173,9 @@ class ReportFigures(evidence.Evidence):
             width = np.zeros(len(width))
         found = [Grouping.of("width of the interval", Column(width, None))]
         found += [Grouping.of(self.names[j], self.columns[j]) for j in self.ranking]
-        return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
+        return number_names(
+            [one for one in found if len(one.labels) > 1][:_MOST_GROUPINGS]
+        )
 
     @cached_property
     def groups(self) -> list[GroupFigures]:

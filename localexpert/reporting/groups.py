@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,23 +148,38 @@ class Grouping:
         return cls(name, [[*labels, MISSING][g] for g in met], group)
 
 
+def number_names(groupings: Sequence[Grouping]) -> list[Grouping]:
+    """Return groupings of different names: of two towns the last is "town (2)"."""
+    made: dict[str, Grouping] = {}
+    for one in groupings:
+        name, k = one.name, 1
+        while name in made:
+            k += 1
+            name = f"{one.name} ({k})"
+        made[name] = replace(one, name=name)
+    return [*made.values()]
+
+
 def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
     """Return the columns to group the rows of a table by, with their names."""
+    if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
+        rule = "be a list of column names or a mapping of names to arrays"
+        refuse("groups", rule, type(groups).__name__, TypeError)
+    given = [str(name) for name in groups]
+    if len(set(given)) < len(given):
+        refuse("groups", "have names that differ as texts", f"{given}")
     if isinstance(groups, Mapping):
         found = {key: label_rows(value, len(X), "X") for key, value in groups.items()}
         return [
             (str(key), Column(values.astype(np.float64), names))
             for key, (values, names) in found.items()
         ]
-    if isinstance(groups, str) or not isinstance(groups, Sequence):
-        rule = "be a list of column names or a mapping of names to arrays"
-        refuse("groups", rule, type(groups).__name__, TypeError)
     names, columns = read_columns(Table.of(X))
     for name in groups:
         if str(name) not in names:
             refuse("groups", f"name columns of `X`, {names}", f"{name!r}")
     # Of columns with one name, the first.
-    return [(str(name), columns[names.index(str(name))]) for name in groups]
+    return [(name, columns[names.index(name)]) for name in given]
 
 
 def _group_names(names: list[str], values: Any, known: Any) -> Any:

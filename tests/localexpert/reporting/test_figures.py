@@ -32,6 +32,11 @@ class Coin:
         return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
 
+class Width:
+    def predict_dist(self, X):
+        return normal(np.zeros(len(X)), 1.0 + np.asarray(X)[:, 0])
+
+
 class Normal:
     def predict_dist(self, X):
         return normal(np.zeros(len(X)), 1.0)
@@ -367,6 +372,17 @@ class TestGroupings:
             found = figures(Coin(), np.ones((4, 1)), np.ones(4), groups={"k": given})
             sizes = {group.label: group.coverage.n for group in found.groups}
             assert (len(sizes), sizes["missing"]) == (2, 2)
+
+    def test_each_has_a_name_of_its_own(self, rng):
+        names = ["width of the interval", "town", "town"]
+        X = pd.DataFrame(rng.integers(3, size=(60, 3)), columns=names)
+        found = figures(Width(), X, X.iloc[:, 0].to_numpy())
+        want = [names[0], f"{names[0]} (2)", "town", "town (2)"]
+        assert list(dict.fromkeys(group.name for group in found.groups)) == want
+        assert {f"group {name}" for name in want} <= set(found.pictures)
+        for groups in (["town"] * 2, {2024: X["town"], "2024": X["town"]}):
+            with pytest.raises(ValueError, match=r"`groups` must have names that"):
+                figures(Width(), X, X.iloc[:, 0], groups=groups)
 
     def test_rare_names_are_one_group(self):
         names = [f"n{j:02}" for j in range(14)]
