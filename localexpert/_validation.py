@@ -7,7 +7,7 @@ A message names the parameter in backticks, the rule, and the value got.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any
@@ -33,6 +33,8 @@ _LARGEST_SEED = 2**32 - 1
 _LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
 # Numbers between these are written without an exponent.
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e7
+# So many digits tell all numbers apart.
+_ALL_DIGITS = 17
 # Weights are summed: one below the last digits of the others would be lost.
 _MOST_RATIO, _MOST_ROWS = 1e13, 1e15
 # Rounding that a sum of probabilities may carry: sums of float32 leave [0, 1] by it.
@@ -221,3 +223,17 @@ def format_number(value: Any, digits: int = 4) -> str:
         return f"{number:.{digits}g}"
     decimals = max(digits - 1 - math.floor(math.log10(size)), 0)
     return f"{round(number, decimals):.15g}"
+
+
+def format_numbers(
+    values: Sequence[Any],
+    digits: int,
+    show: Callable[[Any, int], str] = format_number,
+) -> list[str]:
+    """Return short texts of labels; numbers have the digits that tell them apart."""
+    different = len(set(map(str, values)))
+    for more in range(digits, _ALL_DIGITS):
+        texts = [show(value, more) for value in values]
+        if len(set(texts)) >= different:
+            return texts
+    return [str(value) for value in values]

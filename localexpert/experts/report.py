@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibration import auc_score, expected_calibration_error, log_loss
 from calibration.typing import Float64Array
+from localexpert._validation import format_numbers
 from localexpert.data.folds import Fold, Rows, number_folds, renumber_folds
 
 # Bits of the significand that probabilities keep, besides the first.
@@ -167,15 +168,17 @@ class ExpertReport:
         )
 
     def __str__(self) -> str:
+        names = format_numbers(self.thresholds.tolist(), 4)
+        width = max(map(len, ["threshold", *names]))
         lines = [
             "thresholds in the coordinate of the frame",
-            "threshold  base rate    AUC  log loss (raw)    cal. error (raw)  "
-            "accuracy         kappa",
+            f"{'threshold':>{width}}  base rate    AUC  log loss (raw)    "
+            "cal. error (raw)  accuracy         kappa",
         ]
         for k in range(len(self.thresholds)):
             hit, kappa = self.accuracy[k], self.kappa[k]
             lines.append(
-                f"{self.thresholds[k]:9.4g}  {self.base_rate[k]:9.3f} "
+                f"{names[k]:>{width}}  {self.base_rate[k]:9.3f} "
                 f"{self.auc[k]:6.3f}  {self.log_loss[k]:8.4f} "
                 f"({self.log_loss_raw[k]:.4f})  {self.calibration_error[k]:6.4f} "
                 f"({self.calibration_error_raw[k]:.4f})   "

@@ -20,7 +20,7 @@ from calibration._validation import (
 )
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, format_number
+from localexpert._validation import check_array, format_number, format_numbers
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.report import ExpertReport, TaskRecord
 from localexpert.explain.permutation import PermutationImportance
@@ -236,10 +236,10 @@ def _mark_ends(ax: Axes, base: float, total: float, n_bars: int) -> None:
     ax.vlines(total, n_bars - 1, n_bars - 0.4, zorder=0, **looks)
     ax.set_ylim(_FLOOR, n_bars - 0.4)
     low: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
-    name = f"forecast {format_number(total, 3)}"
-    _write(ax, name, (total, 1.0), (0.0, 3.0), ha="center", **low)
+    names = format_numbers([total, base], 3)
+    _write(ax, f"forecast {names[0]}", (total, 1.0), (0.0, 3.0), ha="center", **low)
     low |= {"ha": "left", "color": canvas.GREY}
-    _write(ax, f"base {format_number(base, 3)}", (base, 0.0), (4.0, 3.0), **low)
+    _write(ax, f"base {names[1]}", (base, 0.0), (4.0, 3.0), **low)
     ax.spines[["top", "right"]].set_visible(False)
     ax.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
 
@@ -396,7 +396,8 @@ def plot_threshold_reliability(
         "level": check_level(coverage, "coverage"),
     }
     drawn = canvas.open_panels(axes, len(shown), (2.0, 2.1))
-    for ax, k in zip(drawn, shown, strict=True):
+    names = format_numbers(tasks.thresholds[shown].tolist(), 4)
+    for ax, k, threshold in zip(drawn, shown, names, strict=True):
         below = tasks.below[:, k]
         raw = reliability_curve(below, tasks.raw[:, k], bands=None, **options)
         after = reliability_curve(below, tasks.calibrated[:, k], **options)
@@ -412,7 +413,6 @@ def plot_threshold_reliability(
         looks: dict[str, Any] = {"color": "C0", "alpha": 0.18, "lw": 0, "label": label}
         ax.fill_between(after.mean_prob, after.lower, after.upper, **looks)
         _draw_both(ax, *pairs)
-        threshold = format_number(float(tasks.thresholds[k]))
         share = inputs.format_percent(rate[k])
         ax.set_title(f"{threshold}: {share} below", fontsize="medium")
         for axis in (ax.xaxis, ax.yaxis):

@@ -23,7 +23,7 @@ from calibration._validation import (
 )
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, format_number
+from localexpert._validation import check_array, format_numbers
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 
@@ -158,8 +158,8 @@ def plot_forecast(
         if expert_points is not None:
             panels[-1].plot(*points, "o", color=_SPIKE, ms=4.5, label="experts")
     for panel in panels:
-        _draw_marks(panel, {"mean": float(shape.dist.mean()[0]), **marks})
         panel.set_xlim(low, high)
+        _draw_marks(panel, {"mean": float(shape.dist.mean()[0]), **marks})
     panels[-1].set_xlabel(called)
     return panels if what == "both" else panels[0]
 
@@ -399,11 +399,13 @@ def _draw_cdf(
 
 def _draw_marks(ax: Axes, marks: dict[str, float | None]) -> None:
     """Draw upright lines at the mean, the point forecast and the outcome."""
-    for name, (color, style) in _LINES.items():
-        value = marks[name]
-        if value is not None and np.isfinite(value):
-            tone, label = color or canvas.ink_of(ax), f"{name} {format_number(value)}"
-            ax.axvline(value, color=tone, ls=style, lw=1.3, label=label, zorder=1.8)
+    held = {k: v for k in _LINES if (v := marks[k]) is not None and np.isfinite(v)}
+    # With the digits that tell them apart, and from the ends of the axis.
+    texts = format_numbers([*held.values(), *ax.get_xlim()], 4)
+    for (name, value), text in zip(held.items(), texts, strict=False):
+        (color, style), label = _LINES[name], f"{name} {text}"
+        looks: dict[str, Any] = {"color": color or canvas.ink_of(ax), "ls": style}
+        ax.axvline(value, lw=1.3, label=label, zorder=1.8, **looks)
 
 
 def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) -> str:

@@ -17,13 +17,11 @@ from calibration._validation import (
     plain_label,
     refuse,
 )
-from localexpert._validation import format_number
+from localexpert._validation import format_numbers
 from localexpert.distribution.predictive import check_distribution
 
 # Letters of a label beside an axis, and of the name of one.
 LONGEST_TICK, _LONGEST_NAME = 28, 48
-# So many digits tell all numbers apart.
-_ALL_DIGITS = 17
 
 
 def check_dist(dist: Any) -> None:
@@ -105,20 +103,6 @@ def group_numbers(
 def _split(values: NDArray[Any], n: int) -> NDArray[Any]:
     """Return the first of each of n parts of sorted values that are equally large."""
     return values[np.arange(n) * len(values) // n]
-
-
-def format_numbers(
-    values: Sequence[Any],
-    digits: int,
-    show: Callable[[Any, int], str] = format_number,
-) -> list[str]:
-    """Return short texts of labels; numbers have the digits that tell them apart."""
-    different = len(set(map(str, values)))
-    for more in range(digits, _ALL_DIGITS):
-        texts = [show(value, more) for value in values]
-        if len(set(texts)) >= different:
-            return texts
-    return [str(value) for value in values]
 
 
 def name_of(values: Any, otherwise: str = "") -> str:

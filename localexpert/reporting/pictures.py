@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration._validation import plain_label
 from localexpert.experts.report import ExpertReport
 from localexpert.explain.permutation import PermutationImportance
 from localexpert.plots.calibration import (
@@ -37,6 +38,8 @@ _MOST_BYTES = 150_000
 _LONGEST, _LONGEST_FEATURE = 30, 22
 # From here on numbers on axes are written as 10k, and there are this many at most.
 _LONG_NUMBER, _SHORT_NUMBER, _MOST_TICKS, _FEW_TICKS = 1e4, 1e-3, 6, 3
+# Numbers so written have six digits.
+_LEAST_APART = 1e-4
 # Fewer rows make bars of single outcomes.
 _ROWS_A_BAR = 10
 _LOOK = {
@@ -81,14 +84,6 @@ def picture(
         return _to_address(figure)
 
 
-def label(text: object, longest: int = _LONGEST) -> str:
-    """Return a text as matplotlib may write it: not too long, and no formula."""
-    words = str(text).replace("\n", " ")
-    if len(words) > longest:
-        words = f"{words[: longest - 1]}\u2026"
-    return words.replace("$", r"\$")
-
-
 def draw_calibration(evidence: Evidence, scale: str, axis: str) -> dict[str, str]:
     """Draw PIT values, outcomes below quantiles, and errors against finite spreads.
 
@@ -99,8 +94,9 @@ def draw_calibration(evidence: Evidence, scale: str, axis: str) -> dict[str, str
 
     def draw_errors(ax: Any) -> None:
         plot_sharpness(y, dist, ax=ax)
-        ax.set_xlabel(f"{ax.get_xlabel()}{scale}")
-        ax.set_ylabel(f"{ax.get_ylabel()}{scale}")
+        for side in (ax.xaxis, ax.yaxis):
+            words = side.get_label_text(), plain_label(scale)
+            side.set_label_text(" ".join(filter(None, words)))
 
     drawn: dict[str, Callable[[Any], object]] = {
         "pit": lambda ax: plot_pit(y, dist, ax=ax, bins=bins, random_state=seed),
@@ -126,7 +122,9 @@ def draw_group(
         plot_coverage(
             evidence.y, evidence.dist, place, coverage=evidence.coverage, ax=ax
         )
-        named = [f"{label(one.label)} ({one.coverage.n})" for one in figures]
+        named = [
+            f"{plain_label(one.label, _LONGEST)} ({one.coverage.n})" for one in figures
+        ]
         ax.set_yticks(np.arange(len(named)), named)
         ax.get_legend().remove()  # it is wider than a phone; words say the same
 
@@ -149,7 +147,9 @@ def draw_importance(found: PermutationImportance, shown: Sequence[int]) -> str:
     def draw(ax: Any) -> None:
         plot_importance(
             found.pinball[shown],
-            features=[label(found.feature_names[j], _LONGEST_FEATURE) for j in shown],
+            features=[
+                plain_label(found.feature_names[j], _LONGEST_FEATURE) for j in shown
+            ],
             columns=[f"{100 * level:g}%" for level in found.levels],
             sort=False,
             label="Increase of loss",
@@ -192,8 +192,10 @@ def _make_room(ax: Any) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         if not isinstance(axis.get_major_formatter(), ScalarFormatter):
             continue
-        longest = max(abs(end) for end in axis.get_view_interval())
-        if longest >= _LONG_NUMBER:
+        ends = axis.get_view_interval()
+        longest = np.abs(ends).max()
+        # Near numbers would all be written alike.
+        if longest >= _LONG_NUMBER and np.ptp(ends) > _LEAST_APART * longest:
             axis.set_major_formatter(EngFormatter(sep=""))
         elif longest < _SHORT_NUMBER:
             # Without a factor above the picture, where the legend is.

@@ -1,5 +1,6 @@
 """What is drawn of features, explanations and experts, read back from the artists."""
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -237,6 +238,17 @@ def test_a_handful_is_shown_by_default(tasks):
     assert [ax.get_title() for ax in panels] == titles
     assert len(panels) <= 6
     assert len(plt.get_fignums()) == 1
+
+
+def test_near_thresholds_are_told_apart(tasks, report):
+    far = replace(tasks, thresholds=1.7e9 + 200.0 * np.arange(len(NINE)))
+    first, second = plot_threshold_reliability(far, numbers=[1, 2])
+    assert first.get_title().startswith("1.7000002e+09: ")
+    assert second.get_title().startswith("1.7000004e+09: ")
+    told = str(replace(report, thresholds=1.7e9 + 200.0 * np.arange(4))).splitlines()
+    width = told[1].index("threshold") + len("threshold")
+    names = [line[:width].strip() for line in told[2:]]
+    assert names == ["1.7e+09", "1.7000002e+09", "1.7000004e+09", "1.7000006e+09"]
 
 
 def test_nearly_all_is_written_as_people_do():

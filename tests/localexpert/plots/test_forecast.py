@@ -76,6 +76,10 @@ class TestSmooth:
         assert len(upright) == 3
         assert density.get_xlim()[1] > 9.0
 
+    def test_marks_of_near_numbers_are_told_apart(self, legend):
+        ax = plot_forecast(normal([1.7e9], 600.0), what="density", y=1.7e9 + 300.0)
+        assert legend(ax)[1:] == ["mean 1.7e+09", "outcome 1.7000003e+09"]
+
     def test_experts(self, smooth, labelled):
         thresholds, p = [0.0, 1.0, 2.0, 900.0], [0.1, 0.4, 0.7, 1.0]
         _, cdf = plot_forecast(smooth, 20, expert_points=(thresholds, p))

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import t
 
 import localexpert
-from localexpert import PredictiveDistribution
+from localexpert import PredictiveDistribution, report_figures
 from localexpert.reporting import pictures, report
 from tests.forecasts import normal, of_values
 
@@ -26,6 +26,21 @@ DAY = datetime.date(2026, 11, 3)
 class Coin:
     def predict_dist(self, X):
         return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
+
+
+def test_pictures_of_near_outcomes_in_a_unit_that_looks_like_a_formula():
+    y = np.random.default_rng(0).normal(1.7e9, 600.0, size=60)
+    options = {"unit": "$_$", "importance_rows": 0}
+    found = report_figures(Wrong(1.7e9, 600.0), np.zeros((60, 1)), y, **options)
+    drawn = {}
+    for name in ("sharpness", "example sure"):
+        code = base64.b64decode(found.pictures[name].partition("base64,")[2])
+        root = ElementTree.fromstring(code)
+        drawn[name] = [e.text for e in root.iter() if e.tag.endswith("}text")]
+    assert "Absolute error of the median ($_$)" in drawn["sharpness"]
+    axis = drawn["example sure"]
+    ticks = axis[: axis.index("Target ($_$)")]
+    assert len(set(ticks)) == len(ticks) > 2
 
 
 X = np.tile([[0.0], [1.0]], (10, 1))
