@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration._validation import (
+    as_numbers,
     check_integer,
     check_list,
     check_same_length,
+    find_no_number,
     is_gap,
     plain_label,
     refuse,
@@ -58,8 +60,14 @@ def label_rows(
     check_same_length(n, f"`{other}`", len(array), "groups")
     if array.dtype.kind in "iuf":
         return array, None
+    is_bool = not {bool, np.bool_}.isdisjoint(map(type, cells))
+    if array.dtype.kind == "O" and not is_bool and find_no_number(cells) is None:
+        return as_numbers(cells, "groups"), None
     values, known = np.full(n, np.nan), np.array([not is_gap(c) for c in cells], bool)
-    names, values[known] = np.unique(array[known].astype(str), return_inverse=True)
+    texts = array[known].astype(str)
+    if array.dtype.kind == "M" and not np.can_cast(array.dtype, "M8[D]"):
+        texts = np.datetime_as_string(array[known], unit="auto")
+    names, values[known] = np.unique(texts, return_inverse=True)
     return values, names.tolist()
 
 

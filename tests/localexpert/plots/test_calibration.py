@@ -173,6 +173,25 @@ def test_gaps_are_a_group(smooth, y):
     assert sorted(ticks(ax)) == ["known (53)", "missing (7)"]
 
 
+def test_numbers_with_gaps_are_numbers_whatever_holds_them(smooth, y):
+    values = [None if i < 7 else float(i) for i in range(60)]
+    want = ["[7, 33) (26)", "[33, 59] (27)", "missing (7)"]
+    for given in (values, np.array(values), pd.array(values, dtype="Int64")):
+        assert ticks(plot_coverage(y, smooth, given, n_bins=2)) == want
+    flags = [None if i < 7 else i % 2 == 1 for i in range(60)]
+    names = ["False (26)", "True (27)", "missing (7)"]
+    assert sorted(ticks(plot_coverage(y, smooth, flags))) == names
+
+
+def test_times_are_named_as_exactly_as_it_takes(smooth, y):
+    hours = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) // 20, unit="h")
+    want = ["2024-01-01 (20)", "2024-01-01T01:00 (20)", "2024-01-01T02:00 (20)"]
+    assert sorted(ticks(plot_coverage(y, smooth, hours))) == want
+    months = np.datetime64("2024-01") + np.arange(60) // 30
+    want = ["2024-01 (30)", "2024-02 (30)"]
+    assert sorted(ticks(plot_coverage(y, smooth, months))) == want
+
+
 def test_outcomes_known_in_part_count_by_their_share(smooth, y, labelled):
     groups, ends = np.arange(60) // 30, np.column_stack([y, np.full(60, np.inf)])
     drawn = labelled(plot_coverage(ends, smooth, groups), "covered").get_xdata()
