@@ -152,9 +152,10 @@ def forecast_html(dist: Any) -> str:
     first = dist[:_MOST_ROWS]
     answers = Questions.of().answers(first)
     heads = ["", *answers]
+    names = range(len(first)) if first.labels is None else first.labels
     rows = [
-        [str(row), *(format_number(column[row]) for column in answers.values())]
-        for row in range(len(first))
+        [escape(str(name)), *(format_number(each[row]) for each in answers.values())]
+        for row, name in enumerate(names)
     ]
     if rows:
         ends = first.quantiles(_OUTERMOST)

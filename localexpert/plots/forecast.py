@@ -153,7 +153,8 @@ def plot_forecast(
     if what != "density":
         # Beyond the support a CDF is flat, but it is there.
         whole = np.unique(np.concatenate([[low], x, [high]]))
-        _draw_cdf(panels[-1], shape, whole, regions, label)
+        told = label if what == "cdf" else ""
+        _draw_cdf(panels[-1], shape, whole, regions, told)
         points = points[:, (points[0] >= low) & (points[0] <= high)]
         if expert_points is not None:
             panels[-1].plot(*points, "o", color=_SPIKE, ms=4.5, label="experts")
@@ -364,6 +365,9 @@ def _draw_density(
         inner = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
         ax.fill_between(inner, shape.density(inner), label=label, **looks)
         label = ""
+    if label:
+        # The region is of stems alone, whose axis has no legend.
+        ax.plot([], [], "o", color=_SPIKE, ms=5, label=label)
     ax.set_ylim(0.0, _HEADROOM * float(line.max()))
     if len(shape.spikes):
         side = ax.twinx()
@@ -393,6 +397,10 @@ def _draw_cdf(
     for low, high in regions[regions[:, 0] < regions[:, 1]]:
         ax.axvspan(low, high, color=_SMOOTH, alpha=0.12, lw=0, label=label)
         label = ""
+    if label:
+        at = regions[:, 0]
+        looks: dict[str, Any] = {"color": _SMOOTH, "ms": 5, "label": label}
+        ax.plot(at, shape.dist.cdf_at(at)[0], "o", **looks)
     ax.plot(*shape.steps(x), color=_SMOOTH, lw=1.6)
     ax.set(ylim=(-0.03, 1.03), ylabel=r"$P(Y \leq y)$")
 

@@ -136,11 +136,12 @@ class FitCheck:
     def __str__(self) -> str:
         """Return a line for each figure."""
         share = 1.0 - self.crps / self.climatology if self.climatology > 0.0 else 0.0
+        side = "more" if round(share, 2) < 0.0 else "less"
         lines = {
             "rows": f"{self.n}",
             "coverage": f"50 %: {self.coverage_50:.1%}, 90 %: {self.coverage_90:.1%}",
             "PIT test": f"p = {self.pit:.2g}",
-            "CRPS": f"{self.crps:.4g}, {share:.0%} less than climatology "
+            "CRPS": f"{self.crps:.4g}, {abs(share):.0%} {side} than climatology "
             f"({self.climatology:.4g})",
             "log score": f"{self.log_score:.4g}, of climatology "
             f"{self.log_climatology:.4g}",

@@ -109,6 +109,11 @@ def test_figures_are_those_of_the_forecast(dist):
     assert last == MORE.get(len(dist), repr(dist))
 
 
+def test_rows_have_the_names_of_their_groups():
+    rows, *_ = read(VALUES.total(groups=["<b>", "a"]))
+    assert [cells[0] for cells in rows] == ["<b>", "a"]
+
+
 def heights_of(picture):
     """Return the heights of the area's cells, and the places and heights of lines."""
     area, *lines = [path.get("d") for path in picture.iterfind("{*}path")]

@@ -112,6 +112,17 @@ class TestValues:
         assert height.max() < 1.0
         assert_allclose(height[x != 0.0], mixed.pdf(x[x != 0.0, None])[:, 30])
 
+    @pytest.mark.parametrize("what", ["density", "cdf"])
+    def test_a_region_of_values_alone_is_named(self, what, legend, labelled):
+        dist = beside(normal([3.0]), [0.0], [[0.9]])
+        name = "50% highest density"
+        assert legend(plot_forecast(dist, coverage=0.5)[0]).count(name) == 1
+        ax = plot_forecast(dist, coverage=0.5, what=what)
+        assert legend(ax).count(name) == 1
+        if what == "cdf":
+            drawn = labelled(ax, name).get_xydata()
+            assert_allclose(drawn, [[0.0, dist.cdf([0.0])[0]]])
+
 
 def curves(ax):
     """Return the curves of an Axes in the order of drawing."""

@@ -1,6 +1,7 @@
 """`FitCheck`: figures against brute force; a warning only where there is a reason."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,15 @@ def test_each_problem_is_told(rng):
     assert any("knows no features" in told for told in lost)
     few = checked(normal(center[:20]), y[:20]).problems
     assert few == ["20 rows tell little"]
+
+
+@pytest.mark.parametrize(
+    ("crps", "told"), [(0.8, "20% less"), (1.04, "4% more"), (1.001, "0% less")]
+)
+def test_a_loss_to_climatology_is_said_as_one(crps, told, rng):
+    y = rng.normal(size=40)
+    found = replace(checked(normal(np.zeros(40)), y), crps=crps, climatology=1.0)
+    assert f"{crps:.4g}, {told} than climatology (1)" in str(found)
 
 
 def test_rows_count_by_their_weights(rng):
