@@ -406,7 +406,7 @@ def check_menu(menu: Mapping[str, object], name: str) -> None:
 def set_menu(
     menu: Mapping[str, Any], name: str, scale: Scale, *, several: bool
 ) -> dict[str, Any]:
-    """Return clones on a scale; where it has doing nothing, that comes first.
+    """Return clones on a scale by text; where it has doing nothing, that comes first.
 
     Of several classes a ScoreCalibrator is one for each, against the others.
     """
@@ -421,5 +421,7 @@ def set_menu(
         elif not several and not isinstance(one, ScoreCalibrator):
             rule = "be a ScoreCalibrator for scores of shape (n,)"
             refuse(f"{name}[{key!r}]", rule, f"{one!r}", TypeError)
-        found[key] = on_scale(one, scale)
+        if str(key) in found:
+            refuse(name, "have names that differ as texts", f"{key!r}")
+        found[str(key)] = on_scale(one, scale)
     return found

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibration import (
+    AutoCalibrator,
     BetaCalibrator,
     IdentityCalibrator,
     IsotonicCalibrator,
@@ -136,6 +137,17 @@ def test_a_list_is_named_by_classes(data):
     np.testing.assert_array_equal(told.log_loss, named.log_loss)
     twins = compare_calibrators(*data, [PlattCalibrator(), PlattCalibrator()])
     assert twins.names == ("identity", "platt-1", "platt-2")
+
+
+def test_names_are_texts(data):
+    pair = {1: PlattCalibrator(), ("a", 2): IsotonicCalibrator()}
+    told = compare_calibrators(*data, pair)
+    assert told.names == ("identity", "1", "('a', 2)")
+    assert str(told).count("('a', 2)") == 1
+    auto = AutoCalibrator(pair).fit(*data)
+    assert str(auto.report_).count("('a', 2)") == 1
+    with pytest.raises(ValueError, match=r"must have names that .* texts, got '1'"):
+        compare_calibrators(*data, {1: PlattCalibrator(), "1": PlattCalibrator()})
 
 
 def test_labels_of_two_classes_have_names(data, some):
