@@ -234,6 +234,11 @@ class Writer:
             _blame("objects inside a table")
         flags, start = array.flags, len(self.arrays)
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+        if array.dtype.names:
+            # Between fields may be gaps, which hold whatever was in memory before.
+            held, array = array, np.zeros(array.shape, array.dtype, order)
+            for name in array.dtype.names:
+                array[name] = held[name]
         self.arrays += array.tobytes("A")
         descr = dtype_to_descr(array.dtype)
         return ["array", descr, order, not flags.writeable, start, *array.shape]
