@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from inspect import getattr_static
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import sklearn
@@ -233,11 +233,12 @@ class Writer:
         if array.dtype.hasobject:
             _blame("objects inside a table")
         flags, start = array.flags, len(self.arrays)
-        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-        if array.dtype.names:
+        is_flipped = flags.f_contiguous and not flags.c_contiguous
+        order: Literal["C", "F"] = "F" if is_flipped else "C"
+        if names := array.dtype.names:
             # Between fields may be gaps, which hold whatever was in memory before.
             held, array = array, np.zeros(array.shape, array.dtype, order)
-            for name in array.dtype.names:
+            for name in names:
                 array[name] = held[name]
         self.arrays += array.tobytes("A")
         descr = dtype_to_descr(array.dtype)
@@ -291,7 +292,7 @@ class _Made(NamedTuple):
     value: Any
     # Bytes of arrays; values; and the most of these that are in one another.
     size: int = 0
-    count: int = 1
+    n_values: int = 1
     depth: int = 1
 
 
@@ -345,15 +346,15 @@ class Reader:
             size = min(sum(one.size for one in held), _MOST_SIZE)
             # Items of sets are held against all others of their hash.
             times = MOST_ALIKE if kind == "builtins.frozenset" else 1
-            count = 1 + times * sum(one.count for one in held)
+            n_values = 1 + times * sum(one.n_values for one in held)
             depth = 1 + max((one.depth for one in held), default=0)
             self.budget.spend(_COPIES.get(kind, 0) * size, "values made of arrays")
             # Few nodes may stand for many values. Hashes and texts are made of all.
-            self.budget.spend(_OF_VALUE * count, "values in values")
+            self.budget.spend(_OF_VALUE * n_values, "values in values")
             if depth > _MOST_DEPTH:
                 refuse("it holds values that are nested too deeply.")
             value = self._make(kind, [one.value for one in held], size)
-            self.made.append(_Made(value, size, count, depth))
+            self.made.append(_Made(value, size, n_values, depth))
         return self.made[-1].value
 
     def _at(self, place: Any) -> _Made:
