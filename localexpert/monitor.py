@@ -420,7 +420,10 @@ class ForecastMonitor(DriftMonitor):
         if new:
             self._set_up(weight @ (p * (1.0 - p)) / n)
             self.thresholds_ = thresholds
-        if self._is_repeated(np.column_stack([p, median, outcomes]), weight):
+        # Rows of weight 0 are none.
+        held = weight > 0.0
+        batch = np.column_stack([p, median, outcomes])
+        if self._is_repeated(batch[held], weight[held]):
             return self
         counts, logs, cells = count_bins(below, upto, weight), [], []
         self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)

@@ -200,6 +200,20 @@ def test_a_batch_in_another_order_is_not_counted_again(rng, kind):
     assert monitor.partial_fit(x, y).n_rows_ == 220.0
 
 
+@KINDS
+def test_a_batch_is_the_same_however_its_rows_are_counted(rng, kind):
+    x, y = kind.draw(rng, 80)
+    weight = rng.integers(0, 4, size=80)
+    rows = np.repeat(np.arange(80), weight)
+    monitor = kind.monitor().fit(x, y, weight)
+    for again in (
+        (x[rows], y[rows]),
+        (x[weight > 0], y[weight > 0], weight[weight > 0]),
+    ):
+        with pytest.warns(calibration.CalibrationWarning, match="not counted again"):
+            assert monitor.partial_fit(*again).n_batches_ == 1
+
+
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e200, 0.0)])
 def test_outcomes_of_any_size_are_told_apart(rng, scale, offset):
     dist = PredictiveDistribution.from_scipy(norm(np.full(80, offset), scale))
