@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -451,7 +452,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         for name, value in row.items():
             before = self.history_.get(name, np.empty(0))
             self.history_[name] = np.append(before, value)
-        if not self.alarm_ and self.log_e_ >= -np.log(self.alpha):
+        if not self.alarm_ and self.log_e_ >= -np.log(float(self.alpha)):
             self.alarm_, self.alarm_row_ = True, self.n_rows_
         self._ends_.append(self.n_batches_)
         self._spans_.append(kept)
@@ -469,11 +470,13 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
 def _plain(value: Any) -> Any:
     """Return an array or a part as an object that says so, for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
     # Columns of tables are arrays, too.
     if hasattr(value, "__array__"):
         return {"array": np.asarray(value).tolist()}
+    if isinstance(value, Sequence):
+        return list(value)
     return {"part": type(value).__name__, **vars(value)}
 
 

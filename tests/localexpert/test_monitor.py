@@ -314,11 +314,23 @@ def test_rows_that_were_learned_from_are_told_of(rng):
     assert not hasattr(monitor, "n_batches_")
 
 
-def test_thresholds_of_a_table_are_kept(rng):
-    monitor = ForecastMonitor(thresholds=pd.Series([-1.0, 1.0], index=[3, 4]))
-    monitor.fit(*draw_values(rng, 60))
-    again = ForecastMonitor.from_json(monitor.to_json())
-    assert again.thresholds.tolist() == [-1.0, 1.0]
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        pd.Series([-1.0, 1.0], index=[3, 4]),
+        range(-1, 2, 2),
+        (np.longdouble(-1.0), Fraction(1)),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_settings_of_all_kinds_are_kept(rng, thresholds):
+    tenth, half = Fraction(1, 10), np.longdouble(0.5)
+    monitor = ForecastMonitor(thresholds=thresholds, alpha=tenth, tolerance=half)
+    text = monitor.fit(*draw_values(rng, 60)).to_json()
+    again = ForecastMonitor.from_json(text)
+    assert [*again.thresholds] == [-1.0, 1.0]
+    assert (again.alpha, again.tolerance) == (0.1, 0.5)
+    assert again.to_json() == text
 
 
 def stream_of_labels(rng, shift):
