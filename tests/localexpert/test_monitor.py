@@ -1,5 +1,9 @@
 """Both monitors: what they tell, advise, keep and refuse, and what they bet."""
 
+import functools
+import json
+import operator
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -176,6 +180,26 @@ def test_texts_that_are_no_monitors_are_refused(rng, kind):
         assert wrong != text
         with pytest.raises(ValueError, match="`text` must be what `to_json` has writt"):
             kind.monitor.from_json(wrong)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"array": []}, ("history_", "log_e_shift")),
+        ("x", ("alarm_row_",)),
+        (None, ("_spans_", -1)),
+        (9, ("_ends_", 0)),
+        ({"array": [0.0]}, ("_shift_", "null")),
+        ([], ("_shift_",)),
+    ],
+)
+def test_states_that_do_not_fit_together_are_refused(rng, kind, wrong, path):
+    state = json.loads(watch(rng, kind, "shift", batches=4, at=2).to_json())
+    *places, name = path
+    functools.reduce(operator.getitem, places, state)[name] = wrong
+    with pytest.raises(ValueError, match="`text` must be what `to_json` has writt"):
+        kind.monitor.from_json(json.dumps(state))
 
 
 @KINDS
