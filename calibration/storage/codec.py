@@ -385,6 +385,7 @@ class Reader:
         # What checks its fields when it is made checks them here.
         made_once = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
         if made_once and hasattr(cls, "__post_init__"):
+            self.budget.spend(size, "copies of arrays")
             cls.__post_init__(value)
         return value
 

@@ -20,7 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from calibration import BBQCalibrator, CalibratedClassifier, PlattCalibrator
+from calibration import (
+    BBQCalibrator,
+    CalibratedClassifier,
+    CalibrationMap,
+    PlattCalibrator,
+)
 from calibration.storage import StorageError, check_booster_text, load
 from calibration.storage.codec import name_of
 from tests.calibration.storage import archives
@@ -96,6 +101,7 @@ NEIGHBOURS = ["object", "sklearn.neighbors._unsupervised.NearestNeighbors"]
 BOOSTING = ["builtins.dict", "estimators_", [1], "n_trees_per_iteration_", 9]
 GB = "sklearn.ensemble._gb.GradientBoostingRegressor"
 BOOSTING += ["_sklearn_version", sklearn.__version__]
+MAP, STEPS = name_of(CalibrationMap), ["builtins.dict", "kind", "step", "knots", [1]]
 UNSOUND = {
     # What would run, or be imported.
     "not trusted": {
@@ -123,6 +129,9 @@ UNSOUND = {
         ),
         "trees of one table of rows": forge(
             ZEROS, ["builtins.dict"], GROWN, *[[*NEIGHBOURS, [2]]] * 400
+        ),
+        "a field of one array many times": forge(
+            ZEROS, ["builtins.list", *[[0]] * 40], STEPS, ["object", MAP, [2]]
         ),
         "few tuples as many": forge(*tower("builtins.tuple", 60, 2)),
         "few lists as many": forge(*tower("builtins.list", 60, 2)),
