@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logit, ndtr, ndtri
+from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
@@ -420,7 +421,10 @@ class ForecastMonitor(DriftMonitor):
         if new:
             self._set_up(weight @ (p * (1.0 - p)) / n)
             self.thresholds_ = thresholds
-        if self._is_repeated(np.column_stack([p, median, outcomes]), weight):
+        # Rows of weight 0 are none.
+        held = weight > 0.0
+        batch = np.column_stack([p, median, outcomes])
+        if self._is_repeated(batch[held], weight[held]):
             return self
         counts, logs, cells = count_bins(below, upto, weight), [], []
         self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)
@@ -469,6 +473,9 @@ class ForecastMonitor(DriftMonitor):
         delivered = float(known.mean()) if len(known) else float("nan")
         action = choose_action(gains, delivered, alarm=self.alarm_)
         return Advice(action, gains, float(counts.sum()), offset, scale, delivered)
+
+    def _add_any(self) -> None:
+        self.partial_fit(PredictiveDistribution.from_scipy(norm([0.0], 1.0)), [0.0])
 
     def _find_span(self, leader: str) -> int:
         binned, logs = (np.array([span[k] for span in self._spans_]) for k in (0, 1))

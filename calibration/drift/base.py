@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -270,36 +271,66 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         object
             A monitor of this class.
         """
+        try:
+            # One of two takes a batch and answers: so will the other.
+            cls._read(text)._try()
+            return cls._read(text)
+        except Exception as error:  # a text of others may go wrong in any way
+            msg = f"`text` must be what `to_json` has written ({error!r})."
+            raise ValueError(msg) from error
+
+    @classmethod
+    def _read(cls, text: str) -> Self:
+        """Return a monitor whose attributes have the right names and types."""
         monitor = cls()
         # A state is made of these, besides numbers.
         kinds = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
         parts = {one.__name__: one for one in kinds}
-        try:
-            held = json.loads(text, object_hook=partial(_revive, parts))
-            if held.pop("monitor") != cls.__name__:
-                raise KeyError(cls.__name__)
-            settings = {name: held[name] for name in monitor.get_params()}
-            monitor.set_params(**settings)._check(_FIRST_ROWS)
-            monitor._start()
-            begun = vars(monitor)
-            wrong = held.keys() ^ {*begun, *cls._parts}
-            wrong |= {
-                name
-                for name in begun.keys() - settings.keys() - wrong
-                if begun[name] is not None
-                and not isinstance(held[name], type(begun[name]))
-            }
-            if wrong:
-                raise KeyError(*wrong)
-            monitor.__dict__.update(held)
-        except Exception as error:  # a text of others may go wrong in any way
-            msg = f"`text` must be what `to_json` has written ({error!r})."
-            raise ValueError(msg) from error
+        held = json.loads(text, object_hook=partial(_revive, parts))
+        if held.pop("monitor") != cls.__name__:
+            raise KeyError(cls.__name__)
+        settings = {name: held[name] for name in monitor.get_params()}
+        monitor.set_params(**settings)._check(_FIRST_ROWS)
+        monitor._start()
+        begun = vars(monitor)
+        wrong = held.keys() ^ {*begun, *cls._parts}
+        wrong |= {
+            name
+            for name in begun.keys() - settings.keys() - wrong
+            if begun[name] is not None and not isinstance(held[name], type(begun[name]))
+        }
+        if wrong:
+            raise KeyError(*wrong)
+        monitor.__dict__.update(held)
         return monitor
+
+    def _try(self) -> None:
+        """Add a batch and ask everything: a state that is not sound is an error."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._add_any()
+            for leader in self._shares:
+                self._find_span(leader)
+            self.advise()
+            self.confidence_interval()
+            self.to_json()
+        lengths = {len(column) for column in self.history_.values()}
+        is_dated = isinstance(self.alarm_row_, float) == self.alarm_
+        if (
+            lengths != {self.n_batches_}
+            or not is_dated
+            or np.diff(self._ends_).min() <= 0
+        ):
+            msg = "its batches do not fit together"
+            raise ValueError(msg)
 
     @abstractmethod
     def advise(self) -> Advice:
         """Return what to do, and the evidence for it."""
+
+    @abstractmethod
+    def _add_any(self) -> None:
+        """Add a batch of one row, whatever it holds."""
 
     @abstractmethod
     def _find_span(self, leader: str) -> int:
@@ -451,7 +482,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         for name, value in row.items():
             before = self.history_.get(name, np.empty(0))
             self.history_[name] = np.append(before, value)
-        if not self.alarm_ and self.log_e_ >= -np.log(self.alpha):
+        if not self.alarm_ and self.log_e_ >= -np.log(float(self.alpha)):
             self.alarm_, self.alarm_row_ = True, self.n_rows_
         self._ends_.append(self.n_batches_)
         self._spans_.append(kept)
@@ -469,11 +500,13 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
 def _plain(value: Any) -> Any:
     """Return an array or a part as an object that says so, for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
     # Columns of tables are arrays, too.
     if hasattr(value, "__array__"):
         return {"array": np.asarray(value).tolist()}
+    if isinstance(value, Sequence):
+        return list(value)
     return {"part": type(value).__name__, **vars(value)}
 
 

@@ -255,6 +255,9 @@ class CalibrationMonitor(DriftMonitor):
         action = choose_action(evidence, delivered, alarm=self.alarm_)
         return Advice(action, evidence, cells.n, offset, slope, delivered)
 
+    def _add_any(self) -> None:
+        self.partial_fit([0.5], [1])
+
     def _find_span(self, leader: str) -> int:
         logs, cells = zip(*self._spans_, strict=True)
         if leader == "shift":

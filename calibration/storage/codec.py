@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from inspect import getattr_static
-from typing import Any, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import sklearn
@@ -39,6 +39,7 @@ from calibration.storage.archive import (
 from calibration.storage.values import (
     GROWN,
     KINDS,
+    MOST_ALIKE,
     check_hashes,
     check_tables,
     kind_of,
@@ -164,6 +165,8 @@ _ATOMS = (type(None), bool, int, float, str)
 _NAMED, _MOST_NAMES = ("object", "call", "type", "function"), 1000
 # Bytes of one item of an array, and what sizes are counted up to.
 _MOST_ITEM, _MOST_SIZE = 2**12, 2**62
+# Bytes of a value in another one, and how deep values are: `save` goes less deep.
+_OF_VALUE, _MOST_DEPTH = 8, 500
 # How often the arrays in a value are copied, as texts of boosters are in pieces.
 _COPIES = dict.fromkeys(
     ("builtins.bytes", "builtins.bytearray", "call", "numpy.generic", "sklearn.Tree"), 1
@@ -230,7 +233,13 @@ class Writer:
         if array.dtype.hasobject:
             _blame("objects inside a table")
         flags, start = array.flags, len(self.arrays)
-        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+        is_flipped = flags.f_contiguous and not flags.c_contiguous
+        order: Literal["C", "F"] = "F" if is_flipped else "C"
+        if names := array.dtype.names:
+            # Between fields may be gaps, which hold whatever was in memory before.
+            held, array = array, np.zeros(array.shape, array.dtype, order)
+            for name in names:
+                array[name] = held[name]
         self.arrays += array.tobytes("A")
         descr = dtype_to_descr(array.dtype)
         return ["array", descr, order, not flags.writeable, start, *array.shape]
@@ -243,6 +252,8 @@ class Writer:
         way, args, state, *items = (*value.__reduce_ex__(2), None)[:5]
         if way is copyreg.__newobj__:  # type: ignore[attr-defined]
             kind, args = "object", args[1:]
+        elif cls.__module__ in _LOSSES and args[2:] == ((),) and state is None:
+            args = ()  # Cython's own way for a class without a state
         elif way is not cls:
             _blame(f"{name_of(way)} would make it")
         if any(item is not None for item in items):
@@ -275,6 +286,16 @@ def _blame(reason: str) -> NoReturn:
     raise ValueError(reason)
 
 
+class _Made(NamedTuple):
+    """A value, with what stands in it, as often as it stands there."""
+
+    value: Any
+    # Bytes of arrays; values; and the most of these that are in one another.
+    size: int = 0
+    n_values: int = 1
+    depth: int = 1
+
+
 class Reader:
     """Values of nodes, made one after the other once all names are known.
 
@@ -294,8 +315,7 @@ class Reader:
         budget.spend(cost_of_text(text), "items in its description")
         self.nodes: list[list[Any]] = json.loads(text.decode("ascii"))
         self.arrays, self.budget = arrays, budget
-        # With the bytes of the arrays in each value, as often as they stand there.
-        self.made: list[tuple[Any, int]] = []
+        self.made: list[_Made] = []
         named = {(node[0], node[1]) for node in self.nodes if node[0] in _NAMED}
         if len(named) > _MOST_NAMES:
             refuse(f"it names more than {_MOST_NAMES} types.")
@@ -320,14 +340,24 @@ class Reader:
                 self.made.append(self._array(*parts))
                 continue
             held = [
-                (part, 0) if type(part) in _ATOMS else self._at(*part) for part in parts
+                _Made(part) if type(part) in _ATOMS else self._at(*part)
+                for part in parts
             ]
-            size = min(sum(size for _, size in held), _MOST_SIZE)
+            size = min(sum(one.size for one in held), _MOST_SIZE)
+            # Items of sets are held against all others of their hash.
+            times = MOST_ALIKE if kind == "builtins.frozenset" else 1
+            n_values = 1 + times * sum(one.n_values for one in held)
+            depth = 1 + max((one.depth for one in held), default=0)
             self.budget.spend(_COPIES.get(kind, 0) * size, "values made of arrays")
-            self.made.append((self._make(kind, [one for one, _ in held], size), size))
-        return self.made[-1][0]
+            # Few nodes may stand for many values. Hashes and texts are made of all.
+            self.budget.spend(_OF_VALUE * n_values, "values in values")
+            if depth > _MOST_DEPTH:
+                refuse("it holds values that are nested too deeply.")
+            value = self._make(kind, [one.value for one in held], size)
+            self.made.append(_Made(value, size, n_values, depth))
+        return self.made[-1].value
 
-    def _at(self, place: Any) -> tuple[Any, int]:
+    def _at(self, place: Any) -> _Made:
         if type(place) is not int or not 0 <= place < len(self.made):
             refuse(f"its description names a node {place!r:.40} that is none.")
         return self.made[place]
@@ -355,12 +385,13 @@ class Reader:
         # What checks its fields when it is made checks them here.
         made_once = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
         if made_once and hasattr(cls, "__post_init__"):
+            self.budget.spend(size, "copies of arrays")
             cls.__post_init__(value)
         return value
 
     def _array(
         self, descr: Any, order: Any, frozen: bool, start: int, *shape: int
-    ) -> tuple[NDArray[Any], int]:
+    ) -> _Made:
         dtype = descr_to_dtype(_thaw(descr))
         if any(type(n) is not int or n < 0 for n in (start, *shape)) or dtype.hasobject:
             refuse(f"an array has the shape {shape!r:.80} and the dtype {dtype}.")
@@ -372,7 +403,7 @@ class Reader:
         held: NDArray[Any] = np.ndarray(shape, dtype, data, start, None, order)
         out = held.copy(order)
         out.setflags(write=not frozen)
-        return out, size
+        return _Made(out, size)
 
 
 def _thaw(descr: Any) -> Any:

@@ -10,6 +10,7 @@ import importlib
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -180,8 +181,8 @@ def _require(sound: bool, what: str) -> None:
         raise ValueError(what)
 
 
-# Different values that may have one hash: -1 and -2 do, 2**61 - 1 and 0 as well.
-_MOST_ALIKE = 16
+#: Different values that may have one hash: -1 and -2 do, 2**61 - 1 and 0 as well.
+MOST_ALIKE = 16
 # Attributes that hold rows of as many columns as are asked about.
 _ROWS = ("_fit_X", "cluster_centers_")
 #: Trees of neighbours, which are not written: they are grown again from their rows.
@@ -208,7 +209,7 @@ def check_hashes(values: Iterable[Any]) -> None:
         # Most are the first of their hash; a value may be there many times.
         if not any(value is one or value == one for one in found):
             found.append(value)
-            if len(found) > _MOST_ALIKE:
+            if len(found) > MOST_ALIKE:
                 refuse("it holds many values that have the same hash.")
 
 
@@ -266,7 +267,9 @@ def _check_features(tree: Any, limit: float) -> None:
 
 def _check_ensemble(value: Any, state: dict[str, Any]) -> None:
     """Ensembles check the table themselves, and then ask trees without checks."""
-    members = np.array(state["estimators_"], dtype=object)
+    held = state["estimators_"]
+    # Item by item: a list of few arrays may stand for more than fits into memory.
+    members = held if isinstance(held, np.ndarray) else np.fromiter(held, dtype=object)
     # Boosting adds up a column of trees in each column of a table.
     n_columns = state.get("n_trees_per_iteration_")
     if n_columns not in (None, *members.shape[1:]):
@@ -282,7 +285,7 @@ def _check_ensemble(value: Any, state: dict[str, Any]) -> None:
 def _check_predictors(state: dict[str, Any]) -> None:
     """Trees of histograms: categories go left whose bits are set."""
     known = state["_bin_mapper"].is_categorical_
-    for predictor in np.ravel(np.array(state["_predictors"], dtype=object)):
+    for predictor in chain.from_iterable(state["_predictors"]):
         nodes = predictor.nodes
         children = np.stack([nodes["left"], nodes["right"]]).astype(np.int64)
         inner = nodes["is_leaf"] == 0

@@ -1,5 +1,9 @@
 """Both monitors: what they tell, advise, keep and refuse, and what they bet."""
 
+import functools
+import json
+import operator
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -179,6 +183,26 @@ def test_texts_that_are_no_monitors_are_refused(rng, kind):
 
 
 @KINDS
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        ({"array": []}, ("history_", "log_e_shift")),
+        ("x", ("alarm_row_",)),
+        (None, ("_spans_", -1)),
+        (9, ("_ends_", 0)),
+        ({"array": [0.0]}, ("_shift_", "null")),
+        ([], ("_shift_",)),
+    ],
+)
+def test_states_that_do_not_fit_together_are_refused(rng, kind, wrong, path):
+    state = json.loads(watch(rng, kind, "shift", batches=4, at=2).to_json())
+    *places, name = path
+    functools.reduce(operator.getitem, places, state)[name] = wrong
+    with pytest.raises(ValueError, match="`text` must be what `to_json` has writt"):
+        kind.monitor.from_json(json.dumps(state))
+
+
+@KINDS
 def test_recent_changes_of_long_streams_are_dated_to_the_batch(rng, kind):
     monitor = watch(rng, kind, "shift", batches=150, n=100, at=140)
     assert abs(monitor.find_onset() - 14_000.0) <= 200.0
@@ -198,6 +222,20 @@ def test_a_batch_in_another_order_is_not_counted_again(rng, kind):
     # One other outcome, and it is another batch.
     y[0] = 1 - y[0]
     assert monitor.partial_fit(x, y).n_rows_ == 220.0
+
+
+@KINDS
+def test_a_batch_is_the_same_however_its_rows_are_counted(rng, kind):
+    x, y = kind.draw(rng, 80)
+    weight = rng.integers(0, 4, size=80)
+    rows = np.repeat(np.arange(80), weight)
+    monitor = kind.monitor().fit(x, y, weight)
+    for again in (
+        (x[rows], y[rows]),
+        (x[weight > 0], y[weight > 0], weight[weight > 0]),
+    ):
+        with pytest.warns(calibration.CalibrationWarning, match="not counted again"):
+            assert monitor.partial_fit(*again).n_batches_ == 1
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e200, 0.0)])
@@ -300,11 +338,23 @@ def test_rows_that_were_learned_from_are_told_of(rng):
     assert not hasattr(monitor, "n_batches_")
 
 
-def test_thresholds_of_a_table_are_kept(rng):
-    monitor = ForecastMonitor(thresholds=pd.Series([-1.0, 1.0], index=[3, 4]))
-    monitor.fit(*draw_values(rng, 60))
-    again = ForecastMonitor.from_json(monitor.to_json())
-    assert again.thresholds.tolist() == [-1.0, 1.0]
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        pd.Series([-1.0, 1.0], index=[3, 4]),
+        range(-1, 2, 2),
+        (np.longdouble(-1.0), Fraction(1)),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_settings_of_all_kinds_are_kept(rng, thresholds):
+    tenth, half = Fraction(1, 10), np.longdouble(0.5)
+    monitor = ForecastMonitor(thresholds=thresholds, alpha=tenth, tolerance=half)
+    text = monitor.fit(*draw_values(rng, 60)).to_json()
+    again = ForecastMonitor.from_json(text)
+    assert [*again.thresholds] == [-1.0, 1.0]
+    assert (again.alpha, again.tolerance) == (0.1, 0.5)
+    assert again.to_json() == text
 
 
 def stream_of_labels(rng, shift):

@@ -192,6 +192,21 @@ def test_boosters_of_other_libraries(library, rows, reload):
 
 
 @pytest.mark.parametrize(
+    "booster",
+    [
+        ensemble.GradientBoostingClassifier(n_estimators=2, random_state=0),
+        ensemble.HistGradientBoostingClassifier(max_iter=2, random_state=0),
+    ],
+)
+def test_boosters_of_three_classes(booster, rows, reload):
+    X, _ = rows
+    model = CalibratedClassifier(booster, cv=2).fit(
+        X, np.digitize(X[:, 0], [-0.5, 0.5])
+    )
+    assert_array_equal(reload(model).predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
     "kinds", [np.number, "number", ["float64", np.float32], np.dtype(float)]
 )
 def test_pipelines_that_choose_columns_by_their_types(kinds, rows, reload):

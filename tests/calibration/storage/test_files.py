@@ -5,6 +5,7 @@ import stat
 import warnings
 import zipfile
 
+import numpy as np
 import pytest
 
 from calibration import IsotonicCalibrator, PlattCalibrator
@@ -74,6 +75,14 @@ def test_equal_models_make_equal_files(model, path):
     assert again.read_bytes() == path.read_bytes()
     load(path).save(again)
     assert again.read_bytes() == path.read_bytes()
+
+
+def test_gaps_between_fields_are_not_written(model, path):
+    dtype = np.dtype([("a", "i8"), ("b", "u1")], align=True)
+    model.x = np.frombuffer(b"\xff" * 2 * dtype.itemsize, dtype)
+    model.save(path)
+    assert take_apart(path)[1].endswith((b"\xff" * 9 + bytes(7)) * 2)
+    assert load(path).x.tolist() == model.x.tolist()
 
 
 def test_writing_is_all_or_nothing(path, monkeypatch):

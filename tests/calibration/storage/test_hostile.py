@@ -20,7 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from calibration import BBQCalibrator, CalibratedClassifier, PlattCalibrator
+from calibration import (
+    BBQCalibrator,
+    CalibratedClassifier,
+    CalibrationMap,
+    PlattCalibrator,
+)
 from calibration.storage import StorageError, check_booster_text, load
 from calibration.storage.codec import name_of
 from tests.calibration.storage import archives
@@ -67,12 +72,36 @@ def colliding(kind, *first):
     return [f"{kind}", *first, *(i * PRIME for i in range(2000))]
 
 
+def tower(kind, n_levels, n_times=1):
+    """Values in values: many, or deep."""
+    return [[kind], *[[kind, *[[i]] * n_times] for i in range(n_levels)]]
+
+
+def sets_of_copies(n_levels, n_alike=15):
+    """Sets that are equal, but not one object, beside numbers of one hash."""
+    nodes, level = [], [7] * n_alike
+    for _ in range(n_levels):
+        copies = []
+        for _ in range(n_alike):
+            start = len(nodes)
+            nodes += [["builtins.tuple", one, j * PRIME] for j, one in enumerate(level)]
+            pairs = [[start + j] for j in range(n_alike)]
+            copies.append([len(nodes)])
+            nodes.append(["builtins.frozenset", *pairs])
+        level = copies
+    return nodes
+
+
 ZEROS, ZERO_BYTES = ["array", "<f8", "C", False, 0, MB // 8, 8], bytes(8 * MB)
 BOOSTER = ["lightgbm.Booster", [9]]
 GROWN = ["builtins.dict", "_fit_X", [0], "n_features_in_", 8, "_fit_method", "kd_tree"]
 GROWN += ["leaf_size", 9, "effective_metric_", "euclidean"]
 GROWN += ["effective_metric_params_", [1], "_sklearn_version", sklearn.__version__]
 NEIGHBOURS = ["object", "sklearn.neighbors._unsupervised.NearestNeighbors"]
+BOOSTING = ["builtins.dict", "estimators_", [1], "n_trees_per_iteration_", 9]
+GB = "sklearn.ensemble._gb.GradientBoostingRegressor"
+BOOSTING += ["_sklearn_version", sklearn.__version__]
+MAP, STEPS = name_of(CalibrationMap), ["builtins.dict", "kind", "step", "knots", [1]]
 UNSOUND = {
     # What would run, or be imported.
     "not trusted": {
@@ -101,7 +130,17 @@ UNSOUND = {
         "trees of one table of rows": forge(
             ZEROS, ["builtins.dict"], GROWN, *[[*NEIGHBOURS, [2]]] * 400
         ),
+        "a field of one array many times": forge(
+            ZEROS, ["builtins.list", *[[0]] * 40], STEPS, ["object", MAP, [2]]
+        ),
+        "few tuples as many": forge(*tower("builtins.tuple", 60, 2)),
+        "few lists as many": forge(*tower("builtins.list", 60, 2)),
+        "one long tuple many times": forge(
+            ["builtins.tuple", *range(20_000)], ["builtins.list", *[[0]] * 20_000]
+        ),
+        "sets in sets": forge(*sets_of_copies(6)),
     },
+    "nested too deeply": {"a tower": forge(*tower("builtins.tuple", 100_000))},
     # What is slow to find.
     "same hash": {
         "a set": forge(colliding("builtins.set")),
@@ -133,6 +172,11 @@ UNSOUND = {
         "objects of axes": forge(["numpy.ndarray", False, -(10**10)]),
         "a dict for a node": forge(["builtins.list", {}]),
         "half a pair": forge(["builtins.dict", "a"]),
+    },
+    "shape .40,. for 9 sums": {
+        "members that are long": forge(
+            ZEROS, ["builtins.list", *[[0]] * 40], BOOSTING, ["object", GB, [2]]
+        )
     },
     "whose place is none": {
         "a generator": forge(
