@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
@@ -115,6 +115,15 @@ def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | N
     if hasattr(estimator, "estimator") and hasattr(estimator, "refit"):  # a search
         return name_of_argument(estimator.estimator, argument)
     return None
+
+
+def say_unweighted(estimator: Any) -> str:
+    """Say why the `fit` of an estimator gets no weights."""
+    with config_context(enable_metadata_routing=False):
+        takes = name_of_argument(estimator) is not None
+    why = "is not asked to take" if takes else "takes no"
+    how = " (set_fit_request)" if takes else ""
+    return f"{type(estimator).__name__}.fit {why} `sample_weight`{how}"
 
 
 def seeded(estimator: Any, seed: int, *, deep: bool = True) -> Any:

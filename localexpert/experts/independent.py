@@ -22,6 +22,7 @@ from localexpert.data.directions import Directions, check_directions, read_direc
 from localexpert.data.learners import (
     ask_each,
     name_of_argument,
+    say_unweighted,
     seeded,
     suggest_pipeline,
 )
@@ -219,8 +220,8 @@ class IndependentExperts(Experts):
         name = name_of_argument(classifier)
         if tasks.weighted and name is None:
             warn_user(
-                f"{type(classifier).__name__}.fit takes no `sample_weight`: the "
-                "experts are fitted without the weights."
+                f"{say_unweighted(classifier)}: the experts are fitted without the "
+                "weights."
             )
         parallel = effective_n_jobs(self.n_jobs) > 1
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
