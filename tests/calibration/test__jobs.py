@@ -85,6 +85,7 @@ def test_a_backend_that_hands_over_all_at_once(work, rng, monkeypatch):
 
     monkeypatch.setitem(BACKENDS, "all at once", AllAtOnce)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
-    expected = work(X, y)
+    with joblib.parallel_config(backend="threading"):
+        expected = work(X, y)
     with joblib.parallel_config(backend="all at once"):
         np.testing.assert_array_equal(work(X, y), expected)
