@@ -205,7 +205,7 @@ class Parts:
         how = partial(ask_part, job, self.columns)
         answers: Iterable[Any] = (how(name, frame) for name, frame in self.read())
         if n_jobs is not None:
-            call = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+            call = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
             answers = call(delayed(how)(name, frame) for name, frame in self.read())
         held: list[Any] = []
         for done, answer in enumerate(answers, 1):

@@ -14,6 +14,7 @@ from typing import Any, TextIO, TypeVar
 
 from sklearn.utils.parallel import Parallel
 
+from calibration._jobs import each_result
 from calibration._kernels._jit import telling
 
 _COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}]"
@@ -199,11 +200,7 @@ def run_jobs(jobs: Sequence[Any], **options: Any) -> list[Any]:
     progress = current_progress()
     if progress is SILENT:
         return list(Parallel(**options)(jobs))
-    try:
-        pool = Parallel(return_as="generator", **options)
-    except ValueError:  # such as multiprocessing: all results arrive together
-        pool = Parallel(**options)
-    return list(progress.track(pool(jobs), len(jobs)))
+    return list(progress.track(each_result(jobs, **options), len(jobs)))
 
 
 def _whereabouts() -> tuple[int, int]:

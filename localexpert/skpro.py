@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from calibration._validation import check_same_length, refuse
 from calibration.typing import Float64Array
+from localexpert._validation import check_targets
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
@@ -148,21 +149,26 @@ class SkproForecast(BaseDistribution):
         return super()._iloc(rowidx=rows, colidx=_positions(colidx, 1))
 
     def _get_indexer_like_pandas(self, index: Any, keys: Any) -> NDArray[np.intp]:
-        """Return the places of labels; of a row that is not there skpro says -1."""
-        places: NDArray[np.intp] = super()._get_indexer_like_pandas(index, keys)
-        if index is self.index and np.any(places < 0):
-            msg = f"labels of rows must be in the index, got {list(keys)}."
-            raise KeyError(msg)
-        return places
+        """Return the places of labels; refuse those that are not there."""
+        return _check_found(super()._get_indexer_like_pandas(index, keys), keys)
+
+    def _at(self, rowidx: Any = None, colidx: Any = None) -> Any:
+        """Return the forecast of a row; refuse labels that are not there."""
+        for index, label in ((self.index, rowidx), (self.columns, colidx)):
+            if label is not None:
+                _check_found(index.get_indexer_for([label]), [label])
+        return super()._at(rowidx, colidx)
 
     def _subset_param(
         self,
         val: PredictiveDistribution,
         rowidx: Any,
-        colidx: Any,  # noqa: ARG002
+        colidx: Any,
         coerce_scalar: bool = False,  # noqa: ARG002
     ) -> PredictiveDistribution:
         """Return the forecast of some rows; there is but one column."""
+        if colidx is not None:
+            np.zeros(1)[colidx]  # an IndexError where there is no such column
         return val if rowidx is None else val[rowidx]
 
     def _asked(
@@ -182,7 +188,8 @@ class SkproForecast(BaseDistribution):
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
         law = self.forecast.law.clipped
-        at = np.reshape(np.asarray(x, np.float64), (-1, 1))
+        given = np.reshape(x, -1)
+        at = check_targets(given, "x", len(law), finite=False).reshape(-1, 1)
         if law.all_jumps or law.curve is None:
             return np.full(self._shape, -np.inf)
         with np.errstate(divide="ignore"):
@@ -277,8 +284,18 @@ def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
     """Return the positions that an index, slice or mask picks from n."""
     if index is None or np.isscalar(index):
         return cast("int | None", index)
-    picks = index if isinstance(index, slice) else np.asarray(index)
+    # Numpy makes floats of an empty list.
+    kind = None if np.size(index) else np.intp
+    picks = index if isinstance(index, slice) else np.asarray(index, kind)
     return np.arange(n)[picks]
+
+
+def _check_found(places: NDArray[np.intp], keys: Any) -> NDArray[np.intp]:
+    """Refuse places of -1, by which pandas means a label that is not there."""
+    if np.any(places < 0):
+        msg = f"labels must be in the index, got {list(keys)}."
+        raise KeyError(msg)
+    return places
 
 
 class LocalExpertProba(BaseProbaRegressor):
@@ -385,5 +402,6 @@ class LocalExpertProba(BaseProbaRegressor):
 
 
 def _named(X: DataFrame) -> DataFrame:
-    """Return the table with names of strings only: scikit-learn refuses a mixture."""
-    return X.set_axis(X.columns.astype(str), axis=1)
+    """Return the table without a mixture of names, which scikit-learn refuses."""
+    kinds = {isinstance(name, str) for name in X.columns}
+    return X if len(kinds) < 2 else X.set_axis(X.columns.astype(str), axis=1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.optimize import lsq_linear
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -454,6 +455,8 @@ class Corrections:
 
 def _fit_ridge(features: Float64Array, rest: Float64Array, weight: Float64Array) -> Any:
     """Fit ridge regression on standardised features, with leave-one-out strength."""
+    if np.count_nonzero(weight) < 2:  # nothing is left out of one row
+        return DummyRegressor().fit(features, rest, weight)
     model = make_pipeline(StandardScaler(), RidgeCV(_ALPHAS))
     return model.fit(
         features,

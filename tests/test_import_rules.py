@@ -36,6 +36,8 @@ ARROWS = {
     "calibration._lazy": "",
     "calibration.exceptions": "",
     "calibration._kernels": "numba",
+    # Jobs, and the threads of libraries under them.
+    "calibration._jobs": "sklearn threadpoolctl",
     "calibration._validation": "sklearn calibration.exceptions calibration._kernels",
     # One file for anything fitted. It walks the packages to know them.
     "calibration.storage": "sklearn pandas lightgbm calibration._validation",
@@ -52,7 +54,7 @@ ARROWS = {
     "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
     # More than two classes, by softmax or by binary calibrators.
     "calibration.multiclass": (
-        f"threadpoolctl {_CORE} calibration.storage calibration.binning "
+        f"calibration._jobs {_CORE} calibration.storage calibration.binning "
         "calibration.densities calibration.logistic calibration.monotone"
     ),
     # Above the calibrators of two classes and of more: what chooses, what compares.
@@ -63,6 +65,7 @@ ARROWS = {
     # After the fit: other priors, other rows.
     "calibration.drift": (f"{_CORE} calibration.logistic calibration.monotone"),
     "calibration.classifier": (
+        "calibration._jobs "
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
         "calibration.monotone calibration.multiclass"
     ),
@@ -76,7 +79,7 @@ ARROWS = {
     "localexpert._kernels": "numba calibration._kernels",
     "localexpert._validation": f"calibration._kernels {_CHECKS}",
     # Input of a user, and what a forecast is.
-    "localexpert.data": f"scipy sklearn joblib threadpoolctl calibration {_GROUND}",
+    "localexpert.data": f"scipy sklearn joblib calibration calibration._jobs {_GROUND}",
     "localexpert.law": f"scipy calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
     "localexpert.distribution": f"pandas scipy sklearn {_GROUND} localexpert.law",
@@ -93,13 +96,13 @@ ARROWS = {
         f"calibration._lazy {_GROUND} localexpert.distribution localexpert.law"
     ),
     # How a forecast is learned: stages that do not know each other...
-    "localexpert.progress": "sklearn tqdm calibration._kernels",
+    "localexpert.progress": "sklearn tqdm calibration._jobs calibration._kernels",
     "localexpert.coordinate": (
-        f"scipy sklearn lightgbm threadpoolctl calibration {_GROUND} localexpert.data "
-        "localexpert.progress"
+        "scipy sklearn lightgbm calibration calibration._jobs "
+        f"{_GROUND} localexpert.data localexpert.progress"
     ),
     "localexpert.experts": (
-        "scipy sklearn joblib lightgbm threadpoolctl calibration "
+        "scipy sklearn joblib lightgbm calibration calibration._jobs "
         f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.progress"
     ),
@@ -178,7 +181,7 @@ ARROWS = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 21, "localexpert": 26}
+MOST_ROOMS = {"calibration": 22, "localexpert": 26}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

@@ -23,9 +23,10 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from calibration._jobs import each_result
 from calibration._validation import (
     as_numbers,
     check_integer,
@@ -211,7 +212,7 @@ def cross_fit(
         # One job more among the others, so that no core waits for it at the end.
         jobs.append(delayed(clone(estimator).fit)(data.X, data.y, **data.params))
     results = []
-    for done in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+    for done in each_result(jobs, n_jobs=n_jobs):
         results.append(done)
         tick()
     models = [results.pop()] if refit else [model for model, _ in results]

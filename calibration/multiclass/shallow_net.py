@@ -9,8 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
+from calibration._jobs import one_thread
 from calibration._kernels.rectified_net import descend_by_batches
 from calibration._validation import (
     as_numbers,
@@ -321,7 +321,7 @@ class NetEnsemble:
         problem = NetProblem(z, inputs, data.labels, data.weight, ridge or 0.0)
         layers = []
         # Their matrices are small, so threads would mostly wait for each other.
-        with threadpool_limits(1, "blas"):
+        with one_thread("blas"):
             for size in sizes:
                 drawn = HiddenLayer.draw(rng, size, len(raw), k, by_batches)
                 layers.append(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
-from threadpoolctl import threadpool_limits
 
+from calibration._jobs import one_thread
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import (
     BoostedTrees,
@@ -25,7 +25,7 @@ from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
-from localexpert.data.learners import one_thread, seeded
+from localexpert.data.learners import seeded
 from localexpert.data.table import Table
 from localexpert.data.target_values import is_skewed
 from localexpert.progress import current_progress, run_jobs
@@ -116,7 +116,7 @@ class CentreStack:
         progress = current_progress()
         self.fitted_: dict[str, Family] = {}
         # Linear algebra gets one thread, because the folds share the cores.
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread("blas"):
             with progress.stage("trial"):
                 kept = self._screen(groups, sample)
             with progress.stage("families"):
@@ -165,7 +165,7 @@ class CentreStack:
 
     def predict_each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
-        with one_thread(len(table), user_api="blas"):
+        with one_thread("blas", len(table)):
             each = {
                 name: family.predict_each(self._view(table, family))
                 for name, family in self.fitted_.items()

@@ -30,6 +30,7 @@ from localexpert.data.learners import (
     ask_each,
     fit_weighted,
     name_of_argument,
+    say_unweighted,
     suggest_pipeline,
 )
 from localexpert.data.table import take_rows
@@ -188,8 +189,8 @@ class Fitted:
         w, folds = sample.weight, sample.folds
         if np.ptp(w[w > 0.0]) > 0.0 and name_of_argument(self.regressor) is None:
             warn_user(
-                f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
-                "`sample_weight` and is fitted without the weights."
+                f"`{self.parameter}`: {say_unweighted(self.regressor)} and is fitted "
+                "without the weights."
             )
         done = [] if first is None else [first]
         rest = folds[len(done) :]

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
-    ThreadpoolController,
-    threadpool_limits,
-)
 
+from calibration._jobs import FEW_ROWS, one_thread
 from calibration.typing import Float64Array
 from localexpert.data.folds import seed_splitter
 from localexpert.data.table import Table, read_codes
-
-# For fewer rows, starting threads and looking up libraries takes longer than answering.
-_FEW_ROWS = 100
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -40,35 +33,10 @@ def thread_pool(n_jobs: int | None) -> Iterator[Parallel]:
     interpreter's lock, and rows need no copies in other processes.
     """
     with (
-        threadpool_limits(limits=1),
+        one_thread(),
         Parallel(n_jobs=n_jobs, require="sharedmem") as pool,
     ):
         yield pool
-
-
-@contextmanager
-def one_thread(n_rows: int, user_api: str | None = None) -> Iterator[None]:
-    """Give libraries one thread each while rows are predicted.
-
-    Parameters
-    ----------
-    n_rows : int
-        For a few rows, libraries are not looked up again.
-    user_api : {"blas", "openmp"}, optional
-        Kind of libraries. The default is all.
-    """
-    few = n_rows <= _FEW_ROWS
-    with (_known_libraries().limit if few else threadpool_limits)(
-        limits=1, user_api=user_api
-    ):
-        yield
-
-
-@cache
-def _known_libraries() -> Any:
-    """Return the libraries that are loaded at the first call."""
-    # Finding them takes longer than a row's forecast.
-    return ThreadpoolController()
 
 
 def ask_each(
@@ -100,7 +68,7 @@ def ask_each(
     """
     # Avoid even a pool of one thread. scikit-learn's jobs set the process's warning
     # filters, so several pools that the caller's threads open together would lose them.
-    if n_rows <= _FEW_ROWS or len(items) < 2 or effective_n_jobs(n_jobs) == 1:
+    if n_rows <= FEW_ROWS or len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [ask(item) for item in items]
     pool = Parallel(n_jobs=n_jobs, require="sharedmem")
     return list(pool(delayed(ask)(item) for item in items))
@@ -147,6 +115,15 @@ def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | N
     if hasattr(estimator, "estimator") and hasattr(estimator, "refit"):  # a search
         return name_of_argument(estimator.estimator, argument)
     return None
+
+
+def say_unweighted(estimator: Any) -> str:
+    """Say why the `fit` of an estimator gets no weights."""
+    with config_context(enable_metadata_routing=False):
+        takes = name_of_argument(estimator) is not None
+    why = "is not asked to take" if takes else "takes no"
+    how = " (set_fit_request)" if takes else ""
+    return f"{type(estimator).__name__}.fit {why} `sample_weight`{how}"
 
 
 def seeded(estimator: Any, seed: int, *, deep: bool = True) -> Any:

@@ -32,6 +32,8 @@ from localexpert.data.unseen import Unseen, warn_of_unseen
 _MOST_INDICATORS = 32
 # Scaled values are bent towards this bound, so that no outlier ruins a net.
 _BOUND = 3.0
+# Values are cut here, so that their differences and squares are finite numbers.
+_FARTHEST, _MOST_SPREADS = 1e300, 1e100
 # Single precision has seven digits. It separates values that are not this far from
 # zero, in units of their spread. It holds no numbers far beyond the third bound, and
 # trees of scikit-learn take values as equal that differ by 1e-7 or less.
@@ -74,7 +76,7 @@ class DenseInputs:
     def learn(cls, encoded: Float64Array, categories: list[int]) -> DenseInputs:
         """Learn from encoded rows, shape (n, p), NaN where missing."""
         gaps = np.isnan(encoded)
-        filled = np.where(gaps.all(axis=0), 0.0, encoded)
+        filled = np.where(gaps.all(axis=0), 0.0, _cut(encoded))
         low, q1, median, q3, high = np.nanquantile(
             filled, [0.0, 0.25, 0.5, 0.75, 1.0], axis=0
         )
@@ -99,8 +101,10 @@ class DenseInputs:
         """Return the inputs of encoded rows, shape (n, q)."""
         gaps = np.isnan(encoded)
         # Outliers of any size do not move the median and the quartiles.
-        z = np.where(gaps, 0.0, (encoded - self.median) / self.scale)
+        with np.errstate(over="ignore"):
+            z = np.where(gaps, 0.0, (_cut(encoded) - self.median) / self.scale)
         numbers = np.delete(z, list(self.indicators), axis=1)
+        numbers = np.clip(numbers, -_MOST_SPREADS, _MOST_SPREADS)
         numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)
         parts = [numbers, gaps[:, self.with_gaps]]
         parts += [encoded[:, [j]] == codes for j, codes in self.indicators.items()]
@@ -121,9 +125,14 @@ class DenseInputs:
         odd = (self.scale < _LEAST) | (np.isfinite(self.scale) & (self.scale > _MOST))
         if not (far | odd).any() and not (np.abs(encoded) > _GREATEST).any():
             return encoded
-        moved = encoded - np.where(far | odd, self.median, 0.0)
+        moved = _cut(encoded) - np.where(far | odd, self.median, 0.0)
         unit = np.where(far | odd, self.scale, 1.0)
-        return np.clip(moved / unit, -_GREATEST, _GREATEST)
+        with np.errstate(over="ignore"):
+            return np.clip(moved / unit, -_GREATEST, _GREATEST)
+
+
+def _cut(encoded: Float64Array) -> Float64Array:
+    return np.clip(encoded, -_FARTHEST, _FARTHEST)
 
 
 # A message names at most this many columns.

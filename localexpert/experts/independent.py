@@ -12,8 +12,8 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.utils.parallel import delayed
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from calibration._jobs import one_thread
 from calibration._validation import refuse, show
 from calibration.typing import Float64Array
 from localexpert._validation import are_probabilities, check_answers
@@ -22,7 +22,7 @@ from localexpert.data.directions import Directions, check_directions, read_direc
 from localexpert.data.learners import (
     ask_each,
     name_of_argument,
-    one_thread,
+    say_unweighted,
     seeded,
     suggest_pipeline,
 )
@@ -220,8 +220,8 @@ class IndependentExperts(Experts):
         name = name_of_argument(classifier)
         if tasks.weighted and name is None:
             warn_user(
-                f"{type(classifier).__name__}.fit takes no `sample_weight`: the "
-                "experts are fitted without the weights."
+                f"{say_unweighted(classifier)}: the experts are fitted without the "
+                "weights."
             )
         parallel = effective_n_jobs(self.n_jobs) > 1
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
@@ -235,7 +235,7 @@ class IndependentExperts(Experts):
             )
         ]
         # The libraries under parallel classifiers get one thread each.
-        with threadpool_limits(limits=1) if parallel else nullcontext():
+        with one_thread() if parallel else nullcontext():
             results = run_jobs(jobs, n_jobs=self.n_jobs)
         oof = np.empty((len(tasks), tasks.n_thresholds))
         self.models_ = [[] for _ in tasks.folds]
@@ -259,7 +259,7 @@ class IndependentExperts(Experts):
             return sum(each, np.zeros(len(table))) / len(models)
 
         columns = list(zip(*self.models_, strict=True))
-        with one_thread(len(table)):
+        with one_thread(n_rows=len(table)):
             answers = ask_each(ask, columns, len(table), self.n_jobs)
         return np.column_stack(answers)
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.parallel import delayed
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from calibration._jobs import one_thread
 from calibration._validation import (
     check_flag,
     check_integer,
@@ -300,7 +300,7 @@ class JointForest(Experts):
             for number, seed in enumerate(seeds)
         ]
         # One thread for linear algebra: the trees share the cores.
-        with current_progress().stage("trees"), threadpool_limits(1, user_api="blas"):
+        with current_progress().stage("trees"), one_thread("blas"):
             grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
         self.laws_ = LeafLaws.join([laws for laws, _ in grown])
         asked = np.stack([asked for _, asked in grown], axis=1)

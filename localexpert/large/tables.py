@@ -19,13 +19,14 @@ from calibration._validation import (
     show,
 )
 from calibration.sources import ROWS, Parts, open_parts
-from localexpert._validation import check_bounds
+from localexpert._validation import check_bounds, check_seed
 from localexpert.data.folds import make_folds
 from localexpert.distribution.frame import Questions
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.large.rows import CountScores, Draw, Drawn, Roles, Rows
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.pit import PitRecalibration, furthest_score
+from localexpert.regressor.fit_check import FitCheck, unjudged
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 #: Rows of a sample unless told.
@@ -88,7 +89,8 @@ def fit_large(
     -------
     LocalExpertRegressor
         Fitted: it predicts, saves, explains and reports like any other. `report_` has
-        the stages "large", "recalibration" and "learning curve".
+        the stages "large", "recalibration" and "learning curve". `oof_distribution_`
+        and `check_` are of the corrected forecasts.
 
     Notes
     -----
@@ -118,7 +120,7 @@ def fit_large(
     check_flag(learning_curve, "learning_curve")
     roles = Roles(target, weight, key)
     opened = open_parts(parts, rows_per_part=rows_per_part)
-    with show_progress(model.verbose, "fit_large"):
+    with unjudged(), show_progress(model.verbose, "fit_large"):
         drawn: Drawn = _ask(opened, Draw(roles, most + _BEYOND), "sample")
         _check(drawn, opened, roles, model)
         sample, beyond = drawn.cut(most)
@@ -142,6 +144,8 @@ def fit_large(
                 _correct(fitted, opened, roles, drawn, sample)
             _report(fitted, drawn, len(sample), corrected, curve)
     fitted.set_params(**model.get_params(deep=False))
+    if drawn.low < drawn.high:
+        fitted.check_.warn()
     return fitted
 
 
@@ -215,6 +219,8 @@ def _correct(
         refuse("parts", "give the same rows at each pass", got)
     recalibration = PitRecalibration(random_state=fitted.random_state)
     fitted._use(recalibration.fit_cells(found.cells))
+    known = fitted.oof_targets_, fitted.oof_weights_, check_seed(fitted.random_state)
+    fitted.check_ = FitCheck.of(fitted._oof_dist, *known)
 
 
 def _report(

@@ -9,9 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -436,6 +438,7 @@ def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
     model : estimator
     **given : array-like or None
         Weights are refused if `fit` accepts none. Groups are left out in that case.
+        Both are refused if metadata routing has not been told what to do with them.
 
     Returns
     -------
@@ -446,7 +449,19 @@ def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
         name = None if values is None else name_of_argument(model, key)
         if name is not None:
             found[name] = values
+        elif values is not None and _is_unset(model, key):
+            inner = type(innermost(model)).__name__
+            how = f"call its set_fit_request({key}=True), or False"
+            refuse(key, f"be asked for by {inner}, or declined: {how}", "neither")
         elif values is not None and key == "sample_weight":
             rule = "be None for a model whose `fit` takes no weights"
             refuse("sample_weight", rule, f"some for {type(model).__name__}", TypeError)
     return found
+
+
+def _is_unset(model: Any, key: str) -> bool:
+    """Say whether metadata routing is told nothing about an argument of `fit`."""
+    if not get_config()["enable_metadata_routing"]:
+        return False
+    request = getattr(get_routing_for_object(innermost(model)), "fit", None)
+    return request is not None and request.requests.get(key, False) is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -26,6 +28,18 @@ _LEVEL, _LEAST_OFF = 1e-4, 0.03
 _FEWEST_DRAWS = 10
 # A loss to climatology counts if it is more than this many standard errors.
 _ERRORS = 2.0
+
+_SILENT: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+@contextmanager
+def unjudged() -> Iterator[None]:
+    """Do not warn of poor forecasts of fits inside, because the caller judges."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
 
 
 @dataclass(frozen=True)
@@ -129,7 +143,7 @@ class FitCheck:
 
     def warn(self) -> None:
         """Warn once of everything that is wrong."""
-        if self.problems:
+        if self.problems and not _SILENT.get():
             problems = "; ".join(self.problems)
             warn_user(f"forecasts out of fold are not good: {problems}.")
 

@@ -400,6 +400,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _use(self, recalibration: Recalibration) -> None:
         """Correct every forecast from now on, also those out of fold."""
         self.recalibration_ = recalibration
+        # What has been asked for before is not corrected.
+        self.__dict__.pop("oof_distribution_", None)
+        if self._mover is None:
+            self.__dict__.pop("oof_prediction_", None)
         self.report_ = self.report_.add("recalibration", recalibration.choices())
 
     def _check_parameters(
@@ -463,9 +467,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _oof_dist(self, places: Rows) -> PredictiveDistribution:
         """Return the out-of-fold distributions of the rows at these places."""
-        if self.recalibration_ is not None or self._mover is not None:
+        correction = self.recalibration_
+        by_row = correction is not None and correction.oof_map_.values.ndim > 1
+        if by_row or self._mover is not None:
             return self.oof_distribution_[places]
-        return PredictiveDistribution(self.forecaster_.law(places))
+        return self._correct(self.forecaster_.law(places), oof=True)
 
     @property
     def _mover(self) -> Stacker | None:

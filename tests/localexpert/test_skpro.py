@@ -136,6 +136,9 @@ class TestForecast:
             (shown.loc[["c", "a"]], [2, 0]),
             (shown.loc[["b"], ["y"]], [1]),
             (shown.head(2), [0, 1]),
+            (shown.head(0), []),
+            (shown.iloc[[]], []),
+            (shown.iloc[(0, 2), :], [0, 2]),
         ):
             assert isinstance(part, SkproForecast)
             assert part.shape == (len(rows), 1)
@@ -157,6 +160,9 @@ class TestForecast:
 
     def test_what_is_refused(self, forecasts):
         forecast = forecasts["discrete"]
+        shown, gap = show(forecast), as_column([0.0, np.nan, 1.0])
+        pairs = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
+        tall = SkproForecast(forecast, pairs, ["y"])
         for call, words in (
             (lambda: SkproForecast(3.0), r"`forecast` must be a Pred.*got float"),
             (lambda: SkproForecast(forecast, [1, 2]), "`index` must be as long as"),
@@ -164,9 +170,18 @@ class TestForecast:
                 lambda: SkproForecast(forecast, columns=["y", "z"]),
                 "`columns` must have one label, got 2",
             ),
-            (lambda: show(forecast).loc[["d"]], r"must be in the index, got \['d'\]"),
+            (lambda: shown.loc[["d"]], r"must be in the index, got \['d'\]"),
+            (lambda: shown.loc["d", "y"], r"must be in the index, got \['d'\]"),
+            (lambda: shown.at["d", "y"], r"must be in the index, got \['d'\]"),
+            (lambda: shown.at["a", "z"], r"must be in the index, got \['z'\]"),
+            (lambda: shown.loc[["a"], ["z"]], r"must be in the index, got \['z'\]"),
+            (lambda: tall.at["a", "y"], r"must be in the index, got \['a'\]"),
+            (lambda: shown.iat[0, 5], "index 5 is out of bounds"),
+            (lambda: shown.iloc[0, 5], "index 5 is out of bounds"),
+            (lambda: show(forecasts["mixed"]).pdf(gap), "`x` must not be NaN"),
+            (lambda: show(forecasts["mixed"]).log_pdf(gap), "`x` must not be NaN"),
         ):
-            with pytest.raises((TypeError, ValueError, KeyError), match=words):
+            with pytest.raises((TypeError, ValueError, LookupError), match=words):
                 call()
 
 
@@ -229,6 +244,23 @@ class TestRegressor:
         other = LocalExpertProba(LocalExpertRegressor())
         other.set_params(estimator__n_thresholds=7)
         assert other.clone().estimator.n_thresholds == 7
+
+    @pytest.mark.parametrize(
+        ("names", "monotone"),
+        [
+            ([0, 1, 2], {0: 1}),
+            (["u", 1, 2.5], {"1": 1}),
+            (pd.MultiIndex.from_product([["u"], list("abc")]), None),
+        ],
+    )
+    def test_any_names_of_columns(self, table, names, monotone):
+        X, y = table
+        model = LocalExpertProba(
+            LocalExpertRegressor(n_thresholds=3, cv=2, effort="quick", random_state=0)
+        )
+        model.set_params(estimator__monotone=monotone)
+        X = X.set_axis(names, axis=1)
+        assert model.fit(X, y).predict_proba(X[:5]).shape == (5, 1)
 
 
 def test_without_skpro_objects_say_what_to_install(monkeypatch):

@@ -129,6 +129,12 @@ class TestForecasts:
         plain = model.predict_dist(new, recentre=False).mean()
         assert rmse(model.predict(new), y_new) < 0.9 * rmse(plain, y_new)
 
+    def test_auto_may_train_on_one_row(self):
+        X, y = draw(2)
+        model = LocalExpertRegressor(effort="quick", stacker="auto", random_state=0)
+        with pytest.warns(CalibrationWarning, match="2 rows tell little"):
+            assert np.isfinite(model.fit(X, y).predict(X)).all()
+
     @pytest.mark.parametrize("recalibrate", ["pit", "conformal"])
     @pytest.mark.parametrize("kind", ["smooth", "discrete", "mixed", "bounded"])
     def test_every_target_and_recalibration(self, kind, recalibrate):

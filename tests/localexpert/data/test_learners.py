@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 from sklearn import compose, impute, linear_model, preprocessing
 from sklearn.pipeline import make_pipeline
-from threadpoolctl import threadpool_info
 
 from localexpert import LocalExpertRegressor
-from localexpert.data import learners
-from localexpert.data.learners import ask_each, one_thread, suggest_pipeline
+from localexpert.data.learners import ask_each, suggest_pipeline
 
 MANY = 10_000
 
@@ -26,21 +24,6 @@ def test_many_rows_are_asked_about_in_other_threads():
     assert ask_each(whereabouts, [0], MANY, 2) == [threading.get_ident()]
 
 
-@pytest.mark.parametrize("n_rows", [1, MANY])
-@pytest.mark.parametrize("user_api", ["blas", None])
-def test_libraries_have_one_thread_inside_and_their_own_after(n_rows, user_api):
-    def counts():
-        kinds = (user_api,) if user_api else ("blas", "openmp")
-        return [x["num_threads"] for x in threadpool_info() if x["user_api"] in kinds]
-
-    with one_thread(MANY):
-        pass
-    before = counts()
-    with one_thread(n_rows, user_api):
-        assert set(counts()) <= {1}
-    assert counts() == before
-
-
 def test_a_row_is_forecast_without_looking_for_threads(monkeypatch, rng):
     X = rng.uniform(size=(120, 3))
     y = 4.0 * (X[:, 0] > 0.5) + rng.normal(size=120)
@@ -52,8 +35,8 @@ def test_a_row_is_forecast_without_looking_for_threads(monkeypatch, rng):
     def refuse(*_, **__):
         pytest.fail("it is paid for at every call")
 
-    for name in ("Parallel", "ThreadpoolController", "threadpool_limits"):
-        monkeypatch.setattr(learners, name, refuse)
+    monkeypatch.setattr("localexpert.data.learners.Parallel", refuse)
+    monkeypatch.setattr("calibration._jobs.ThreadpoolController", refuse)
     for k in range(3):
         one = model.predict_dist(X[[k]]).quantiles([0.1, 0.5, 0.9])
         np.testing.assert_allclose(one[0], batch[k], rtol=1e-6)

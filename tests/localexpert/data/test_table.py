@@ -131,3 +131,19 @@ def test_many_listed_categories_of_which_training_has_some(rng):
     rows = table.reader.read(new).dense(table.dense_inputs)
     assert rows.shape == (1, table.dense(table.dense_inputs).shape[1])
     assert not rows.any()
+
+
+@pytest.mark.parametrize("code", [1e200, np.finfo(float).max])
+def test_codes_of_no_data_are_far_outliers(code):
+    X = np.linspace(0.0, 1.0, 100)[:, None] + [0.0, 2e3]
+
+    def views(far):
+        X[0], X[-1] = -far, far
+        table = Table.of(X)
+        inputs = table.dense_inputs
+        return table.dense(inputs), inputs.narrow(table.codes)
+
+    for ours, others in zip(views(code), views(1e60), strict=True):
+        np.testing.assert_array_equal(ours, others)
+    X[:50], X[50:] = -code, code
+    np.testing.assert_array_equal(np.sign(views(code)[0]), np.sign(X))

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
-from sklearn import discriminant_analysis, ensemble, naive_bayes, neighbors, svm
+from sklearn import (
+    config_context,
+    discriminant_analysis,
+    ensemble,
+    naive_bayes,
+    neighbors,
+    svm,
+)
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
@@ -186,6 +193,12 @@ def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
         for experts in (plain, piped)
     )
     assert_array_equal(one, other)
+    unasked = "Pipeline.fit is not asked to take `sample_weight`"
+    with (
+        config_context(enable_metadata_routing=True),
+        pytest.warns(CalibrationWarning, match=unasked),
+    ):
+        piped.fit(X, r, thresholds, folds, weight)
     deaf = IndependentExperts(neighbors.KNeighborsClassifier())
     message = "KNeighborsClassifier.fit takes no `sample_weight`"
     with pytest.warns(CalibrationWarning, match=message):

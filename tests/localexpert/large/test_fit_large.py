@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from localexpert import LocalExpertRegressor, fit_large, load
+from calibration import CalibrationWarning
+from localexpert import LocalExpertRegressor, PredictiveDistribution, fit_large, load
 from localexpert.large.rows import hash_rows
 from localexpert.recalibration.pit import PitCells
 
@@ -173,6 +174,26 @@ def test_all_other_rows_correct_the_forecasts():
     levels = (np.argsort(np.argsort(z[:, 0])) + 0.5) / len(z)
     assert np.abs(corrected - levels).max() < 0.03
     assert choices["recalibration"]["strength"] != "inf"
+
+
+def test_forecasts_out_of_fold_are_corrected_and_judged_as_such(rng):
+    rows = pd.DataFrame({"a": rng.uniform(-1.0, 1.0, 4000)})
+    rows["y"] = 2.0 * rows["a"] + 0.3 * rng.normal(size=4000)
+    # Uncorrected, its intervals are too wide, which a fit warns of.
+    rough = LocalExpertRegressor(
+        frame=None, strategy="joint", n_thresholds=3, bounds=None, cv=2, random_state=0
+    )
+    with pytest.warns(CalibrationWarning, match="are not good: 50 and 90 % intervals"):
+        rough.set_params(recalibrate=None).fit(rows[["a"]][:900], rows["y"][:900])
+    rough.set_params(recalibrate="pit")
+    model = fit(rows, model=rough)
+    law = model.recalibration_.apply_oof(model.forecaster_.oof_law_)
+    dist = PredictiveDistribution(law)
+    assert_array_equal(model.oof_distribution_.mean(), dist.mean())
+    assert_array_equal(model.oof_prediction_, dist.mean())
+    shares = dist.covered(model.oof_targets_, 0.9)
+    assert model.check_.coverage_90 == pytest.approx(shares.mean())
+    assert not model.check_.problems
 
 
 def test_of_many_other_rows_some_correct(monkeypatch):

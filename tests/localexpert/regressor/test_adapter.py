@@ -1,6 +1,7 @@
 """Estimators of other libraries: as regressors of ours, and out of fold."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -299,6 +300,27 @@ def test_weights_and_groups_reach_the_fit(table, rng):
         piped = pipeline.make_pipeline(scaler, own)
         dist = cross_val_predict_dist(piped, X, y, cv=folds, **given)
         check_rows(dist, piped, X, y, folds, sample_weight=weight, groups=groups)
+        own.set_fit_request(sample_weight=False, groups=False)
+        dist = cross_val_predict_dist(piped, X, y, cv=folds, groups=groups)
+        check_rows(dist, piped, X, y, folds)
+        with pytest.raises(TypeError, match="whose `fit` takes no weights"):
+            cross_val_predict_dist(piped, X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+def test_metadata_routing_must_be_told(table, name):
+    X, y = table
+    piped = pipeline.make_pipeline(preprocessing.StandardScaler(), Kinds("s"))
+    given = {name: np.arange(1.0, 25.0)}
+    with config_context(enable_metadata_routing=True):
+        for ask in (
+            DistributionAdapter(piped).fit,
+            partial(cross_val_predict_dist, piped),
+        ):
+            with pytest.raises(
+                ValueError, match=f"`{name}` must be asked for by Kinds"
+            ):
+                ask(X, y, **given)
 
 
 class Plain(Kinds):
