@@ -18,10 +18,12 @@ from calibration._validation import (
     check_labels,
     check_level,
     check_number,
+    check_order,
     check_probabilities,
     check_rows,
     check_same_length,
     check_weights,
+    names_of_columns,
     refuse,
     show,
 )
@@ -294,6 +296,7 @@ def estimate_prior(
     rows = read_forecasts(p, "p")
     prior = read_prior(old, "old", rows)
     level = check_level(coverage, "coverage")
+    check_order(p_old, names_of_columns(p), "p_old")
     weight = check_weights(sample_weight, len(rows))
     labelled = _read_labelled(p_old, y_old, sample_weight_old, rows)
     held = weight > 0.0
@@ -519,6 +522,7 @@ def prior_shift_test(
     True
     """
     rows = read_forecasts(p, "p")
+    check_order(p_old, names_of_columns(p), "p_old")
     held, columns, _ = read_labelled_rows(p_old, y_old, rows)
     counts = np.bincount(columns)
     if n_bins is None:

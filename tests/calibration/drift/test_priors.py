@@ -1,6 +1,7 @@
 """Priors moved, found without labels, and put to a test."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
@@ -236,6 +237,12 @@ def test_labelled_rows_must_be_whole():
         estimate_prior(p, 0.5, sample_weight=[1, -1])
     with pytest.raises(ValueError, match="`p_old` must have the columns of `p`"):
         estimate_prior(p, 0.5, p_old=np.full((4, 3), 1 / 3), y_old=[0, 1, 2, 0])
+    table = pd.DataFrame(np.full((6, 3), 1 / 3), columns=["ox", "hen", "cat"])
+    other, y = table[["hen", "ox", "cat"]], [0, 1, 2] * 2
+    with pytest.raises(ValueError, match="`p_old` must have its columns in the order"):
+        estimate_prior(table, np.full(3, 1 / 3), p_old=other, y_old=y)
+    with pytest.raises(ValueError, match="`p_old` must have its columns in the order"):
+        prior_shift_test(table, other, y)
     thirds = np.full((4, 3), 1 / 3)  # `classes` is no parameter here
     with pytest.raises(ValueError, match=r"numbers from 0 to 2, got 3 at position 3\."):
         prior_shift_test(thirds, thirds, [0, 1, 2, 3])
