@@ -426,10 +426,15 @@ def check_order(
             refuse(name, rule, f"{one!r} in the place of {other!r} (column {place})")
 
 
+def refuse_masked(labels: Any, name: str) -> None:
+    """Refuse a vector with masked entries: their contents are no labels."""
+    if np.ma.is_masked(labels):
+        refuse(name, "have no masked entries", "some")
+
+
 def _find_names(y: ArrayLike, names: list[Any], name: str) -> Int64Array:
     """Return the place of each label among the names."""
-    if np.ma.is_masked(y):
-        refuse(name, "have no masked entries", "some")
+    refuse_masked(y, name)
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

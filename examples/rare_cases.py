@@ -20,7 +20,7 @@ the new kind.
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from calibration import (
     CalibratedClassifier,
@@ -54,14 +54,15 @@ def main() -> None:
     model = CalibratedClassifier().fit(X, y)
     old, p = model.class_prior_[1], model.predict_proba(X_new)[:, 1]
     # The held-out scores that the calibrator learned from: how both kinds look.
-    p_old = cross_val_predict(model.calibrator_, model.oof_scores_, y)
-    test = prior_shift_test(p, p_old, y)
+    test = prior_shift_test(p, model.calibrator_.predict(model.oof_scores_), y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    p_old = cross_val_predict(model.calibrator_, model.oof_scores_, y, cv=folds)
     told = estimate_prior(p, old, p_old=p_old, y_old=y)
     low, high = told.interval
     moved = shift_prior(p, old, told.prior)
 
     print(f"Trained with {old:.0%} frauds, used on {len(p)} payments.")
-    print(f"Has only the prior changed? p = {test.p_value:.2f}: nothing against it.")
+    print(f"Has only the prior changed? p = {test.p_value:.2f}: little against it.")
     print(f"Frauds among them, from forecasts alone: {told.prior:.2%}", end="")
     print(f" (95 %: {low:.2%} to {high:.2%}); in fact {y_new.mean():.2%}.\n")
 

@@ -36,6 +36,7 @@ from calibration._validation import (
     find_no_number,
     is_gap,
     refuse,
+    refuse_masked,
     warn_of_light,
 )
 from calibration.exceptions import CalibrationWarning
@@ -130,6 +131,7 @@ def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
         return None
     if count_rows(groups) < 0 or np.ndim(groups) != 1:
         refuse("groups", "be of shape (n,)", reprlib.repr(groups))
+    refuse_masked(groups, "groups")
     found = np.asarray(groups)
     check_same_length(n, "`y`", len(found), "groups")
     _refuse_gaps(found, "groups")
@@ -250,6 +252,8 @@ def take_rows(table: Any, rows: Rows) -> Any:
     """Return the given rows of an array, sparse array, data frame or list."""
     if hasattr(table, "iloc"):
         return table.iloc[rows]
+    if hasattr(table, "column_names"):  # Arrow
+        return table.take(rows)
     if hasattr(table, "shape"):
         return table[rows]
     return [table[row] for row in rows]
@@ -351,6 +355,7 @@ def read_labels(y: ArrayLike) -> NDArray[Any]:
     if count_rows(y) < 0:
         # The last words are those that scikit-learn's checks look for.
         refuse("y", "be labels of shape (n,)", f"{y!r}: y should be a 1d array")
+    refuse_masked(y, "y")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "OMm":
         return labels

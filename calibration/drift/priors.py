@@ -18,10 +18,12 @@ from calibration._validation import (
     check_labels,
     check_level,
     check_number,
+    check_order,
     check_probabilities,
     check_rows,
     check_same_length,
     check_weights,
+    names_of_columns,
     refuse,
     show,
 )
@@ -218,8 +220,9 @@ def estimate_prior(
         The old prior, as in `shift_prior`.
     p_old : array-like of shape (m,) or (m, k), optional
         Probabilities of the rows that calibrators were fitted on, out of fold:
-        ``cross_val_predict(calibrator, scores, y)`` of m held-out scores. They must be
-        out of fold, since a calibrator knows the labels of its own rows.
+        ``cross_val_predict(calibrator, scores, y, cv=cv)`` of m held-out scores, with
+        `cv` such as ``StratifiedKFold(5, shuffle=True)``. They must be out of fold,
+        since a calibrator knows the labels of its own rows.
     y_old : array-like of shape (m,), optional
         Their labels, coded 0 and 1, or as numbers of columns.
     coverage : float
@@ -293,6 +296,7 @@ def estimate_prior(
     rows = read_forecasts(p, "p")
     prior = read_prior(old, "old", rows)
     level = check_level(coverage, "coverage")
+    check_order(p_old, names_of_columns(p), "p_old")
     weight = check_weights(sample_weight, len(rows))
     labelled = _read_labelled(p_old, y_old, sample_weight_old, rows)
     held = weight > 0.0
@@ -408,7 +412,6 @@ def _match_scores(
         near = (1.0 - _EVEN) * shares + _EVEN / len(shares)
         functions = [part / (part @ near)[:, None] for part in parts]
         matched = MatchedMeans.of(functions, weights)
-        matched = matched._replace(sizes=[float(one.sum()) for one in weights])
         shares = matched.nearest()[2]
     return matched
 
@@ -465,7 +468,9 @@ def prior_shift_test(
         Scores or forecasts of the new rows: of class 1 in [0, 1], or rows of k of them.
         They need not be calibrated.
     p_old : array-like of shape (m,) or (m, k)
-        The same for labelled rows that the classifier was not fitted on.
+        The same for labelled rows that the classifier was not fitted on. Both must come
+        from one and the same map: forecasts out of fold come from the maps of several
+        folds, and those of step maps, such as isotonic ones, take other values.
     y_old : array-like of shape (m,)
         Their labels, coded 0 and 1, or as numbers of columns.
     n_bins : int, optional
@@ -486,13 +491,14 @@ def prior_shift_test(
     .. math:: \min_\pi (h - M \pi)^T \Sigma^{-1} (h - M \pi), \qquad
         \Sigma = \frac{cov(h)}{n} + \sum_k \frac{\pi_k^2 cov_k}{m_k},
 
-    is chi-squared for many rows. Its degrees of freedom are the bins that vary freely,
-    less k - 1, plus one for each class whose share is 0. Since :math:`\Sigma` is
-    estimated, the p-value is that of an F law, as for Hotelling's statistic with two
-    covariances (Nel & van der Merwe 1986). The labelled rows are a sample like the new
-    ones, so a few hundred of them show only gross changes. Without labels, no test can
-    see a change that looks like a mixture. An example is a change of labels in rows
-    whose scores stay the same.
+    is chi-squared for many rows. Here cov(h) is that of old rows mixed by :math:`\pi`,
+    because few new rows do not show their own. The degrees of freedom are the bins that
+    vary freely, less k - 1, plus one for each class whose share is 0. Since
+    :math:`\Sigma` is estimated, the p-value is that of an F law, as for Hotelling's
+    statistic with two covariances (Nel & van der Merwe 1986). The labelled rows are a
+    sample like the new ones, so a few hundred of them show only gross changes. Without
+    labels, no test can see a change that looks like a mixture. An example is a change
+    of labels in rows whose scores stay the same.
 
     References
     ----------
@@ -516,6 +522,7 @@ def prior_shift_test(
     True
     """
     rows = read_forecasts(p, "p")
+    check_order(p_old, names_of_columns(p), "p_old")
     held, columns, _ = read_labelled_rows(p_old, y_old, rows)
     counts = np.bincount(columns)
     if n_bins is None:
@@ -530,7 +537,7 @@ def prior_shift_test(
         refuse("p", rule, 1 + matched.rank)
     statistic, rank, shares = matched.nearest()
     dof = max(rank - int((shares > 0.0).sum()) + 1, 1)
-    rest = max(matched.freedom(shares, [len(rows), *counts]) - dof + 1.0, 1.0)
+    rest = max(matched.freedom(shares) - dof + 1.0, 1.0)
     p_value = f.sf(statistic / dof * rest / (rest + dof - 1.0), dof, rest)
     prior = float(shares[1]) if rows.ndim == 1 else shares
     return PriorShiftTest(statistic, dof, float(p_value), prior)

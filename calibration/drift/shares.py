@@ -189,15 +189,15 @@ class MatchedMeans(NamedTuple):
     means : ndarray of shape (q, k)
     spreads : list of 1 + k ndarrays of shape (q, q)
         Covariances of the means, with the new rows first.
-    sizes : list of 1 + k floats, optional
-        Numbers of rows. If given, the spread of the new rows is that of a mixture of
-        the classes: few rows do not show their own.
+    sizes : list of 1 + k floats
+        Numbers of rows. The spread of the new rows is that of a mixture of the classes:
+        few rows do not show their own.
     """
 
     target: Float64Array
     means: Float64Array
     spreads: list[Float64Array]
-    sizes: list[float] | None = None
+    sizes: list[float]
 
     @classmethod
     def of(
@@ -222,7 +222,8 @@ class MatchedMeans(NamedTuple):
             weight @ part / weight.sum()
             for part, weight in zip(parts, weights, strict=True)
         )
-        return cls(target, np.column_stack(means), spreads)
+        sizes = [float(weight.sum()) for weight in weights]
+        return cls(target, np.column_stack(means), spreads, sizes)
 
     @property
     def rank(self) -> int:
@@ -263,7 +264,7 @@ class MatchedMeans(NamedTuple):
         away = goal - rows @ shares
         return float(away @ away), rank, shares
 
-    def freedom(self, shares: Float64Array, sizes: list[int]) -> float:
+    def freedom(self, shares: Float64Array) -> float:
         """Return how many rows minus one tell as much of one covariance as of Sigma.
 
         Its parts are known from samples of their own (Nel & van der Merwe 1986).
@@ -271,14 +272,13 @@ class MatchedMeans(NamedTuple):
         Parameters
         ----------
         shares : ndarray of shape (k,)
-        sizes : list of 1 + k int
-            Numbers of rows.
         """
         root, rank = _inverse_root(self._covariance(shares))
-        factors, unsure = [1.0, *shares**2], 0.0
-        for factor, spread, n in zip(factors, self.spreads, sizes, strict=True):
+        n_new, *sizes = self.sizes
+        factors, unsure = shares * (shares + np.array(sizes) / n_new), 0.0
+        for factor, spread, n in zip(factors, self.spreads[1:], sizes, strict=True):
             part = factor * root @ spread @ root.T
-            unsure += float(np.sum(part**2) + np.trace(part) ** 2) / max(n - 1, 1)
+            unsure += float(np.sum(part**2) + np.trace(part) ** 2) / max(n - 1.0, 1.0)
         # Samples without any variance leave nothing unsure.
         return (rank + rank**2) / max(unsure, _RANK)
 
@@ -287,12 +287,11 @@ class MatchedMeans(NamedTuple):
         return -0.5 * self.nearest(j, share)[0]
 
     def _covariance(self, shares: Float64Array) -> Float64Array:
-        new, *old = self.spreads
-        if self.sizes is not None:
-            apart = self.means - (self.means @ shares)[:, None]
-            within = zip(shares, self.sizes[1:], old, strict=True)
-            new = (shares * apart) @ apart.T + sum(s * n * one for s, n, one in within)
-            new /= self.sizes[0]
+        old = self.spreads[1:]
+        apart = self.means - (self.means @ shares)[:, None]
+        within = zip(shares, self.sizes[1:], old, strict=True)
+        new = (shares * apart) @ apart.T + sum(s * n * one for s, n, one in within)
+        new /= self.sizes[0]
         parts = zip(shares, old, strict=True)
         # What tells samples apart must count, even if it varies within none of them.
         samples = np.column_stack([self.target, self.means])

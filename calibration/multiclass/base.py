@@ -46,8 +46,9 @@ class MulticlassCalibrator(ScaledEstimator):
       they are: "probability" (non-negative, rows sum to 1 within 1e-5) or "logit" (any
       numbers whose softmax is the probability).
     - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
-      columns. A data frame that has these names in another order is refused.
-      `sample_weight` counts repetitions.
+      columns. `sample_weight` counts repetitions.
+    - A data frame that has the names of `classes` in another order is refused, or those
+      of the data frame of the fit, `feature_names_in_`.
     - `predict` returns probabilities (n, k) whose rows sum to 1.
     - `class_prior_` (k,) holds the share of each class in the weight of the rows of
       the fit, or (n_c + 1) / (n + k) if a class has no row. `llr` returns what scores
@@ -99,6 +100,8 @@ class MulticlassCalibrator(ScaledEstimator):
             classes = np.asarray(check_class_names(self.classes, k))
         with all_or_nothing(self):
             self.classes_ = classes
+            if data.names:
+                self.feature_names_in_ = np.array(data.names, dtype=object)
             self.constant_ = self._find_constant(data)
             if self.constant_ is None:
                 self._fit_table(data)
@@ -206,6 +209,7 @@ class MulticlassCalibrator(ScaledEstimator):
             rule = f"have the {k} columns of the fit"
             refuse("scores", rule, f"{table.shape[1]} columns")
         check_order(scores, self.classes_, "scores")
+        check_order(scores, getattr(self, "feature_names_in_", ()), "scores")
         return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:

@@ -17,6 +17,7 @@ from calibration._validation import (
     check_same_length,
     check_table,
     check_weights,
+    names_of_columns,
     warn_of_light,
 )
 from calibration.typing import Float64Array, Int64Array
@@ -160,12 +161,15 @@ class ClassScores:
         Positive numbers of repetitions.
     side : ndarray of shape (n, s), optional
         Numbers known beside the scores, for those who ask for them.
+    names : list of str
+        Of the columns of scores; empty if they have none.
     """
 
     scores: Float64Array
     labels: Int64Array
     weight: Float64Array
     side: Float64Array | None = None
+    names: list[str] = field(default_factory=list)
     _shared: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -185,7 +189,8 @@ class ClassScores:
         """Return some of the rows, with their weights or with others."""
         side = None if self.side is None else self.side[rows]
         weight = self.weight[rows] if weight is None else weight
-        return ClassScores(self.scores[rows], self.labels[rows], weight, side)
+        kept = self.scores[rows], self.labels[rows]
+        return ClassScores(*kept, weight, side, self.names)
 
     def share(self, key: Any, make: Callable[[], Shared]) -> Shared:
         """Return what calibrators of these rows have in common, made once.
@@ -256,7 +261,7 @@ def read_class_scores(
     if side is not None:
         check_same_length(len(table), "scores", len(side), "side")
     warn_of_light(sample_weight, stacklevel=3)
-    data = ClassScores(table, labels, weight, side)
+    data = ClassScores(table, labels, weight, side, names_of_columns(scores))
     return data if weight.min() > 0.0 else data.take(weight > 0.0)
 
 

@@ -407,6 +407,13 @@ class Sample:
         """Whether the test parts hold every row."""
         return len(self.judged) == len(self)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether a fold trains on rows with a weight that another one tests."""
+        held = np.flatnonzero(self.weight > 0.0)
+        known = np.intersect1d(self.judged, held)
+        return any(np.isin(train, known).any() for train, _ in self.folds)
+
     def without_outliers(self) -> Sample:
         """Return rows with far targets clipped, for models that learn by squares."""
         low, high = range_without_outliers(self.y, self.weight)

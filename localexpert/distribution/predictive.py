@@ -468,9 +468,11 @@ class PredictiveDistribution(MadeForecasts):
         laws are put on a grid of at most a fortieth of the sum's deviation and
         multiplied in frequencies. The result has quantiles at 97 levels between 1e-9
         and 1 - 1e-9: CDFs are exact to about 1e-4, or 1e-2 if the sum's density has a
-        sharp peak, and tails beyond these levels are normal. A value that a sum takes
-        with probability of its own, such as 0 where no row has any rain, keeps that
-        probability.
+        sharp peak, and tails beyond these levels are normal. If tails are too long for
+        a grid, such as those of log-normals with a deviation above 2.5, sums are drawn
+        as correlated ones are, and CDFs are exact to about 1e-2. A value that a sum
+        takes with probability of its own, such as 0 where no row has any rain, keeps
+        that probability.
 
         Correlated rows have a Gaussian copula: row i is the quantile of :math:`Z_i`,
         and the normal :math:`Z` have the given correlation. The rows themselves have

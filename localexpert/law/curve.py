@@ -112,6 +112,8 @@ class Curve:
     def heights(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return Q(z) and the log density there, z (n, k)."""
         y, rate = self.follow(z)
+        # Next to a bound, or far out in a heavy tail, slopes leave the range of floats.
+        rate = np.clip(rate, _LEAST_GAP, 1.0 / _LEAST_GAP)
         return y, -0.5 * z**2 - LOG_SQRT_TWO_PI - np.log(rate)
 
     def scores(self, y: Float64Array) -> Float64Array:
@@ -230,9 +232,10 @@ class Curve:
             mean = (y * share).sum(axis=1)
             y -= mean[:, None]
             out[rows, 0], part = middle[:, 0] + mean, share * y
-            for k in range(1, order):
-                part *= y
-                out[rows, k] = part.sum(axis=1)
+            with np.errstate(over="ignore", invalid="ignore"):
+                for k in range(1, order):
+                    part *= y
+                    out[rows, k] = part.sum(axis=1)
         return out
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:

@@ -36,6 +36,9 @@ _SUM_REACH = 10.0
 _MOST_CELLS, _CHUNK = 1 << 16, 1 << 21
 # Heavy tails get more cells, so that only this probability lies beyond those of a row.
 _CELLS_OF_TAILS, _LOST = 1 << 18, 1e-4
+# Widest cells, in deviations of the sum's narrowest side. Sums that need wider ones are
+# drawn: those of log-normals with a deviation above about 2.5, say.
+_WIDEST = 0.25
 # Levels of quantiles that tell how wide rows are. A row has its cells between the
 # outermost two; the others are so many deviations from the middle of a normal law.
 _LEVELS = np.array([ndtr(-8.0), 0.05, 0.25, 0.5, 0.75, 0.95, ndtr(8.0)])
@@ -151,7 +154,10 @@ def add_smooth(
     ndarray of shape (K,)
     """
     w = weights[:, None]
-    middle, away, width, n_cells = _place_grid(law, w, variance)
+    grid = _place_grid(law, w, variance)
+    if grid is None:
+        return _draw_smooth(law, weights, apart)
+    middle, away, width, n_cells = grid
     # What is beyond counts for the outermost, which leave room for the other rows.
     half = np.minimum(np.ceil(away / width) + 1, n_cells * 3 // 8).astype(np.int64)
     atoms = np.rint((w * law.atoms - middle) / width).astype(np.int64)
@@ -175,11 +181,11 @@ def add_smooth(
 
 def _place_grid(
     law: Law, w: Float64Array, variance: float
-) -> tuple[Float64Array, Float64Array, float, int]:
+) -> tuple[Float64Array, Float64Array, float, int] | None:
     """Return the rows' middles (m, 1), how far they reach (m,), and width and length.
 
     Cells are narrow compared with the sum's narrowest side, which quantiles show. So a
-    peak beside a long tail is not lost.
+    peak beside a long tail is not lost. None if the tail is too long for that.
     """
     ends = law.ppf(np.tile(_LEVELS, (len(law), 1)))
     middle = ends[:, len(_LEVELS) // 2, None]
@@ -202,6 +208,8 @@ def _place_grid(
     if n_cells * width < far:
         n_cells = _CELLS_OF_TAILS
         width = max(width, far / n_cells)
+    if width > _WIDEST * sides.min():
+        return None
     return w * middle, reach, width, n_cells
 
 
@@ -373,6 +381,25 @@ def draw_sums(
     return draws, added
 
 
+def _draw_smooth(law: Law, weights: Float64Array, apart: bool) -> Float64Array:
+    """Return the quantiles (K,) at `KNOTS` of sums of independent rows, by draws."""
+    independent = Correlation(np.random.default_rng(0), 0.0)
+    draws, _ = draw_sums(law, weights, [np.arange(len(law))], independent)
+    if apart:
+        # Sums of atoms repeat, and no others do.
+        values, counts = np.unique(draws, return_counts=True)
+        if (counts == 1).sum() > 1:
+            draws = _spread(values[counts == 1], draws.shape[1])[None]
+    ends = np.sort(weights[:, None] * law.support).sum(axis=0)
+    found = law_of_samples(draws, "smooth", ends)
+    return np.asarray(found.ppf_scores(KNOTS[None])[0])
+
+
+def _spread(draws: Float64Array, n: int) -> Float64Array:
+    """Return n draws with the quantiles of fewer ones."""
+    return np.asarray(np.quantile(draws, (np.arange(n) + 0.5) / n))
+
+
 def _covariances(
     coefficients: Float64Array, correlation: Correlation, rows: NDArray[np.intp]
 ) -> float:
@@ -382,7 +409,10 @@ def _covariances(
     covariance :math:`\sum_{k \ge 1} c_k d_k \rho^k` (Mehler's formula).
     """
     if correlation.matrix is None:
-        both = coefficients.sum(axis=0) ** 2 - (coefficients**2).sum(axis=0)
+        if correlation.rho == 0.0:
+            return 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            both = coefficients.sum(axis=0) ** 2 - (coefficients**2).sum(axis=0)
         return float(both @ correlation.rho ** np.arange(1, _N_TERMS + 1))
     matrix = correlation.of_rows(rows)
     np.fill_diagonal(matrix, 0.0)
@@ -492,7 +522,7 @@ def _draw_rows(
         left = np.repeat(values[~held], counts[~held])
         # As many draws of the rest as there are in all; any where there is none.
         if law.has_jumps and len(left) > 1:
-            row[:] = np.quantile(left, (np.arange(n_draws) + 0.5) / n_draws)
+            row[:] = _spread(left, n_draws)
     curve = law_of_samples(draws, "smooth", None).curve
     assert curve is not None
     known = _add_moments(law, weights, groups)[:, :2]
@@ -554,5 +584,8 @@ def _stretch(curve: Curve, mean: Float64Array, variance: Float64Array) -> Curve:
     mean = np.where(near, mean, moments[:, 0])
     factor = np.sqrt(np.maximum(variance, 0.0) / moments[:, 1])
     factor = np.where(np.abs(factor - 1.0) <= _MOST_STRETCH, factor, 1.0)[:, None]
-    c = mean[:, None] + factor * (curve.coefficients - moments[:, :1])
+    # Not around the mean: a huge one would take the digits of all others.
+    moved = (mean - moments[:, 0])[:, None]
+    moved = moved + (factor - 1.0) * (curve.coefficients - moments[:, :1])
+    c = curve.coefficients + moved
     return replace(curve, coefficients=c, slopes=factor * curve.slopes)

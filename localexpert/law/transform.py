@@ -267,8 +267,8 @@ def carry_law(law: Law, values: ValueMap) -> Law:
 def _with_endless_moments(law: Law) -> Law:
     """Return a law that knows which of its moments are infinite.
 
-    A moment counts as infinite if values 8 deviations out add a notable share to it.
-    Values further out would add more, and curves end there.
+    A moment counts as infinite if values 8 deviations out add a notable share to it, or
+    are the greatest that curves have. Values further out would add more.
     """
     if law.curve is None or law.has_jumps:
         return law
@@ -283,7 +283,7 @@ def _with_endless_moments(law: Law) -> Law:
             for k in range(1, 5):
                 size = np.maximum(np.abs(spread[k - 1]), spread[1] ** (0.5 * k))
                 held: NDArray[np.bool_] = away**k * _BEYOND <= _NOTABLE * size
-                endless[:, side, k] = ~held
+                endless[:, side, k] = ~(held & (away < 0.5 * _GREATEST))
     if not endless.any():
         return law
     low, high = endless[:, 0, 1], endless[:, 1, 1]

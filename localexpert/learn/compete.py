@@ -82,6 +82,9 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     target : {"continuous", "discrete", "mixed"}
     learner : Learner
     """
+    if not isinstance(settings.center, str) and not sample.is_linked:
+        rule = 'be "stack" where no fold of `cv` trains on rows that another one tests'
+        refuse("center", rule, repr(settings.center))
     level = settings.effort.level
     if level == "quick":
         return _learn_quickly(settings, sample)
@@ -141,6 +144,9 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     target, there are only smooth roads. The same is true if an order of rows must be
     kept: two parts in order, beside ordered probabilities of atoms, may cross.
     """
+    if settings.is_quick and settings.chooses_roads and not sample.is_linked:
+        # No residuals of a centre are known. Experts need none.
+        settings = replace(settings, roads=(FrameRoad(None, strategy="shared"),))
     held, weight = _held(sample)
     if np.ptp(held) == 0.0:
         rule = "differ in the rows that no recalibration sets aside"

@@ -21,6 +21,7 @@ from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_edges, nearest_places
+from localexpert.law.totals import lattice_step as common_step
 from localexpert.learn.stages import Answers
 from localexpert.learn.steps import UNBOUNDED, Bounds, Limits, Step
 
@@ -57,7 +58,8 @@ class Support:
     Values between those met are only added to a lattice with few gaps (counts, grades,
     prices in steps). Otherwise the cells of the histogram leave nothing out. Beyond the
     ends the lattice, or the mean step, goes on for as far again as the values reach. It
-    stops after 50 steps, at the bounds, and at 0 if no value lies beyond 0.
+    stops after 50 steps, at the bounds, and at 0 if no value lies beyond 0. The mean
+    step of whole numbers is whole.
     Values that are far out, or more than 50 steps of a lattice away from the next one,
     play no part in this.
 
@@ -164,12 +166,18 @@ def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_
     return np.asarray(near & (run == heaviest))
 
 
+def _mean_step(met: Float64Array) -> float:
+    """Return the mean step, as a multiple of what divides all steps: whole numbers."""
+    step, unit = float(np.ptp(met)) / (len(met) - 1), common_step(met)
+    return step if unit is None else unit * max(round(step / unit), 1)
+
+
 def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
     """Return possible values below, between and above those met, V + 1 arrays."""
     if len(met) < _FEWEST_VALUES:
         return [np.empty(0)] * (len(met) + 1)
     lattice = lattice_step(met)
-    step = float(np.ptp(met)) / (len(met) - 1) if lattice is None else lattice
+    step = _mean_step(met) if lattice is None else lattice
     inner = [np.empty(0)] * (len(met) - 1)
     if lattice is not None:
         counts = np.round(np.diff(met) / step).astype(np.intp)

@@ -114,7 +114,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         column of dates "day" has the features ``"day.days"`` and so on.
     effort : {"quick", "default", "best"} or float
         How much time a fit may take. "quick": boosted trees as centre and scale, and
-        the law of the residuals. "best": several fits with other folds and seeds,
+        the law of the residuals, or a few experts where no fold of `cv` trains on rows
+        that another one tests. "best": several fits with other folds and seeds,
         pooled. A number is a time in seconds: the fit starts with the quick model, goes
         on with the default, and then with further fits. Each of them begins if there
         seems to be time for it. `report_` names what was left out. With a time, the

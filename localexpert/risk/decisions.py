@@ -25,6 +25,7 @@ from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
 )
+from localexpert.law.steps import scores_of
 from localexpert.risk.expectations import Loss, expected_losses
 
 
@@ -133,10 +134,19 @@ def newsvendor(
     under = check_costs(underage, "underage", len(dist), positive=True)
     over = check_costs(overage, "overage", len(dist), positive=True)
     # d/da of under E(Y - a)+ + over E(a - Y)+ is 0 where F(a) is this (Arrow et al.).
-    fractile = under / (under + over)
-    action = dist.ppf(fractile)
+    short, long = np.array([under, over]) / np.maximum(under, over)
+    fractile = short / (short + long)
+    # A level that rounds to 1 still has a score.
+    far = dist.law.ppf_scores(scores_of(fractile, long / (short + long))[:, None])
+    action = np.where(fractile == 1.0, far[:, 0], dist.ppf(fractile))
+    endless = ~np.isfinite(action)
+    if endless.any():
+        rule = "leave the decision finite"
+        refuse("underage", rule, f"{show(under[endless][0])} beside a tail without end")
     too_large, too_small = dist.partial_means(action)
-    return NewsvendorDecision(action, under * too_small + over * too_large, fractile)
+    with np.errstate(over="ignore"):
+        cost = under * too_small + over * too_large
+    return NewsvendorDecision(action, cost, fractile)
 
 
 def expected_loss(

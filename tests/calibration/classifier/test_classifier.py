@@ -274,6 +274,21 @@ def test_labels_with_gaps_or_of_several_kinds(data, labels, match):
         CalibratedClassifier().fit(data[0][:4], labels)
 
 
+def test_masked_labels_are_refused(X, y):
+    masked = np.ma.masked_array(y, np.arange(len(y)) < 3)
+    for kind in (CalibratedClassifier, AllPairsClassifier):
+        with pytest.raises(ValueError, match="`y` must have no masked entries"):
+            kind().fit(X, masked)
+
+
+def test_tables_of_arrow(X, y):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({str(j): column for j, column in enumerate(X.T)})
+    model = CalibratedClassifier(LogisticRegression())
+    of_arrow = clone(model).fit(table, y).predict_proba(table)
+    assert_array_equal(of_arrow, model.fit(X, y).predict_proba(X))
+
+
 @pytest.mark.parametrize("response", ["predict_proba", "decision_function"])
 def test_a_classifier_with_its_classes_the_other_way_round(X, y, response):
     model = CalibratedClassifier(Upside(), response=response).fit(X, y)

@@ -87,6 +87,14 @@ def test_names_of_columns(calibrator, rng):
     for ask in (named.predict, named.llr, lambda s: clone(named).fit(s, names[y])):
         with pytest.raises(ValueError, match=match):
             ask(frame[sorted(names)])
+    # The same for names that are no classes.
+    framed = clone(calibrator).fit(frame, y)
+    assert framed.feature_names_in_.tolist() == names.tolist()
+    assert_array_equal(framed.predict(p), plain.predict(p))
+    for ask in (framed.predict, framed.llr):
+        with pytest.raises(ValueError, match=match):
+            ask(frame[sorted(names)])
+    assert not hasattr(framed.fit(p, y), "feature_names_in_")
     numbers = clone(calibrator).set_params(classes=(10, 5, 7, -1))
     found = numbers.fit(p, np.array([10, 5, 7, -1])[y]).predict(p)
     assert_array_equal(found, plain.predict(p))

@@ -299,3 +299,13 @@ def test_the_spread_of_correlated_totals_does_not_depend_on_the_origin():
     dist = PredictiveDistribution.from_scipy(stats.norm(1e9 + np.zeros(3), 1.0))
     total = dist.total(correlation=0.9, random_state=0)
     assert total.std()[0] == pytest.approx(np.sqrt(3 + 6 * 0.9), rel=1e-3)
+
+
+def test_values_at_the_ends_of_floats_warn_of_nothing():
+    """Values of exp(t(3)) span all floats, and have no mean."""
+    rows = PredictiveDistribution.from_scipy(stats.t(3, [3.0, 4.0]))
+    heavy = rows.transform(np.exp, np.log)
+    assert_array_equal([heavy.mean(), heavy.std()], np.inf)
+    assert_allclose(heavy.entropy(), rows.entropy() + [3.0, 4.0], atol=0.05)
+    # The density of y is that of log y, over y.
+    assert (heavy.mode() < 1e-100).all()

@@ -255,3 +255,36 @@ def test_totals_of_heavy_tails_have_their_quantiles(rng):
     rows = PredictiveDistribution.from_scipy(stats.t(3), 3)
     alone, weak = rows.total(), rows.total(correlation=0.05, random_state=0)
     assert weak.expected_shortfall(0.999) > 0.9 * alone.expected_shortfall(0.999)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0], [1.0, 2.0, -0.5]])
+@pytest.mark.parametrize("law", ["log-normal", "log-t", "Pareto", "Cauchy"])
+def test_totals_of_very_heavy_tails_have_their_quantiles(law, weights, rng):
+    """Their rows reach so far that no grid has cells for the middle of the sum."""
+    logs = {"log-normal": stats.norm([3, 5, 4], 3.0), "log-t": stats.t(3, [3, 5, 4])}
+    laws = {
+        "Pareto": stats.pareto(0.5, scale=[1, 2, 3]),
+        "Cauchy": stats.cauchy([0, 3, 9]),
+    }
+    base = {**logs, **laws}[law]
+    rows, draws = PredictiveDistribution.from_scipy(base), base.rvs((200_000, 3), rng)
+    if law in logs:
+        rows, draws = rows.transform(np.exp, np.log), np.exp(draws)
+    total, levels = rows.total(weights), np.linspace(0.01, 0.99, 50)
+    found = total.cdf_at(np.quantile(draws @ weights, levels))[0]
+    assert_allclose(found, levels, atol=0.02)
+    if law != "Cauchy" and min(weights) > 0.0:
+        assert total.ppf(1e-6)[0] > 0.0
+    # A weak correlation is none.
+    weak = rows.total(weights, correlation=1e-9, random_state=0)
+    assert_allclose(weak.cdf_at(total.quantiles(levels)[0])[0], levels, atol=0.02)
+
+
+def test_very_heavy_rain_keeps_the_chance_of_none(rng):
+    base = stats.pareto(0.5, scale=[1.0, 2.0, 3.0])
+    smooth = PredictiveDistribution.from_scipy(base)
+    total = beside(smooth, [0.0], np.full((3, 1), 0.6), [0.1]).total()
+    draws = base.rvs((200_000, 3), rng) * (rng.uniform(size=(200_000, 3)) > 0.6)
+    assert total.pmf(0.0)[0] == pytest.approx(0.6**3)
+    y = np.quantile(draws.sum(axis=1), [0.3, 0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(y)[0], [0.3, 0.5, 0.9, 0.99], atol=0.01)

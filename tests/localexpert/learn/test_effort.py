@@ -105,6 +105,18 @@ def test_few_rows_or_groups_have_as_many_folds(effort, groups):
     assert len(model.oof_distribution_) == n
 
 
+@pytest.mark.parametrize("effort", ["quick", 1e-9])
+def test_one_fold_alone_has_experts(effort):
+    """No row has residuals that another fold could learn from."""
+    cv = [(np.arange(150), np.arange(150, 240))]
+    model = make(effort, cv=cv).fit(X, Y)
+    assert model.check_.crps < 0.8 * model.check_.climatology
+    with pytest.raises(
+        ValueError, match='`center` must be "stack" where no fold of `cv`'
+    ):
+        make(effort, cv=cv, center=LinearRegression()).fit(X, Y)
+
+
 def test_what_is_named_wins():
     road = FrameRoad("center", n_thresholds=4, strategy="joint")
     model = make("quick", roads=road, center=LinearRegression()).fit(X, Y)

@@ -187,6 +187,13 @@ def test_new_counts_cost_little(rng, law, n):
     assert 0.0 < np.mean(loss) < 40.0 / n
 
 
+def test_values_beyond_whole_numbers_are_whole():
+    found = support([0, 5, 10, 12, 50], [5] * 5).values
+    np.testing.assert_array_equal(found, [0, 5, 10, 12, 50, 62, 74, 86, 98])
+    halves = support([0.5, 1.0, 4.0, 9.5], [5] * 4, (0.0, np.inf)).values
+    np.testing.assert_array_equal(halves, [0.5, 1.0, 4.0, 9.5, 12.5, 15.5, 18.5])
+
+
 def test_a_row_is_spread_as_if_it_were_alone(rng):
     support = Support.of(np.arange(12.0), rng.integers(1, 25, size=12).astype(float))
     masses = rng.dirichlet(np.ones(12), size=41)

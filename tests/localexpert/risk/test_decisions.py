@@ -136,6 +136,17 @@ def test_no_other_order_is_cheaper(name):
     assert_array_equal(equal.action, dist.median())
 
 
+def test_costs_of_any_size_have_a_decision():
+    dist = normal([0.0, 1.0, 2.0], 1.0)
+    huge = newsvendor(dist, underage=1e308, overage=1e308)
+    assert_allclose(huge.action, [0.0, 1.0, 2.0], atol=1e-9)
+    far = newsvendor(dist, underage=1e17, overage=1.0)
+    assert_allclose(far.action, stats.norm.isf(1e-17, [0.0, 1.0, 2.0]), rtol=1e-6)
+    assert_array_equal(far.fractile, 1.0)
+    with pytest.raises(ValueError, match="`underage` must leave the decision finite"):
+        newsvendor(dist, underage=1e308, overage=1e-308)
+
+
 def test_normal_newsvendor_has_its_closed_form():
     """With z the fractile's quantile the least cost is (u + o) sd phi(z)."""
     under, over = np.array([1.0, 4.0, 9.0]), np.array([3.0, 1.0, 1.0])
