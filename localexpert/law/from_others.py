@@ -234,15 +234,17 @@ def increase_rows(
     spread = np.where(around > 0.0, around, np.ptp(out, axis=1, keepdims=True))
     spread = np.where(spread > 0.0, spread, _APART * np.where(size > 0.0, size, 1.0))
     gaps = np.diff(knots, prepend=knots[0] - 1.0, append=knots[-1] + 1.0)
-    share = _APART * gaps / (knots[-1] - knots[0])
-    below, above = share[:-1] * spread, share[1:] * spread
+    # Both ways the same steps: else the way down leads beyond where the way up began.
+    lesser = np.minimum(spread[:, 1:], spread[:, :-1])
+    steps = np.hstack([spread[:, :1], lesser, spread[:, -1:]])
+    steps *= _APART * gaps / (knots[-1] - knots[0])
     # Upwards from the lower bound, and then down from the upper one.
     last = np.full(len(out), bounds[0])
     for k in range(out.shape[1]):
-        last = out[:, k] = np.maximum(out[:, k], last + _as_floats(below[:, k], last))
+        last = out[:, k] = np.maximum(out[:, k], last + _as_floats(steps[:, k], last))
     last = np.full(len(out), bounds[1])
     for k in range(out.shape[1] - 1, -1, -1):
-        step = _as_floats(above[:, k], out[:, k])
+        step = _as_floats(steps[:, k + 1], out[:, k])
         last = out[:, k] = np.minimum(out[:, k], last - step)
     return out
 

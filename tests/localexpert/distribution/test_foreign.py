@@ -35,6 +35,12 @@ def test_quantiles_that_cross_are_put_in_order_and_those_beyond_bounds_on_them()
     assert_array_equal(held.cdf(0.0), [0.0, 0.0])
     assert (held.rvs(1000, random_state=0) >= 0.0).all()
     assert_allclose(held.quantiles(THREE), rows, atol=1e-5)
+    # Ties on a bound beside a much wider range.
+    rows, levels = np.array([[0.0, 0.0, 1.0, 100.0]]), [0.05, 0.5, 0.75, 0.95]
+    held = from_quantiles(rows, levels, bounds=(0.0, None))
+    assert_allclose(held.quantiles(levels), rows, atol=1e-4)
+    held = from_quantiles(-rows[:, ::-1], levels, bounds=(None, 0.0))
+    assert_allclose(held.quantiles(levels), -rows[:, ::-1], atol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
