@@ -393,8 +393,9 @@ def _window(knots: Float64Array, width: float, m: int) -> Float64Array:
     return weights
 
 
-# Probability that is left out in each tail of a discrete law, and most values in all.
-_LEFT_OUT, _MOST_VALUES = 1e-12, 10_000
+# Probability that is left out in each tail of a discrete law, and what may be missing
+# besides for rounding; most values in all.
+_LEFT_OUT, _MOST_LOST, _MOST_VALUES = 1e-12, 1e-6, 10_000
 # Scores of the quantiles that curves with heavy tails go through.
 _HEAVY = np.linspace(-8.0, 8.0, 161)
 
@@ -524,4 +525,10 @@ def _discrete(family: Any, rows: Float64Array) -> Law:
         refuse("frozen", rule, got)
     values = np.arange(first, last + 1.0)
     shares = family.pmf(np.broadcast_to(values, (len(rows), len(values))), *parameters)
-    return Law.discrete(values, shares / shares.sum(axis=1, keepdims=True))
+    total = shares.sum(axis=1, keepdims=True)
+    wrong = np.flatnonzero(~(np.abs(total[:, 0] - 1.0) < _MOST_LOST))
+    if len(wrong):
+        rule = "take values in steps of 1, the same in all rows (or take `from_arrays`)"
+        got = f"{total[wrong[0], 0]:g} of the probability there in row {wrong[0]}"
+        refuse("frozen", rule, got)
+    return Law.discrete(values, shares / total)

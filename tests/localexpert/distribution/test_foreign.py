@@ -147,6 +147,7 @@ def by_hand(loc, scale):
 
 
 TWO, MANY = [[1.0, 2.0]], np.arange(32_000.0).reshape(3200, 10)
+HALVES = stats.rv_discrete(values=([0, 0.5, 1], [0.2, 0.5, 0.3]))()
 
 
 @pytest.mark.parametrize(
@@ -174,6 +175,8 @@ TWO, MANY = [[1.0, 2.0]], np.arange(32_000.0).reshape(3200, 10)
         (from_scipy, (stats.norm(np.zeros((2, 3))),), r"of shape \(n,\), got shape"),
         (from_scipy, (stats.norm([0.0, 1.0]), 3), "length of the parameters, 2, got"),
         (from_scipy, (stats.poisson([1.0, 1e9]),), "must take at most 10000 values"),
+        (from_scipy, (HALVES,), r"in steps of 1, .* got 0\.5 of the prob.* in row 0"),
+        (from_scipy, (stats.poisson([1, 4], [0, 0.5]),), "got 0 of the .* in row 1"),
     ],
 )
 def test_refusals(make, given, message):
