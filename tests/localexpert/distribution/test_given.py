@@ -77,6 +77,16 @@ def test_the_exponential_law_forgets():
     assert_allclose(lives.restricted_mean(2.0), want, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("start", "width"), [(0.0, 1.0), (100.0, 1.0), (-1e3, 5.0)])
+def test_next_to_a_bound_that_stays_a_density_is_known(start, width):
+    dist = PredictiveDistribution.from_scipy(stats.uniform([start], width))
+    at = start + 0.3 * width
+    for given, share in ((dist.given(lower=at), 0.7), (dist.given(upper=at), 0.3)):
+        assert_allclose(given.entropy(), np.log(share * width), atol=1e-4)
+        region = np.diff(given.hdi_regions(0.8)[0]).sum()
+        assert region == pytest.approx(0.8 * share * width, rel=1e-3)
+
+
 @every
 def test_hazard_and_restricted_mean(name):
     dist = _forecast(KINDS[name])

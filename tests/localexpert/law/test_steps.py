@@ -321,6 +321,15 @@ def test_a_row_beyond_a_bound_is_laid_at_it():
     assert_allclose(y[1, 1:], law.ppf(np.tile([0.5, 0.99], (2, 1)))[1], rtol=1e-3)
 
 
+@pytest.mark.parametrize("ends", [(0.3, np.inf), (-np.inf, 0.6)])
+def test_laws_far_from_0_are_laid_inside_alike(ends):
+    laws = [
+        PredictiveDistribution.from_scipy(stats.uniform([at])).law for at in (0, 1e3)
+    ]
+    near, far = fold(laws[0], *ends, 1.0), fold(laws[1], *np.add(ends, 1e3), 1.0)
+    assert_allclose(far.entropy(), near.entropy(), atol=1e-6)
+
+
 def test_bounds_without_any_probability_are_refused():
     with pytest.raises(ValueError, match="`bounds` must hold some of the probability"):
         cut(kinds.KINDS["smooth"], 400.0, 500.0)
