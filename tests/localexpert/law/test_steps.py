@@ -170,6 +170,21 @@ def test_an_affine_function_rounds_ends_as_it_does_values():
             assert_allclose(got, getattr(clipped, method)(end), rtol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [stats.gamma(0.1), stats.beta(0.1, 0.5)])
+def test_values_next_to_a_bound_may_become_one(shape):
+    dist = PredictiveDistribution.from_scipy(shape)
+    moved = dist.transform(lambda y: y + 20.0, lambda z: z - 20.0)
+    for method in ("mean", "median", "mode"):
+        want = getattr(dist, method)() + 20.0
+        assert_allclose(getattr(moved, method)(), want, rtol=1e-9)
+    assert_allclose(moved.entropy(), dist.entropy(), atol=1e-6)
+    squares = dist.transform(lambda y: (y + 1.0) ** 2, lambda z: np.sqrt(z) - 1.0)
+    assert_allclose(squares.cdf(1.44), dist.cdf(0.2), atol=1e-4)
+    for func in (np.negative, np.rint, np.zeros_like, lambda y: np.minimum(y, 0.1)):
+        with pytest.raises(ValueError, match="`func` must increase strictly"):
+            dist.transform(func, lambda z: z)
+
+
 def test_shares_that_rounding_puts_at_1_have_log_odds():
     shares = stats.beta([2.0], 0.4)
     found = PredictiveDistribution.from_scipy(shares).transform(logit, expit)
