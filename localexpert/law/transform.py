@@ -221,7 +221,7 @@ def transform_law(law: Law, values: ValueMap) -> Law:
         x = law.curve.values(np.tile(_TRIED, (len(law), 1)))[law.rest > 0.0]
         z = values.forward(x)
         # Values that pile up at a bound are near; far ones are no measure of that.
-        _check_values(x, z, _OF_SIZE * np.ptp(x[:, 2:-2], axis=1, keepdims=True))
+        _check_values(x, z, _OF_WIDTH * np.ptp(x[:, 2:-2], axis=1, keepdims=True))
         back = call_vectorised(values.inverse, "inverse", np.ascontiguousarray(z))
         allowed = _OF_WIDTH * np.ptp(x, axis=1, keepdims=True) + _OF_SIZE * np.abs(x)
         _refuse_inverse(x, z, back, allowed)
