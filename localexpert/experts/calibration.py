@@ -456,7 +456,7 @@ def _at_common_rates(
 
     def odds(weight: Float64Array) -> Float64Array:
         events = weight @ below
-        return events / (weight.sum() - events)
+        return np.asarray(events / (weight.sum() - events))
 
     out = np.empty_like(p)
     for train, test in sample.folds:
