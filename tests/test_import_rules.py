@@ -121,9 +121,9 @@ ARROWS = {
         "localexpert.distribution localexpert.experts"
     ),
     "localexpert.regressor": (
-        f"sklearn calibration calibration.storage {_GROUND} localexpert.curves "
+        f"scipy sklearn calibration calibration.storage {_GROUND} localexpert.curves "
         "localexpert.data localexpert.distribution localexpert.experts "
-        "localexpert.learn localexpert.law localexpert.metrics localexpert.partial "
+        "localexpert.learn localexpert.law localexpert.partial "
         "localexpert.progress localexpert.recalibration localexpert.stacking"
     ),
     "localexpert.ensemble": (

@@ -34,6 +34,7 @@ from localexpert.reading.texts import (
     count,
     join_few,
     list_names,
+    read_yes_no,
     refuse,
     refusing,
 )
@@ -310,6 +311,8 @@ def labels_of(
         if negative is None or positive not in texts:
             held = list_names(sorted(set(texts)))
             refuse(f"{what} must hold two different values, got {held}")
+        if options.positive is None:
+            note(f"the probability of {positive!r} is meant (--positive says another)")
         classes = negative, positive
     places = {name: place for place, name in enumerate(classes)}
     codes = np.array([places.get(text, -1) for text in texts], dtype=np.intp)
@@ -364,8 +367,8 @@ def find_two_labels(
 ) -> tuple[str | None, str]:
     """Return the negative one of two labels, None until it is met, and the positive.
 
-    The positive one is the greater number or the later word, unless it is named; known
-    are labels that were met before.
+    The positive one is yes, the greater number or the later word, unless it is named;
+    known are labels that were met before.
     """
     met = sorted({*held, *known})
     if len(met) > 2:
@@ -380,7 +383,8 @@ def find_two_labels(
         try:
             positive = max(met, key=Decimal)
         except InvalidOperation:
-            positive = met[-1]
+            # Of yes and no in some languages the later word is no.
+            positive = met[0 if read_yes_no(met).tolist() == [1.0, 0.0] else -1]
     others = [label for label in met if label != positive]
     if len(others) > 1:
         refuse(f"--positive must be one of {list_names(met)}, got {positive!r}")

@@ -149,7 +149,7 @@ def draw_evenly(values: Float64Array, weight: Float64Array) -> Float64Array:
     """
     order = np.argsort(values, kind="stable")
     upto, n = np.cumsum(weight[order]), int(np.ceil(effective_rows(weight) - 1e-6))
-    levels = (np.arange(n) + 0.5) / n * upto[-1]
+    levels = (np.arange(n) + 0.5) / n * upto[-1:]
     return np.asarray(values[order][np.searchsorted(upto, levels)])
 
 

@@ -331,8 +331,8 @@ class MadeForecasts(AskedForecasts):
             infinite or nan. Between the levels quantiles are exact to about 1e-5 of
             the spread, and log densities to 1e-4, or to 1e-2 next to a kink of the
             density, as in the middle of a Laplace law. A discrete law keeps its values,
-            except 1e-12 of the probability in each tail. All rows together may have at
-            most 10 000 values.
+            except 1e-12 of the probability in each tail. They must lie in steps of 1,
+            the same in all rows, and may be at most 10 000 in all.
 
         Examples
         --------

@@ -372,7 +372,8 @@ class CalibratedExperts:
         for name, fitted in self.fitted_.items():
             # They are pooled below. Keeping them too would make a large model twice as
             # large.
-            p = answers[name] = fitted.oof_probabilities_
+            p = _at_common_rates(fitted.oof_probabilities_, below, sample)
+            answers[name] = p
             del fitted.oof_probabilities_
             noise = float((cost * p * (1.0 - p)).sum())
             spared[name] = _SPARED * fitted.spared_ * noise
@@ -438,6 +439,35 @@ class CalibratedExperts:
         parts = [w * answers[name] for name, w in self.weights_.items()]
         # Weights may sum to a little more than 1, and all members may answer 1.
         return np.asarray(np.minimum(np.sum(parts, axis=0), 1.0))
+
+
+def _at_common_rates(
+    p: Float64Array, below: NDArray[np.bool_], sample: Sample
+) -> Float64Array:
+    """Return out-of-fold answers, moved to the base rates of all rows.
+
+    If a fold has many events, its training rows have few. So answers of low skill are
+    low where events are many, and a calibrator learns to turn them round: then each
+    row is told the rate of its own fold. New rows get nothing of this.
+    """
+    if not sample.is_whole:
+        # Folds that follow time may not know the rates of later rows.
+        return p
+
+    def odds(weight: Float64Array) -> Float64Array:
+        events = weight @ below
+        return events / (weight.sum() - events)
+
+    out = np.empty_like(p)
+    for train, test in sample.folds:
+        weight = np.zeros(len(p))
+        weight[train] = sample.weight[train]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = odds(sample.weight) / odds(weight)
+        # A fold that trains on one class has no odds to start from.
+        more = p[test] * np.where(np.isfinite(ratio) & (ratio > 0.0), ratio, 1.0)
+        out[test] = more / (more + (1.0 - p[test]))
+    return out
 
 
 def _outcomes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
@@ -108,6 +108,25 @@ class Curve:
                 density = -0.5 * z**2 - LOG_SQRT_TWO_PI - log_ndtr(-abs(end))
                 rate = np.where(beyond, gap * np.exp(density), rate)
         return y, rate
+
+    def gaps(
+        self, z: Float64Array, low: Float64Array, high: Float64Array
+    ) -> tuple[Float64Array, list[Float64Array]]:
+        """Return Q(z), z (n, k), and its distances from two bounds, (n,) each.
+
+        Of the curve's own bounds the coordinate tells the distance: near one a
+        difference of values would lose all digits.
+        """
+        y, u = self.values(z), self.coordinates(z)[0]
+        away, width = [y - low[:, None], high[:, None] - y], self.high - self.low
+        for k, (side, end, bound, gap) in enumerate(self._ends()):
+            kept = np.isfinite(gap) & (bound == (low, high)[k][:, None])
+            share = np.exp(log_ndtr(-np.abs(z)) - log_ndtr(-abs(end)))
+            near = _gaps(-side * u, width[:, None])
+            with np.errstate(invalid="ignore"):
+                own = np.where(side * z > side * end, gap * share, near)
+            away[k] = np.where(kept, own, away[k])
+        return y, away
 
     def heights(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return Q(z) and the log density there, z (n, k)."""
@@ -343,7 +362,7 @@ def to_coordinates(
 
 def coordinates_of_gaps(
     y: Float64Array,
-    gaps: tuple[Float64Array, Float64Array],
+    gaps: Sequence[Float64Array],
     low: Float64Array,
     high: Float64Array,
 ) -> Float64Array:
@@ -469,9 +488,8 @@ def rebound(
     g = np.broadcast_to(basis.greville, (len(curve), basis.size))
     if same:
         return read_curve(curve.coordinates(g)[0], low, high, basis=basis)
-    y = curve.values(g)
-    u = fill_ends(to_coordinates(y, low[:, None], high[:, None]))
-    return read_curve(u, low, high, basis=basis)
+    u = coordinates_of_gaps(*curve.gaps(g, low, high), low[:, None], high[:, None])
+    return read_curve(fill_ends(u), low, high, basis=basis)
 
 
 def cut_curve(
@@ -495,8 +513,7 @@ def cut_curve(
     g = basis.greville
     inside = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
     at = scores_of(outside[:, :1] + inside[0], outside[:, 1:] + inside[1])
-    y = curve.values(at)
-    gaps = [y - new_low[:, None], new_high[:, None] - y]
+    y, gaps = curve.gaps(at, new_low, new_high)
     for side in range(2):
         # Near a bound a difference of values has no digits left.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -504,8 +521,8 @@ def cut_curve(
             beside = inside[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
         gaps[side] = np.where(beside & (outside[:, side, None] > 0), steps, gaps[side])
     # A gap of 0 has no logarithm.
-    below, above = (np.maximum(gap, _LEAST_GAP) for gap in gaps)
-    u = coordinates_of_gaps(y, (below, above), new_low[:, None], new_high[:, None])
+    gaps = [np.maximum(gap, _LEAST_GAP) for gap in gaps]
+    u = coordinates_of_gaps(y, gaps, new_low[:, None], new_high[:, None])
     u = np.maximum.accumulate(u, axis=1)
     return read_curve(u, new_low, new_high, basis=basis), mass
 
@@ -526,19 +543,16 @@ def fold_curve(curve: Curve, low: float, high: float, power: float) -> Curve:
     outside = np.stack([ndtr(z[:, :1]), ndtr(-z[:, 1:])])
     most = np.minimum(0.5 * (1.0 + outside - outside[::-1]), 1.0 - 1e-15)
     levels = np.maximum(np.minimum(2.0 * outside, most), _LEAST_GAP)
-    y, laid = curve.values(np.tile(g, (n, 1))), []
-    for level, sign, end in zip(levels, (1.0, -1.0), ends, strict=True):
-        at, score = ndtri(level), sign * g
+    y, gaps = curve.gaps(np.tile(g, (n, 1)), *ends[:, :, 0])
+    for k, sign in enumerate((1.0, -1.0)):
+        at, score = ndtri(levels[k]), sign * g
         with np.errstate(invalid="ignore", over="ignore"):
-            reach = sign * (curve.values(sign * at) - end)
-            gap = reach * np.exp(power * (log_ndtr(score) - np.log(level)))
-            y = np.where(score < at, end + sign * gap, y)
-        laid.append(np.where(score < at, gap, np.nan))
-    gaps = [
-        np.maximum(np.where(np.isnan(own), away, own), _LEAST_GAP)
-        for own, away in zip(laid, (y - ends[0], ends[1] - y), strict=True)
-    ]
-    u = coordinates_of_gaps(y, (gaps[0], gaps[1]), *ends)
+            reach = sign * (curve.values(sign * at) - ends[k])
+            gap = reach * np.exp(power * (log_ndtr(score) - np.log(levels[k])))
+            y = np.where(score < at, ends[k] + sign * gap, y)
+        gaps[k] = np.where(score < at, gap, gaps[k])
+        gaps[1 - k] = np.where(score < at, np.abs(ends[1 - k] - y), gaps[1 - k])
+    u = coordinates_of_gaps(y, [np.maximum(gap, _LEAST_GAP) for gap in gaps], *ends)
     new_low, new_high = ends[:, :, 0]
     return read_curve(
         np.maximum.accumulate(u, axis=1), new_low, new_high, basis=curve.basis

@@ -234,15 +234,17 @@ def increase_rows(
     spread = np.where(around > 0.0, around, np.ptp(out, axis=1, keepdims=True))
     spread = np.where(spread > 0.0, spread, _APART * np.where(size > 0.0, size, 1.0))
     gaps = np.diff(knots, prepend=knots[0] - 1.0, append=knots[-1] + 1.0)
-    share = _APART * gaps / (knots[-1] - knots[0])
-    below, above = share[:-1] * spread, share[1:] * spread
+    # Both ways the same steps: else the way down leads beyond where the way up began.
+    lesser = np.minimum(spread[:, 1:], spread[:, :-1])
+    steps = np.hstack([spread[:, :1], lesser, spread[:, -1:]])
+    steps *= _APART * gaps / (knots[-1] - knots[0])
     # Upwards from the lower bound, and then down from the upper one.
     last = np.full(len(out), bounds[0])
     for k in range(out.shape[1]):
-        last = out[:, k] = np.maximum(out[:, k], last + _as_floats(below[:, k], last))
+        last = out[:, k] = np.maximum(out[:, k], last + _as_floats(steps[:, k], last))
     last = np.full(len(out), bounds[1])
     for k in range(out.shape[1] - 1, -1, -1):
-        step = _as_floats(above[:, k], out[:, k])
+        step = _as_floats(steps[:, k + 1], out[:, k])
         last = out[:, k] = np.minimum(out[:, k], last - step)
     return out
 
@@ -391,8 +393,9 @@ def _window(knots: Float64Array, width: float, m: int) -> Float64Array:
     return weights
 
 
-# Probability that is left out in each tail of a discrete law, and most values in all.
-_LEFT_OUT, _MOST_VALUES = 1e-12, 10_000
+# Probability that is left out in each tail of a discrete law, and what may be missing
+# besides for rounding; most values in all.
+_LEFT_OUT, _MOST_LOST, _MOST_VALUES = 1e-12, 1e-6, 10_000
 # Scores of the quantiles that curves with heavy tails go through.
 _HEAVY = np.linspace(-8.0, 8.0, 161)
 
@@ -522,4 +525,10 @@ def _discrete(family: Any, rows: Float64Array) -> Law:
         refuse("frozen", rule, got)
     values = np.arange(first, last + 1.0)
     shares = family.pmf(np.broadcast_to(values, (len(rows), len(values))), *parameters)
-    return Law.discrete(values, shares / shares.sum(axis=1, keepdims=True))
+    total = shares.sum(axis=1, keepdims=True)
+    wrong = np.flatnonzero(~(np.abs(total[:, 0] - 1.0) < _MOST_LOST))
+    if len(wrong):
+        rule = "take values in steps of 1, the same in all rows (or take `from_arrays`)"
+        got = f"{total[wrong[0], 0]:g} of the probability there in row {wrong[0]}"
+        refuse("frozen", rule, got)
+    return Law.discrete(values, shares / total)

@@ -111,14 +111,13 @@ def _with_one_last_step(laws: list[Law]) -> list[Law]:
 
 def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
     """Return whether the last step of other laws would leave a law's values alone."""
-    if law.curve is not None or not others:
-        return True
-    at, (low, high) = law.atoms, others[0].ends
-    if others[0].step > 0.0:
-        place = (at - others[0].offset) / others[0].step
+    ends = [one.ends for one in others if one.ends != law.ends]
+    if others and law.curve is None and others[0].step > 0.0:
+        place = (law.atoms - others[0].offset) / others[0].step
         if (np.abs(place - np.rint(place)) > OF_STEP).any():
             return False
-    return bool(((at >= low) & (at <= high)).all())
+    (first, last), half = law.support, 0.5 * law.step
+    return all(low - half <= first and last <= high + half for low, high in ends)
 
 
 def _has_lattice_of(law: Law, other: Law) -> bool:
@@ -191,7 +190,7 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
         raise ValueError(msg)
     laws = [law.clipped for law in laws]
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
-    if not all(_keeps_values(law, lattices[:1]) for law in laws):
+    if not all(_keeps_values(law, lattices) for law in laws):
         laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
     values = jump_values(laws)
     discrete = all(law.is_discrete for law in laws)
@@ -212,9 +211,11 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     members = [k for k, law in enumerate(laws) if law.curve is not None]
     parts = np.stack([rows[:, k] * laws[k].rest for k in members], axis=1)
     curves = [law.curve for law in laws if law.curve is not None]
+    lows, highs = zip(*(laws[k].ends for k in members), strict=True)
     pool = replace(
         laws[members[0]],
         curve=_pool_curves(curves, as_shares(parts), kind),
+        ends=(max(lows), min(highs)),
         atoms=values,
         masses=masses,
         widths=widths,

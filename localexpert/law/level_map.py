@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import follow_curves
-from localexpert.law.basis import hermite_basis
+from localexpert.law.basis import REACH, hermite_basis
 from localexpert.law.curve import (
     Curve,
     cut_curve,
@@ -312,6 +312,8 @@ def _solve_increasing(
 
 # A quantile at the edge of a lattice's cell would round to the cell before.
 _OFF_EDGE = 1e-9
+# A tail that reaches less far than this share of the other one is light beside it.
+_HEAVY = 0.01
 
 
 def cut(law: Law, low: float, high: float) -> Law:
@@ -410,7 +412,29 @@ def condition(law: Law, low: Float64Array, high: Float64Array) -> Law:
         curve = curve.take(place)
     total = masses.sum(axis=1) + law.rest * share
     masses = masses / total[:, None]
-    return replace(law, curve=curve, masses=masses, ordered=False, known=None)
+    found = replace(law, curve=curve, masses=masses, ordered=False, known=None)
+    if law.known is None or np.isfinite(law.known).all():
+        return found
+    return replace(found, known=_moments_left(law, found, z == [-np.inf, np.inf]))
+
+
+def _moments_left(law: Law, cut: Law, stays: NDArray[np.bool_]) -> Float64Array:
+    """Return the moments (n, 4) of a cut law, of which tails stay that are marked.
+
+    A moment that does not exist stays missing if a tail stays that is about the
+    heaviest.
+    """
+    assert law.curve is not None
+    assert law.known is not None
+    places = np.tile([-REACH, 0.0, REACH], (len(law), 1))
+    away = np.abs(np.diff(law.curve.values(places)))
+    stays = stays & (away > _HEAVY * away.max(axis=1, keepdims=True))
+    missing = ~np.isfinite(law.known) & stays.any(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        known = np.where(missing, law.known, cut.moments())
+    for side, mean in enumerate((-np.inf, np.inf)):
+        known[missing[:, 0] & stays[:, side] & ~stays[:, 1 - side], 0] = mean
+    return known
 
 
 def clip(law: Law, low: float, high: float, width: float) -> Law:

@@ -220,7 +220,8 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     if law.curve is not None and len(law) and (law.rest > 0.0).any():
         x = law.curve.values(np.tile(_TRIED, (len(law), 1)))[law.rest > 0.0]
         z = values.forward(x)
-        _check_values(x, z)
+        # Values that pile up at a bound are near; far ones are no measure of that.
+        _check_values(x, z, _OF_WIDTH * np.ptp(x[:, 2:-2], axis=1, keepdims=True))
         back = call_vectorised(values.inverse, "inverse", np.ascontiguousarray(z))
         allowed = _OF_WIDTH * np.ptp(x, axis=1, keepdims=True) + _OF_SIZE * np.abs(x)
         _refuse_inverse(x, z, back, allowed)
@@ -458,16 +459,21 @@ def _map_widths(
     return width
 
 
-def _check_values(x: Float64Array, z: Float64Array) -> None:
-    """Refuse z = func(x), x not decreasing along rows, that does not increase."""
+def _check_values(
+    x: Float64Array, z: Float64Array, near: Float64Array | float = 0.0
+) -> None:
+    """Refuse z = func(x), x not decreasing along rows, that does not increase.
+
+    Values a few roundings apart, or `near` each other, may have the same image.
+    """
     wrong = ~np.isfinite(z)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         rule = "be finite wherever the distribution has probability"
         refuse("func", rule, f"{z[i, j]:g} at {x[i, j]:g} in row {i}")
     rise, run = np.diff(z, axis=1), np.diff(x, axis=1)
-    # Values a few roundings apart may have the same image.
-    wrong = (rise <= 0.0) & (run > _ROUNDING * np.spacing(np.abs(x[:, 1:])))
+    near = np.maximum(near, _ROUNDING * np.spacing(np.abs(x[:, 1:])))
+    wrong = (rise <= 0.0) & (run > near)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         got = f"{z[i, j]:g} at {x[i, j]:g} and {z[i, j + 1]:g} at {x[i, j + 1]:g}"

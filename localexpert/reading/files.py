@@ -385,10 +385,13 @@ class _File:
         """Yield the first sheet of an Excel file, its cells as they are."""
         need = f'{self.name} needs: pip install "localexpert[excel]"'
         load_module("openpyxl", need)
-        with refusing(f"{self.name} is a damaged Excel file", Exception):
-            sheet = load_pandas().read_excel(
-                io.BytesIO(data), header=None, dtype=object, na_filter=False
-            )
+        damaged, file = f"{self.name} is a damaged Excel file", io.BytesIO(data)
+        with refusing(damaged, Exception), load_pandas().ExcelFile(file) as book:
+            first, *others = book.sheet_names
+            sheet = book.parse(first, header=None, dtype=object, na_filter=False)
+        if others:
+            msg = f"{self.name} has {1 + len(others)} sheets: {first!r} alone is read"
+            warn(msg, CalibrationWarning, stacklevel=3)
         filled = np.flatnonzero((sheet != "").any(axis=1))
         if len(filled) < 2:
             refuse(f"{self.name} has no rows")

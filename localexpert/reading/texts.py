@@ -251,6 +251,9 @@ ORDERS = {"dmy": "day/", "mdy": "month/"}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov")
 _MONTH_OF = {name: str(number) for number, name in enumerate((*_MONTHS, "dec"), 1)}
 _MONTH_OF |= {"mär": "3", "mai": "5", "okt": "10", "dez": "12"}
+# The calendar repeats itself after 400 years. The years that `datetime` knows.
+_TURN = np.timedelta64(146_097, "D")
+_FIRST, _END = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
 
 
 def find_date_formats(words: Sequence[str], counts: NDArray[np.intp]) -> list[str]:
@@ -279,10 +282,31 @@ def read_dates(words: Sequence[str], name: str) -> NDArray[np.datetime64]:
         days = parts["y"] + "-" + month + "-" + parts["d"]
         days = days.where(parts["t"].isna(), days + "T" + parts["t"])
         iso = iso.where(iso.notna(), days)
-    moments = load_pandas().to_datetime(
-        iso, format="ISO8601", utc=True, errors="coerce"
-    )
-    return np.asarray(moments.dt.tz_localize(None).to_numpy(), dtype="datetime64[us]")
+    return _read_iso(iso)
+
+
+def _read_iso(texts: Any) -> NDArray[np.datetime64]:
+    """Return moments in UTC of texts of ISO 8601, NaT of others, shape (n,)."""
+    # pandas reads 1678 to 2261, so each year is moved to its like from 1700 to 2099.
+    near, turns = list(texts), np.zeros(len(texts), dtype=int)
+    far = ~texts.str.match("1[789]|20", na=True).to_numpy(bool)
+    for place in np.flatnonzero(far).tolist():
+        year, rest = int(near[place][:4]), near[place][4:]
+        turns[place], year = divmod(year - 1700, 400)
+        # A far year without a day is a code, as 4711-3.
+        near[place] = f"{1700 + year}{rest}" if re.match(r"-\d+-\d", rest) else None
+    iso = load_pandas().Series(near, dtype=object)
+    # Apart: after a time with a zone pandas reads those without one in the same zone.
+    zoned = iso.str.match(".{10}.*[zZ+-]", na=False).to_numpy(bool)
+    moments = np.full(len(iso), "NaT", dtype="datetime64[us]")
+    for held in (zoned, ~zoned):
+        read = load_pandas().to_datetime(
+            iso[held], format="ISO8601", utc=True, errors="coerce"
+        )
+        moments[held] = read.dt.tz_localize(None).to_numpy("datetime64[us]")
+    moments += turns * _TURN
+    known = (moments >= _FIRST) & (moments < _END)
+    return np.where(known, moments, np.datetime64("NaT", "us"))
 
 
 def holds_texts(dtype: Any) -> bool:

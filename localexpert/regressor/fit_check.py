@@ -10,17 +10,20 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from scipy.stats import kstest
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
-from localexpert.data.training_rows import effective_rows
+from localexpert.data.training_rows import draw_evenly, effective_rows
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.metrics import pit_test
+from localexpert.partial.scores import pit_values
 
 # At most this many rows are checked. Fewer than the second number tell nothing.
 _MOST_ROWS, _FEWEST_ROWS = 2000, 30
+# Rows of less weight, as a share of the greatest, count for nothing.
+_NOTHING = 1e-6
 # Forecasts count as wrong if the p-value of their levels is below the first number and
 # their coverage is off by at least the second.
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
@@ -49,7 +52,8 @@ class FitCheck:
     Parameters
     ----------
     n : int
-        Number of rows that were checked. They are drawn by their weights.
+        Number of rows that were checked; with weights, of rows of equal weight that
+        tell as much.
     coverage_50, coverage_90 : float
         Share of targets in the central intervals.
     pit : float
@@ -97,29 +101,33 @@ class FitCheck:
         seed : int
             Draws the rows.
         """
-        held, rng = np.flatnonzero(weight), np.random.default_rng(seed)
-        share = weight[held] / weight[held].sum()
-        n = min(int(np.ceil(effective_rows(share) - 1e-6)), _MOST_ROWS)
-        equal = bool((share == share[0]).all())
-        drawn = rng.choice(held, n, replace=not equal, p=None if equal else share)
-        rows = np.sort(drawn)
-        some, came = ask(rows), y[rows]
+        rows = np.flatnonzero(weight > _NOTHING * weight.max(initial=0.0))
+        share = weight[rows] / weight[rows].sum()
+        if len(rows) > _MOST_ROWS:
+            equal, rng = bool((share == share[0]).all()), np.random.default_rng(seed)
+            drawn = rng.choice(rows, _MOST_ROWS, not equal, None if equal else share)
+            rows, times = np.unique(drawn, return_counts=True)
+            share = times / _MOST_ROWS
+        n, some, came = effective_rows(share), ask(rows), y[rows]
         crps = some.crps(came)
-        gain = crps - _climatology(came)
-        half, most = (float(some.covered(came, c).mean()) for c in (0.5, 0.9))
-        error = float(gain.std(ddof=1) / np.sqrt(len(rows))) if len(rows) > 1 else 0.0
+        gain = crps - _climatology(came, share)
+        half, most = (float(share @ some.covered(came, c)) for c in (0.5, 0.9))
+        error = 0.0
+        if len(rows) > 1:
+            error = float(np.sqrt(share @ (gain - share @ gain) ** 2 / (n - 1.0)))
+        pit = draw_evenly(pit_values(came, some, seed), share)
         return cls(
-            n=len(rows),
+            n=int(np.ceil(n - 1e-6)),
             coverage_50=half,
             coverage_90=most,
-            pit=float(pit_test(came, some, random_state=seed)[1]),
-            crps=float(crps.mean()),
-            climatology=float((crps - gain).mean()),
+            pit=float(kstest(pit, "uniform").pvalue),
+            crps=float(share @ crps),
+            climatology=float(share @ (crps - gain)),
             error=error,
-            mean=float(some.mean().mean()),
-            target=float(came.mean()),
-            log_score=float(-some.logpdf(came).mean()),
-            log_climatology=_log_score_of_own_law(some.law, came),
+            mean=float(share @ some.mean()),
+            target=float(share @ came),
+            log_score=float(-share @ some.logpdf(came)),
+            log_climatology=_log_score_of_own_law(some.law, came, share),
         )
 
     @property
@@ -179,37 +187,37 @@ def one_draw_each(rows: Rows, weight: Float64Array, seed: int) -> Float64Array:
     return alone
 
 
-def _climatology(y: Float64Array) -> Float64Array:
+def _climatology(y: Float64Array, share: Float64Array) -> Float64Array:
     """Return the CRPS of each target (n,) if the other targets are its forecast."""
-    n = len(y)
-    if n < 2:
-        return np.full(n, np.inf)
+    if len(y) < 2:
+        return np.full(len(y), np.inf)
     order = np.argsort(y, kind="stable")
-    z = y[order]
-    upto, rank = np.cumsum(z), np.arange(1.0, n + 1.0)
-    # Sums of |z_i - z_j| over j, from the sums below and above.
-    away = z * (2.0 * rank - n) - 2.0 * upto + upto[-1]
-    out = np.empty(n)
+    z, w = y[order], share[order]
+    upto, others = np.cumsum(w * z), 1.0 - w
+    # Sums of w_j |z_i - z_j| over j, from the sums below and above.
+    away = z * (2.0 * np.cumsum(w) - 1.0) - 2.0 * upto + upto[-1]
+    out = np.empty(len(y))
     # These are the pairs of the other rows: all pairs, less those with the row itself.
-    pairs = (away.sum() - 2.0 * away) / (n - 1.0)
-    out[order] = (away - 0.5 * pairs) / (n - 1.0)
+    pairs = (w @ away - 2.0 * w * away) / others
+    out[order] = (away - 0.5 * pairs) / others
     return out
 
 
-def _log_score_of_own_law(law: Law, y: Float64Array) -> float:
+def _log_score_of_own_law(law: Law, y: Float64Array, share: Float64Array) -> float:
     """Return the mean log score of targets by their own law, with the same cells."""
     at = y[:, None] == law.atoms
     if law.curve is None or law.step > 0.0:
         # All values share one extra row, as in the forecasts.
-        counts = at.sum(axis=0) + 1.0 / len(law.atoms)
+        counts = effective_rows(share) * (share @ at) + 1.0 / len(law.atoms)
         own = Law.discrete(law.atoms, counts[None] / counts.sum())
     else:
-        rest = y[~at.any(axis=1)]
+        smooth = ~at.any(axis=1)
+        rest = draw_evenly(y[smooth], share[smooth])
         if len(rest) < _FEWEST_DRAWS:
             return np.nan
         drawn = PredictiveDistribution.from_samples(rest[None], kind="smooth").law
-        own = Law(drawn.curve, law.atoms, at.mean(axis=0)[None], law.widths)
-    return float(-own.logpdf(y[None]).mean())
+        own = Law(drawn.curve, law.atoms, (share @ at)[None], law.widths)
+    return float(-own.logpdf(y[None])[0] @ share)
 
 
 @dataclass(frozen=True)

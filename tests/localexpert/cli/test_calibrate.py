@@ -75,13 +75,29 @@ def test_the_same_rows_are_calibrated_out_of_fold(run, write, rows):
     words = [*TWO, "--method", "isotonic", "--seed", 4, "--folds", 3]
     code, out, lines = run("calibrate", write(rows), *words)
     assert code == 0
-    assert "is out of fold: each row by a calibrator fitted on the other 2" in lines[0]
+    assert "is out of fold: each row by a calibrator fitted on the other 2" in lines[1]
     header, answers = read_answers(out)
     assert header == ["id", "s", "y", "calibrated"]
     s, y = columns_of(rows)
     for train, test in StratifiedKFold(3, shuffle=True, random_state=4).split(s, y):
         want = calibration.IsotonicCalibrator().fit(s[train], y[train]).predict(s[test])
         np.testing.assert_array_equal(answers[test], want)
+
+
+@pytest.mark.parametrize(
+    ("no", "yes"), [("nein", "ja"), ("n", "J"), ("no", "yes"), ("9", "10"), ("a", "b")]
+)
+def test_the_class_that_is_meant_is_said(run, write, rows, no, yes):
+    words = [*TWO, "--method", "platt"]
+    want = read_answers(run("calibrate", write(rows), *words)[1])[1]
+    named = [rows[0], *([*row[:2], (no, yes)[int(row[2])]] for row in rows[1:])]
+    code, out, lines = run("calibrate", write(named), *words)
+    assert code == 0
+    said = f"localexpert: the probability of {yes!r} is meant (--positive says another)"
+    assert lines[0] == said
+    np.testing.assert_array_equal(read_answers(out)[1], want)
+    lines = run("calibrate", write(named), *words, "--positive", no)[2]
+    assert "is meant" not in " ".join(lines)
 
 
 def test_new_rows_and_the_saved_calibrator(run, write, rows, tmp_path):

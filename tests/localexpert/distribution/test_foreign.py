@@ -35,6 +35,12 @@ def test_quantiles_that_cross_are_put_in_order_and_those_beyond_bounds_on_them()
     assert_array_equal(held.cdf(0.0), [0.0, 0.0])
     assert (held.rvs(1000, random_state=0) >= 0.0).all()
     assert_allclose(held.quantiles(THREE), rows, atol=1e-5)
+    # Ties on a bound beside a much wider range.
+    rows, levels = np.array([[0.0, 0.0, 1.0, 100.0]]), [0.05, 0.5, 0.75, 0.95]
+    held = from_quantiles(rows, levels, bounds=(0.0, None))
+    assert_allclose(held.quantiles(levels), rows, atol=1e-4)
+    held = from_quantiles(-rows[:, ::-1], levels, bounds=(None, 0.0))
+    assert_allclose(held.quantiles(levels), -rows[:, ::-1], atol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
@@ -141,6 +147,7 @@ def by_hand(loc, scale):
 
 
 TWO, MANY = [[1.0, 2.0]], np.arange(32_000.0).reshape(3200, 10)
+HALVES = stats.rv_discrete(values=([0, 0.5, 1], [0.2, 0.5, 0.3]))()
 
 
 @pytest.mark.parametrize(
@@ -168,6 +175,8 @@ TWO, MANY = [[1.0, 2.0]], np.arange(32_000.0).reshape(3200, 10)
         (from_scipy, (stats.norm(np.zeros((2, 3))),), r"of shape \(n,\), got shape"),
         (from_scipy, (stats.norm([0.0, 1.0]), 3), "length of the parameters, 2, got"),
         (from_scipy, (stats.poisson([1.0, 1e9]),), "must take at most 10000 values"),
+        (from_scipy, (HALVES,), r"in steps of 1, .* got 0\.5 of the prob.* in row 0"),
+        (from_scipy, (stats.poisson([1, 4], [0, 0.5]),), "got 0 of the .* in row 1"),
     ],
 )
 def test_refusals(make, given, message):

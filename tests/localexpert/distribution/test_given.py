@@ -77,6 +77,39 @@ def test_the_exponential_law_forgets():
     assert_allclose(lives.restricted_mean(2.0), want, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("start", "width"), [(0.0, 1.0), (100.0, 1.0), (-1e3, 5.0)])
+def test_next_to_a_bound_that_stays_a_density_is_known(start, width):
+    dist = PredictiveDistribution.from_scipy(stats.uniform([start], width))
+    at = start + 0.3 * width
+    for given, share in ((dist.given(lower=at), 0.7), (dist.given(upper=at), 0.3)):
+        assert_allclose(given.entropy(), np.log(share * width), atol=1e-4)
+        region = np.diff(given.hdi_regions(0.8)[0]).sum()
+        assert region == pytest.approx(0.8 * share * width, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("law", "ends", "mean", "sd"),
+    [
+        (stats.pareto(1.0), {"lower": -5.0}, np.inf, np.inf),
+        (stats.pareto(1.0), {"lower": 2.0}, np.inf, np.inf),
+        (
+            stats.pareto(1.0),
+            {"upper": 2.0},
+            np.log(4.0),
+            np.sqrt(2.0 - np.log(4.0) ** 2),
+        ),
+        (stats.pareto(0.1), {"lower": 2.0}, np.inf, np.inf),
+        (stats.cauchy(), {"lower": 0.0}, np.inf, np.nan),
+        (stats.cauchy(), {"upper": 0.0}, -np.inf, np.nan),
+        (stats.cauchy(), {}, np.nan, np.nan),
+        (stats.t(2.0), {"lower": 0.0}, np.sqrt(2.0), np.inf),
+    ],
+)
+def test_moments_are_missing_where_a_heavy_tail_stays(law, ends, mean, sd):
+    given = PredictiveDistribution.from_scipy(law).given(**ends)
+    assert_allclose([given.mean()[0], given.std()[0]], [mean, sd], rtol=1e-3)
+
+
 @every
 def test_hazard_and_restricted_mean(name):
     dist = _forecast(KINDS[name])

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc_score
 
 from calibration import BetaCalibrator, PlattCalibrator
-from localexpert import JointForest, SharedBoosting
+from localexpert import JointForest, LocalExpertRegressor, SharedBoosting
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 from localexpert.experts import calibration
@@ -58,6 +59,19 @@ def test_a_row_never_calibrates_itself(experts, calibrator):
         for labels in (below, other)
     ]
     assert_array_equal(*same)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_folds_do_not_tell_their_base_rates(rng, weighted):
+    # Each answer is the rate of the other folds: little where its own fold has much.
+    y, weight = rng.normal(size=60), rng.uniform(0.5, 2.0, 60) if weighted else None
+    model = LocalExpertRegressor(
+        expert=DummyClassifier(strategy="prior"), frame=None, n_thresholds=5, cv=5
+    ).fit(rng.normal(size=(60, 1)), y, sample_weight=weight)
+    assert model.report_.choices["calibration"]["chosen"] == "identity"
+    rates = np.average(y[:, None] <= model.thresholds_, axis=0, weights=weight)
+    same = np.broadcast_to(rates, (60, 5))
+    assert_allclose(model.oof_probabilities_, same, rtol=1e-3)
 
 
 def test_training_rows_are_calibrated_by_the_other_folds(experts):

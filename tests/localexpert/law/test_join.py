@@ -97,6 +97,26 @@ def test_lattices_are_the_same_whichever_of_their_values_they_start_from():
         pool_laws([at[0], replace(at[0], offset=0.3)], [0.5, 0.5], "linear")
 
 
+@pytest.mark.parametrize("kind", ["linear", "probit"])
+def test_lattices_with_different_ends_are_pooled_in_any_order(kind):
+    free, counts = KINDS["lattice"], KINDS["counts"]
+    held = replace(free, ends=(-0.4, np.inf))
+    ways = [
+        pool_laws([a, b], [0.5, 0.5], kind) for a, b in ((free, held), (held, free))
+    ]
+    y = places_of(free)
+    assert_allclose(ways[0].cdf(y), ways[1].cdf(y), atol=1e-12)
+    if kind == "linear":
+        want = 0.5 * (free.cdf(y) + held.cdf(y))
+        assert_allclose(ways[0].cdf(y), want, atol=1e-9)
+    # Ends beyond which no member has values leave curves as they are.
+    wide = replace(counts, ends=(-np.inf, np.inf))
+    for pair in ([counts, wide], [wide, counts]):
+        pool, y = pool_laws(pair, WEIGHTS, kind), places_of(counts)
+        assert pool.step == 1.0
+        assert_allclose(pool.cdf(y), counts.cdf(y), atol=1e-6)
+
+
 def law(*masses):
     return Law.discrete(np.array([0.0, 2.0, 4.0]), np.array([masses]))
 

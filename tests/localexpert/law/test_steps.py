@@ -1,6 +1,7 @@
 """Steps from law to law: levels and values mapped, bounds, and given means."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -170,6 +171,22 @@ def test_an_affine_function_rounds_ends_as_it_does_values():
             assert_allclose(got, getattr(clipped, method)(end), rtol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [stats.gamma(0.1), stats.beta(0.1, 0.5)])
+def test_values_next_to_a_bound_may_become_one(shape):
+    dist = PredictiveDistribution.from_scipy(shape)
+    for shift in (20.0, 1e9):
+        moved = dist.transform(partial(np.add, shift), partial(np.add, -shift))
+        for method in ("mean", "median", "mode"):
+            away = getattr(moved, method)() - shift
+            assert_allclose(away, getattr(dist, method)(), atol=1e-6)
+        assert_allclose(moved.entropy(), dist.entropy(), atol=1e-6)
+    squares = dist.transform(lambda y: (y + 1.0) ** 2, lambda z: np.sqrt(z) - 1.0)
+    assert_allclose(squares.cdf(1.44), dist.cdf(0.2), atol=1e-4)
+    for func in (np.negative, np.rint, np.zeros_like, lambda y: np.minimum(y, 0.1)):
+        with pytest.raises(ValueError, match="`func` must increase strictly"):
+            dist.transform(func, lambda z: z)
+
+
 def test_shares_that_rounding_puts_at_1_have_log_odds():
     shares = stats.beta([2.0], 0.4)
     found = PredictiveDistribution.from_scipy(shares).transform(logit, expit)
@@ -319,6 +336,15 @@ def test_a_row_beyond_a_bound_is_laid_at_it():
     y = fold(law, 0.0, np.inf, 1.0).ppf(np.tile([0.01, 0.5, 0.99], (2, 1)))
     assert_allclose(y[0], 0.005, atol=0.005)
     assert_allclose(y[1, 1:], law.ppf(np.tile([0.5, 0.99], (2, 1)))[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("ends", [(0.3, np.inf), (-np.inf, 0.6)])
+def test_laws_far_from_0_are_laid_inside_alike(ends):
+    laws = [
+        PredictiveDistribution.from_scipy(stats.uniform([at])).law for at in (0, 1e3)
+    ]
+    near, far = fold(laws[0], *ends, 1.0), fold(laws[1], *np.add(ends, 1e3), 1.0)
+    assert_allclose(far.entropy(), near.entropy(), atol=1e-6)
 
 
 def test_bounds_without_any_probability_are_refused():

@@ -250,6 +250,11 @@ class TestDates:
         cells = ["2024-01-01 10:00+02:00", "2024-01-01 10:00Z"]
         got = learn(cells)[1]
         assert [t.hour for t in got] == [8, 10]
+        # No time has the zone of the one before it.
+        cells = ["2024-03-31T02:30:00+02:00", "2024-03-31 01:30", "2024-4-1"]
+        assert [t.isoformat()[:16] for t in learn(cells)[1]] == [
+            *("2024-03-31T00:30", "2024-03-31T01:30", "2024-04-01T00:00"),
+        ]
         assert [t.month for t in learn(["2024-05", "2024-11"])[1]] == [5, 11]
         assert [t.month for t in learn(["3. Mai 2024", "4. Okt. 2024"])[1]] == [5, 10]
 
@@ -321,6 +326,20 @@ class TestDates:
         rule, got, odd, _ = learn(pd.Series(days, dtype=object).astype(kind))
         assert (rule.kind, odd) == ("date", ())
         np.testing.assert_array_equal(got, np.array(days, "datetime64[us]"))
+
+    def test_in_texts_are_of_any_year(self):
+        for cells in (
+            ["2024-01-01", "9999-12-31", "0001-1-1", "1600-02-29T00:00:00+00:00"],
+            ["1.1.2024", "31.12.9999", "1.1.0001", "29.02.1600"],
+        ):
+            rule, got, odd, _ = learn(cells)
+            assert (rule.kind, odd) == ("date", ())
+            want = ["2024-01-01", "9999-12-31", "0001-01-01", "1600-02-29"]
+            np.testing.assert_array_equal(got, np.array(want, "datetime64[us]"))
+        odd = ["9999-12-31 23:00-05:00", "1900-02-29", "0000-01-01"]
+        rule, got, _, _ = learn(["2024-01-01"] * 60 + odd)
+        assert (rule.kind, got.isna().sum()) == ("date", 3)
+        assert learn(["4711-3", "4712-10"])[0].kind == "category"
 
     def test_with_two_digits_are_named(self):
         rule, _, _, said = learn(["03.04.25", "05.06.24"])

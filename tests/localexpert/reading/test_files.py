@@ -270,6 +270,11 @@ def test_excel(tmp_path):
     assert got.index.tolist() == [4, 5, 6]
     with pytest.raises(TableError, match="unpacks to more than"):
         files.read_table(str(path), FileFormat(max_unpacked=1000))
+    with pd.ExcelWriter(path, mode="a") as book:
+        pd.DataFrame({"b": [2]}).to_excel(book, sheet_name="More", index=False)
+    said = "t.xlsx has 2 sheets: 'Sheet1' alone is read"
+    with pytest.warns(CalibrationWarning, match=said):
+        assert list(files.read_table(str(path))) == ["a", "d", "column 3"]
     pd.DataFrame({"a": []}).to_excel(path, index=False)
     with pytest.raises(TableError, match="has no rows"):
         files.read_table(str(path))

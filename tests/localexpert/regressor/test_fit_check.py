@@ -83,6 +83,46 @@ def test_rows_count_by_their_weights(rng):
     assert heavy.n == pytest.approx(500, abs=1)
 
 
+def test_figures_of_weighted_rows_are_those_of_brute_force(rng):
+    y, weight = rng.gamma(2.0, size=60), rng.exponential(size=60)
+    alone = []
+    for i in range(60):
+        other, share = (
+            np.delete(y, i),
+            np.delete(weight, i) / (weight.sum() - weight[i]),
+        )
+        pairs = share @ np.abs(np.subtract.outer(other, other)) @ share
+        alone.append(share @ np.abs(other - y[i]) - 0.5 * pairs)
+    dist = normal(np.full(60, 2.0), 1.5)
+    found = checked(dist, y, weight)
+    n = weight.sum() ** 2 / (weight @ weight)
+    gain = dist.crps(y) - alone
+    spread = np.average((gain - np.average(gain, weights=weight)) ** 2, weights=weight)
+    assert found.n == np.ceil(n)
+    assert found.error == pytest.approx(np.sqrt(spread / (n - 1.0)))
+    for got, of_rows in (
+        (found.crps, dist.crps(y)),
+        (found.climatology, alone),
+        (found.coverage_50, dist.covered(y, 0.5)),
+        (found.log_score, -dist.logpdf(y)),
+        (found.target, y),
+    ):
+        assert got == pytest.approx(np.average(of_rows, weights=weight))
+
+
+def test_right_forecasts_of_weighted_rows_are_seldom_called_wrong(rng):
+    levels = []
+    for _ in range(100):
+        center, weight = rng.normal(size=400), np.exp(rng.normal(size=400))
+        y = center + rng.normal(size=400)
+        levels.append(checked(normal(center), y, weight).pit)
+    assert np.mean(np.array(levels) < 0.01) < 0.05
+    # Many rows are drawn by their weights.
+    many = checked(normal(np.zeros(5000)), rng.normal(size=5000), np.arange(5000.0))
+    assert 1000 < many.n < 2000
+    assert many.problems == []
+
+
 def test_draws_of_a_row_count_as_one(rng):
     rows, weight = np.repeat(np.arange(4000), 2), np.tile([1.0, 3.0], 4000)
     order = rng.permutation(8000)
