@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.svm import LinearSVC
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +26,7 @@ from calibration._validation import (
     check_flag,
     check_n_jobs,
     check_verbose,
+    count_rows,
     refuse,
     told_of_light,
 )
@@ -59,7 +60,7 @@ from calibration.classifier.scores import (
 )
 from calibration.monotone.isotonic import VennAbersCalibrator, merge_intervals
 from calibration.multiclass.base import MulticlassCalibrator
-from calibration.multiclass.binary import couple_pairs
+from calibration.multiclass.binary import couple_pairs, pieces_of_rows
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.trials import counting, tick
 from calibration.typing import Float64Array
@@ -576,8 +577,14 @@ class AllPairsClassifier(ClassifierAround):
             Columns in the order of `classes_`.
         """
         check_is_fitted(self, "experts_")
-        chances = (expert.predict_proba(X)[:, 1] for expert in self.experts_)
-        return couple_pairs(chances, len(self.classes_))
+        check_table_rows(X)
+        (table,), k, found = indexable(X), len(self.classes_), []
+        for rows in pieces_of_rows(count_rows(table), k):
+            some = take_rows(table, rows)
+            # Copies, because a column keeps its whole table.
+            chances = (one.predict_proba(some)[:, 1].copy() for one in self.experts_)
+            found.append(couple_pairs(chances, k))
+        return np.concatenate(found)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from calibration._validation import check_choice, refuse, told_of_light
@@ -235,7 +236,8 @@ _CLIP = 1e-7
 # Least share of one of two classes that 1 less it still shows.
 _FINEST = 2.0**-53
 # Matrices of rows solved together hold at most so many numbers. It bounds the memory.
-_CHUNK = 1 << 22
+# Rows whose pairs are asked together are so many times more.
+_CHUNK, _MORE = 1 << 22, 16
 
 
 class AllPairsCalibrator(MulticlassCalibrator):
@@ -329,7 +331,9 @@ class AllPairsCalibrator(MulticlassCalibrator):
             self.calibrators_.append(one)
 
     def _predict_table(self, table: Float64Array) -> Float64Array:
-        return couple_pairs(self._predict_pairs(table), table.shape[1])
+        n, k = table.shape
+        chances = (self._predict_pairs(table[rows]) for rows in pieces_of_rows(n, k))
+        return np.concatenate([couple_pairs(some, k) for some in chances])
 
     def _predict_pairs(self, table: Float64Array) -> Iterator[Float64Array]:
         """Yield the calibrated probability of j against i, for each pair of classes."""
@@ -354,6 +358,12 @@ class AllPairsCalibrator(MulticlassCalibrator):
         return np.clip(score, _FINEST, 1.0 - _FINEST)
 
 
+def pieces_of_rows(n: int, k: int) -> list[NDArray[np.intp]]:
+    """Return numbers of rows, so many at a time that memory holds all their pairs."""
+    most = max(1, _MORE * _CHUNK // k**2)
+    return np.split(np.arange(n), range(most, n, most))
+
+
 def couple_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
     r"""Join the chances of all pairs of classes to probabilities (n, k).
 
@@ -376,13 +386,14 @@ def couple_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
     that of libsvm. It is one linear system (their equation 21), solved directly. If the
     chances are consistent with some p, it returns this p.
     """
-    above = np.clip(np.stack(list(chances), axis=1), _CLIP, 1.0 - _CLIP)
+    pairs = list(chances)
     first, second = np.triu_indices(k, 1)
     places, rows = np.arange(k), max(1, _CHUNK // k**2)
     right = np.append(np.zeros(k), 1.0)[None, :, None]
-    p = np.empty((len(above), k))
-    for start in range(0, len(above), rows):
-        part = above[start : start + rows]
+    p = np.empty((len(pairs[0]), k))
+    for start in range(0, len(p), rows):
+        some = [chance[start : start + rows] for chance in pairs]
+        part = np.clip(np.stack(some, axis=1), _CLIP, 1.0 - _CLIP)
         r = np.zeros((len(part), k, k))
         r[:, second, first], r[:, first, second] = part, 1.0 - part
         # Wu, Lin & Weng, equation 19: Q_ij = -r_ji r_ij and Q_ii = sum_s r_si^2, in the

@@ -478,6 +478,13 @@ def _nearer(solved: Float64Array, plain: Float64Array, basis: Basis) -> Float64A
     return np.asarray(np.stack(trials)[best, np.arange(len(plain))])
 
 
+def append_curves(curves: Sequence[Curve]) -> Curve:
+    """Return the rows of curves on one basis, one after another."""
+    names = "coefficients", "slopes", "low", "high"
+    rows = (np.concatenate([getattr(one, name) for one in curves]) for name in names)
+    return Curve(curves[0].basis, *rows)
+
+
 def rebound(
     curve: Curve, low: Float64Array, high: Float64Array, basis: Basis = STANDARD
 ) -> Curve:

@@ -30,6 +30,7 @@ from localexpert._validation import (
 from localexpert.law.basis import REACH, STANDARD, chords_beside, hermite_basis
 from localexpert.law.curve import (
     Curve,
+    append_curves,
     coordinates_of_gaps,
     fill_ends,
     from_coordinates,
@@ -54,6 +55,8 @@ _BOLD = 5.0
 _NEAR, _FAR, _CENTRE = 0.2, 0.6, 3.5
 # How far beyond the outermost scores a curve has the slope of its tails.
 _LEAD = 0.1
+# Rows at a time: what is computed on the way is many times as large as the curves.
+_ROWS = 4096
 
 
 def curve_through(
@@ -86,6 +89,13 @@ def curve_through(
     Curve
         On double knots at the scores: a cubic Hermite curve is a B-spline on those.
     """
+    if len(values) > _ROWS:
+        parts = []
+        for start in range(0, len(values), _ROWS):
+            rows = slice(start, start + _ROWS)
+            known = None if slopes is None else slopes[rows]
+            parts.append(curve_through(scores, values[rows], bounds, known))
+        return append_curves(parts)
     x = scores
     low, high = (np.full(len(values), end) for end in bounds)
     u = to_coordinates(values, low[:, None], high[:, None])

@@ -16,7 +16,7 @@ from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import invert_rows
 from localexpert._validation import check_probability_rows
 from localexpert.law.basis import STANDARD, Basis
-from localexpert.law.curve import Curve, read_curve, rebound
+from localexpert.law.curve import Curve, append_curves, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
 from localexpert.law.steps import (
@@ -83,10 +83,7 @@ def _append_curves(laws: Sequence[Law]) -> Curve | None:
         if curve is None:
             curve = curves[0].take(np.zeros(len(law), dtype=np.intp))
         parts.append(rebound(curve, curve.low, curve.high, basis))
-    names = "coefficients", "slopes", "low", "high"
-    return Curve(
-        basis, *(np.concatenate([getattr(c, n) for c in parts]) for n in names)
-    )
+    return append_curves(parts)
 
 
 def _common_basis(curves: Sequence[Curve]) -> Basis:

@@ -34,6 +34,8 @@ _STEPS, _STEPS_PER_ROOT = 40.0, 4.0
 _SUM_REACH = 10.0
 # Cells at most, and cells of rows that are filled in at a time.
 _MOST_CELLS, _CHUNK = 1 << 16, 1 << 21
+# Rows that are added on a circle of their own, before all are on a long one.
+_FEW_ROWS = 4
 # Heavy tails get more cells, so that only this probability lies beyond those of a row.
 _CELLS_OF_TAILS, _LOST = 1 << 18, 1e-4
 # Widest cells, in deviations of the sum's narrowest side. Sums that need wider ones are
@@ -234,13 +236,24 @@ def _spectrum(
 ) -> NDArray[np.complex128]:
     """Return the product of the transforms of rows of masses at places."""
     out = np.ones(n_cells // 2 + 1, dtype=np.complex128)
-    most = max(_CHUNK // n_cells, 1)
+    # A circle that just holds the sum of a few rows is short.
+    reach = _FEW_ROWS * int(np.abs(places).max(initial=0))
+    short = 1 << (2 * reach).bit_length()
+    many = len(places) > _FEW_ROWS and 2 * short <= n_cells
+    cells = short if many else n_cells
+    most = max(_CHUNK // cells, 1)
     for first in range(0, len(places), most):
-        at, mass = places[first : first + most] % n_cells, masses[first : first + most]
-        row = np.arange(len(at))[:, None] * n_cells
-        laid = np.bincount((row + at).ravel(), mass.ravel(), len(at) * n_cells)
-        waves = np.fft.rfft(laid.reshape(len(at), n_cells), axis=1)
-        out *= np.multiply.reduce(waves, axis=0)
+        at, mass = places[first : first + most] % cells, masses[first : first + most]
+        row = np.arange(len(at))[:, None] * cells
+        laid = np.bincount((row + at).ravel(), mass.ravel(), len(at) * cells)
+        waves = np.fft.rfft(laid.reshape(len(at), cells), axis=1)
+        if not many:
+            out *= np.multiply.reduce(waves, axis=0)
+            continue
+        few = np.multiply.reduceat(waves, np.arange(0, len(at), _FEW_ROWS), axis=0)
+        where = np.arange(-reach, reach + 1)
+        sums = np.fft.irfft(few, cells, axis=1)[:, where]
+        out *= _spectrum(np.tile(where, (len(few), 1)), sums, n_cells)
     return out
 
 

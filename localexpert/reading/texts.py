@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,9 @@ _YES = ("true", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verd
 _NO = ("false", "no", "n", "nein", "falsch", "non", "faux", "falso")
 _YES_NO = {**dict.fromkeys(_YES, 1.0), **dict.fromkeys(_NO, 0.0)}
 
+# Units of texts, and their numbers without them.
+_Parts: TypeAlias = list[tuple[str, str]]
+
 
 @dataclass(frozen=True)
 class NumberFormat:
@@ -128,8 +131,12 @@ class NumberFormat:
     thousands: str = ""
     unit: str = ""
 
-    def read(self, words: Sequence[str], *, strict: bool = False) -> Float64Array:
-        """Return the number that each text is, NaN of what is none, shape (n,).
+    def read(self, words: Sequence[str]) -> Float64Array:
+        """Return the number that each text is, NaN of what is none, shape (n,)."""
+        return self.read_parts([_split_unit(word) for word in words])
+
+    def read_parts(self, parts: _Parts, *, strict: bool = False) -> Float64Array:
+        """Return the numbers of texts that are split already.
 
         If it is strict, points and commas must part thousands wherever they could.
         """
@@ -141,13 +148,12 @@ class NumberFormat:
         number = re.compile(
             rf"[+-]?(?:{whole})?(?:{re.escape(self.decimal)}\d*)?(?:e.*)?"
         )
-        values = np.full(len(words), np.nan)
-        for place, word in enumerate(words):
-            unit, digits = _split_unit(word)
+        values = np.full(len(parts), np.nan)
+        for place, (unit, digits) in enumerate(parts):
             own = unit == self.unit or not (unit or self.unit == "%")
             if digits and own and number.fullmatch(digits):
-                digits = re.sub(_GROUPED[mark], "", digits) if mark else digits
-                values[place] = float(digits.replace(self.decimal, "."))
+                plain = re.sub(_GROUPED[mark], "", digits) if mark else digits
+                values[place] = float(plain.replace(self.decimal, "."))
         return np.where(np.isinf(values), np.nan, values)
 
     @property
@@ -175,30 +181,35 @@ def find_number_format(
     no number of more than three digits lacks them; those that are given may be lacking.
     The other decimal mark is tried where this one reads too few.
     """
-    form, share = _try_marks(words, counts, decimal, thousands)
+    parts = [_split_unit(word) for word in words]
+    form, share = _try_marks(parts, counts, decimal, thousands)
     if share < SHARE:
-        other = _try_marks(words, counts, OTHER[decimal], thousands)
+        other = _try_marks(parts, counts, OTHER[decimal], thousands)
         form, share = max((form, share), other, key=lambda one: one[1])
     return form, share
 
 
 def _try_marks(
-    words: Sequence[str], counts: NDArray[np.intp], decimal: str, thousands: str | None
+    parts: _Parts, counts: NDArray[np.intp], decimal: str, thousands: str | None
 ) -> tuple[NumberFormat, float]:
     """Return the format with a decimal mark that reads most cells, and their share."""
     total = max(float(counts.sum()), 1.0)
-    held = [j for j, word in enumerate(words) if _NUMBER.fullmatch(word)]
-    words, counts = [words[j] for j in held], counts[held]
+    held = [j for j, (_, digits) in enumerate(parts) if digits]
+    parts, counts = [parts[j] for j in held], counts[held]
     units = Counter[str]()
-    for word, n in zip(words, counts.tolist(), strict=True):
-        units[_split_unit(word)[0]] += n
+    for (unit, _), n in zip(parts, counts.tolist(), strict=True):
+        units[unit] += n
     unit, n_usual = units.most_common(1)[0] if units else ("", 0)
     # Half of the cells say what the unit is, nearly all of them a percent sign.
     unit = unit if n_usual >= (SHARE if unit == "%" else 0.5) * total else ""
     best, most = NumberFormat(decimal, "", unit), 0.0
+    letters = "".join(digits for _, digits in parts)
     for mark in ("", thousands) if thousands else ("", OTHER[decimal], " ", "'"):
+        # With marks that no number holds, no more are read than with "" or " ".
+        if mark.strip() and not re.search(_GROUPED[mark], letters):
+            continue
         form = NumberFormat(decimal, mark, unit)
-        values = form.read(words, strict=not thousands)
+        values = form.read_parts(parts, strict=not thousands)
         share = float(counts[~np.isnan(values)].sum()) / total
         best, most = (form, share) if share > most else (best, most)
     return best, most
@@ -337,7 +348,8 @@ def find_decimal(columns: Iterable[Any]) -> str | None:
         words = [t.strip() for t in texts if isinstance(t, str)]
         words = [w for w in words if w.casefold() not in GAPS]
         if any("," in w or "." in w for w in words):
+            parts = [_split_unit(word) for word in words]
             counts = np.ones(len(words), dtype=np.intp)
-            shares = {mark: _try_marks(words, counts, mark, None)[1] for mark in OTHER}
+            shares = {mark: _try_marks(parts, counts, mark, None)[1] for mark in OTHER}
             votes |= {m for m, o in OTHER.items() if shares[m] >= SHARE > shares[o]}
     return votes.pop() if len(votes) == 1 else None

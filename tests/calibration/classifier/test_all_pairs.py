@@ -1,9 +1,10 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -134,6 +135,19 @@ def test_sparse_tables_and_routing(data):
         AllPairsClassifier().fit(X, y, sample_weight=w)
         assert "estimator" in routed.get_metadata_routing()._route_mappings
     np.testing.assert_array_equal(routed.predict_proba(X), plain)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list, coo_array, pd.DataFrame])
+def test_rows_beyond_one_chunk(kind, data, monkeypatch):
+    X, y = data
+    model = AllPairsClassifier(LogisticRegression()).fit(X, y)
+    whole, asked = model.predict_proba(X), []
+    monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 20)
+    one = model.experts_[0]
+    answer = one.predict_proba
+    monkeypatch.setattr(one, "predict_proba", lambda X: asked.append(X) or answer(X))
+    np.testing.assert_allclose(model.predict_proba(kind(X)), whole, rtol=1e-12)
+    assert len(asked) > 1
 
 
 def test_bad_data_is_named(data):

@@ -1,5 +1,6 @@
 """Several classes by binary calibrators: for each class, and for each pair."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -168,6 +169,19 @@ def test_rows_beyond_one_chunk(rng, monkeypatch):
     whole = calibrator.predict(p)
     monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 100)
     assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
+
+
+def test_memory_does_not_grow_with_rows_times_pairs(rng, monkeypatch):
+    k, n = 20, 10_000
+    p = rng.dirichlet(np.ones(k), n)
+    calibrator = AllPairsCalibrator().fit(p[:400], np.arange(400) % k)
+    monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 1 << 14)
+    tracemalloc.start()
+    calibrator.predict(p)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # All answers to all pairs would take as much.
+    assert peak < 8 * n * k * (k - 1) / 2
 
 
 def draw_pairs(rng, n, k, shape=2.0):

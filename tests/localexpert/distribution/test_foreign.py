@@ -1,5 +1,7 @@
 """Forecasts made of arrays, quantiles, draws, bins and laws of scipy."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,6 +43,17 @@ def test_quantiles_that_cross_are_put_in_order_and_those_beyond_bounds_on_them()
     assert_allclose(held.quantiles(levels), rows, atol=1e-4)
     held = from_quantiles(-rows[:, ::-1], levels, bounds=(None, 0.0))
     assert_allclose(held.quantiles(levels), -rows[:, ::-1], atol=1e-4)
+
+
+def test_many_rows_take_little_memory_on_the_way(rng):
+    rows = np.sort(rng.normal(size=(12_000, 3)), axis=1)
+    few = from_quantiles(rows[-5:], THREE)
+    tracemalloc.start()
+    dist = from_quantiles(rows, THREE)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * kept
+    assert_array_equal(dist.quantiles(THREE)[-5:], few.quantiles(THREE))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])

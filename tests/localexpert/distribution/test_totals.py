@@ -54,6 +54,15 @@ def test_sums_of_coins_are_binomial():
     assert_allclose(many.mean(), 9000.0)
 
 
+def test_rounding_of_many_rows_does_not_add_up():
+    total, far = make_coins(100_000, 0.1).total(), [9300, 10_710]
+    assert_allclose(total.pmf(far), stats.binom(100_000, 0.1).pmf(far), rtol=0.1)
+    scale, levels = np.linspace(0.2, 3.0, 30_000), [1e-9, 1e-8, 1e-3]
+    total = normal(np.zeros(30_000), scale).total()
+    want = stats.norm(0.0, np.sqrt(scale @ scale)).ppf(levels)
+    assert_allclose(total.quantiles(levels)[0], want, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("values", "weights"),
     [

@@ -110,6 +110,7 @@ class TestNumbers:
             (["50%", "7.5 %", "-1%"], [50, 7.5, -1], "in percent (50 % is 50)"),
             (["12 km", "7.25km", "8"], [12, 7.25, 8], "in km"),
             (["1'234", "1\u2019234'567.5"], [1234, 1234567.5], "thousands marks"),
+            (["1\u2019234", "7"], [1234, 7], "thousands marks"),
             (["0,123", "1,456"], [0.123, 1.456], ""),
             (["1e3", " -.5 ", "+7."], [1000, -0.5, 7], ""),
         ],
@@ -126,6 +127,12 @@ class TestNumbers:
     )
     def test_what_is_not_guessed_is_words(self, words):
         assert learn(words.split(";"))[0].kind == "category"
+
+    def test_a_cell_of_two_units_does_not_count_as_one_without(self):
+        words = ["$5 km", *map(str, range(19)), *(f"{x} km" for x in range(20))]
+        rule, _, odd, _ = learn(words)
+        found = rule.kind, rule.written.unit, [cell.text for cell in odd]
+        assert found == ("number", "km", ["$5 km"])
 
     def test_marks_that_may_be_decimal_ones_are_named(self):
         _, got, _, said = learn(["1,234", "5,678"])
