@@ -82,7 +82,9 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     target : {"continuous", "discrete", "mixed"}
     learner : Learner
     """
-    if not isinstance(settings.center, str) and not sample.is_linked:
+    own_centre = not isinstance(settings.center, str)
+    framed = [road.frame for road in settings.roads or (settings.described,)]
+    if own_centre and any(framed) and not sample.is_linked:
         rule = 'be "stack" where no fold of `cv` trains on rows that another one tests'
         refuse("center", rule, repr(settings.center))
     level = settings.effort.level

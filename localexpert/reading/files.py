@@ -385,10 +385,11 @@ class _File:
         """Yield the first sheet of an Excel file, its cells as they are."""
         need = f'{self.name} needs: pip install "localexpert[excel]"'
         load_module("openpyxl", need)
-        damaged, file = f"{self.name} is a damaged Excel file", io.BytesIO(data)
-        with refusing(damaged, Exception), load_pandas().ExcelFile(file) as book:
+        pandas, damaged = load_pandas(), f"{self.name} is a damaged Excel file"
+        how = {"header": None, "dtype": object, "na_filter": False}
+        with refusing(damaged, Exception), pandas.ExcelFile(io.BytesIO(data)) as book:
             first, *others = book.sheet_names
-            sheet = book.parse(first, header=None, dtype=object, na_filter=False)
+            sheet = pandas.read_excel(book, first, **how)
         if others:
             msg = f"{self.name} has {1 + len(others)} sheets: {first!r} alone is read"
             warn(msg, CalibrationWarning, stacklevel=3)

@@ -178,7 +178,7 @@ def test_members_that_forecast_no_two_rows_in_common(n_common, n_held):
     rows, weight = np.arange(60), np.ones(60)
     weight[30 + n_held : 30 + n_common] = 0.0
     folds = [(rows[:30], rows[30:]), (rows[30 + n_common :], rows[: 30 + n_common])]
-    members = [(str(k), quick(cv=[fold])) for k, fold in enumerate(folds)]
+    members = [(str(k), quick(frame=None, cv=[one])) for k, one in enumerate(folds)]
     with pytest.raises(ValueError, match=f"two rows with a weight .* got {n_held}: "):
         DistributionEnsemble(members).fit(X, y, weight)
 

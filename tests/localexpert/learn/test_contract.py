@@ -128,4 +128,4 @@ def test_the_rest_beside_a_frequent_value_may_lie_in_one_fold(rest, parameters, 
     y = np.where(np.arange(N) // 14 == 9, seen, 0.0)
     model = LocalExpertRegressor(random_state=0, **parameters).fit(X, y, groups=groups)
     assert model.report_.target == {"amounts": "mixed", "counts": "discrete"}[rest]
-    assert 0.8 < model.predict_dist(X).masses[:, 0].mean() < 1.0
+    assert 0.75 < model.predict_dist(X).masses[:, 0].mean() < 1.0
