@@ -322,8 +322,9 @@ class _File:
             lines, cells = zip(*part, strict=True)
             columns = list(zip(*cells, strict=True))
             # Equal texts are one: most columns have few.
-            held = ([known.setdefault(t, t) for t in columns[j]] for j in chosen)
-            frame = load_pandas().DataFrame(dict(enumerate(held)), dtype=object)
+            texts = (map(known.setdefault, columns[j], columns[j]) for j in chosen)
+            held = (np.fromiter(column, object, len(part)) for column in texts)
+            frame = load_pandas().DataFrame(dict(enumerate(held)), copy=False)
             known.clear()
             decimal = decimal or find_decimal(frame[name] for name in frame)
             yield self._finish(
