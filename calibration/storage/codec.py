@@ -252,7 +252,7 @@ class Writer:
         way, args, state, *items = (*value.__reduce_ex__(2), None)[:5]
         if way is copyreg.__newobj__:  # type: ignore[attr-defined]
             kind, args = "object", args[1:]
-        elif cls.__module__ in _LOSSES and args[2:] == ((),) and state is None:
+        elif name_of(cls).startswith(_LOSSES) and args[2:] == ((),) and state is None:
             args = ()  # Cython's own way for a class without a state
         elif way is not cls:
             _blame(f"{name_of(way)} would make it")
