@@ -372,7 +372,9 @@ class CalibratedExperts:
         for name, fitted in self.fitted_.items():
             # They are pooled below. Keeping them too would make a large model twice as
             # large.
-            p = _at_common_rates(fitted.oof_probabilities_, below, sample)
+            p = fitted.oof_probabilities_
+            if not getattr(fitted, "out_of_bag", False):
+                p = _at_common_rates(p, below, sample)
             answers[name] = p
             del fitted.oof_probabilities_
             noise = float((cost * p * (1.0 - p)).sum())
@@ -444,19 +446,19 @@ class CalibratedExperts:
 def _at_common_rates(
     p: Float64Array, below: NDArray[np.bool_], sample: Sample
 ) -> Float64Array:
-    """Return out-of-fold answers, moved to the base rates of all rows.
+    """Return answers of folds, moved to the base rates of all rows.
 
     If a fold has many events, its training rows have few. So answers of low skill are
     low where events are many, and a calibrator learns to turn them round: then each
     row is told the rate of its own fold. New rows get nothing of this.
     """
     if not sample.is_whole:
-        # Folds that follow time may not know the rates of later rows.
+        # Such folds often follow time, and may not know the rates of later rows.
         return p
 
     def odds(weight: Float64Array) -> Float64Array:
-        events = weight @ below
-        return np.asarray(events / (weight.sum() - events))
+        # A difference of sums would leave rounding where all rows are of one class.
+        return np.asarray((weight @ below) / (weight @ ~below))
 
     out = np.empty_like(p)
     for train, test in sample.folds:

@@ -25,7 +25,8 @@ class TaskRecord:
     ----------
     thresholds : ndarray of shape (N,)
     raw, calibrated : ndarrays of shape (n, N)
-        After a fit they are rounded by `round_odds`.
+        Before and after calibration. Raw ones have the base rates of all rows. After a
+        fit both are rounded by `round_odds`.
     below : ndarray of shape (n, N)
     folds : list of (train, test)
     weight : ndarray of shape (n,)

@@ -95,10 +95,11 @@ def fit_large(
     Notes
     -----
     The sample has the rows with the smallest hashes of their content, or of their key.
-    So no shuffling is needed. In a table of more than a million rows, hashes also draw
-    the rows that correct: a million places a PIT value within .0005. With integer
-    weights the sample, the folds and the correction are the same, bit for bit, for
-    every order and partition of the table.
+    So no shuffling is needed. If more than a million rows are left, hashes also draw
+    the rows that correct: a million places a PIT value within .0005. So many are drawn
+    by their number, whatever their weights. With integer weights the sample, the folds
+    and the correction are the same, bit for bit, for every order and partition of the
+    table.
 
     Examples
     --------
@@ -206,7 +207,8 @@ def _correct(
 ) -> None:
     """Let the rows that no model has seen correct the forecasts."""
     furthest = furthest_score(drawn.weight)
-    share = _MOST_CORRECTING / drawn.n_rows
+    beyond = drawn.n_rows * drawn.weigh_beyond(sample) / drawn.weight
+    share = _MOST_CORRECTING / beyond
     last = sample.hashes[-1]
     job = CountScores(fitted, roles, drawn.kinds, last, furthest, share)
     found = _ask(parts, job, "recalibration")
@@ -231,7 +233,7 @@ def _report(
     curve: dict[str, Any] | None,
 ) -> None:
     """Add to a model's report what was used for what."""
-    all_others = "" if drawn.n_rows > _MOST_CORRECTING else "the "
+    all_others = "" if drawn.n_rows - n_sample > _MOST_CORRECTING else "the "
     rest = f", {all_others}others to calibrate by" * corrected
     report = fitted.report_.add(
         "large",

@@ -6,9 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc_score
+from sklearn.model_selection import PredefinedSplit
 
 from calibration import BetaCalibrator, PlattCalibrator
-from localexpert import JointForest, LocalExpertRegressor, SharedBoosting
+from localexpert import (
+    JointForest,
+    LocalExpertRegressor,
+    SharedBoosting,
+    crps_score,
+)
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 from localexpert.experts import calibration
@@ -72,6 +78,20 @@ def test_folds_do_not_tell_their_base_rates(rng, weighted):
     rates = np.average(y[:, None] <= model.thresholds_, axis=0, weights=weight)
     same = np.broadcast_to(rates, (60, 5))
     assert_allclose(model.oof_probabilities_, same, rtol=1e-3)
+
+
+def test_a_fold_that_trains_on_one_class_keeps_its_answers(rng):
+    # These weights have sums that rounding leaves near 0, not at it.
+    n, fold = 400, np.arange(400) % 4
+    X, weight = rng.normal(size=(n, 3)), rng.uniform(0.5, 1.5, n)
+    y = X[:, 0] + 0.3 * rng.normal(size=n) + 6.0 * (fold == 3)
+    losses = []
+    for own in (weight, np.round(1024.0 * weight) / 1024.0):
+        model = LocalExpertRegressor(
+            strategy="shared", frame=None, cv=PredefinedSplit(fold), random_state=0
+        ).fit(X, y, sample_weight=own)
+        losses.append(crps_score(y, model.oof_distribution_, sample_weight=own))
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
 
 def test_training_rows_are_calibrated_by_the_other_folds(experts):
