@@ -149,8 +149,6 @@ class _State:
         met = [name for name in self.labels if name is not None]
         what = f"label {options.label!r} of {frame.attrs['path']}"
         labels = find_two_labels(texts, self.find_positive(options), met, what)
-        if not self.labels and options.positive is None:
-            note(f"the probability of {labels[1]!r} is meant (--positive says another)")
         self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
         return replace(self, labels=list(labels))
 

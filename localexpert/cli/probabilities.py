@@ -311,8 +311,6 @@ def labels_of(
         if negative is None or positive not in texts:
             held = list_names(sorted(set(texts)))
             refuse(f"{what} must hold two different values, got {held}")
-        if options.positive is None:
-            note(f"the probability of {positive!r} is meant (--positive says another)")
         classes = negative, positive
     places = {name: place for place, name in enumerate(classes)}
     codes = np.array([places.get(text, -1) for text in texts], dtype=np.intp)
@@ -385,6 +383,7 @@ def find_two_labels(
         except InvalidOperation:
             # Of yes and no in some languages the later word is no.
             positive = met[0 if read_yes_no(met).tolist() == [1.0, 0.0] else -1]
+        note(f"the probability of {positive!r} is meant (--positive says another)")
     others = [label for label in met if label != positive]
     if len(others) > 1:
         refuse(f"--positive must be one of {list_names(met)}, got {positive!r}")

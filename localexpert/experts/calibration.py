@@ -461,11 +461,13 @@ def _at_common_rates(
         return np.asarray((weight @ below) / (weight @ ~below))
 
     out = np.empty_like(p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = odds(sample.weight)
     for train, test in sample.folds:
         weight = np.zeros(len(p))
         weight[train] = sample.weight[train]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = odds(sample.weight) / odds(weight)
+            ratio = whole / odds(weight)
         # A fold that trains on one class has no odds to start from.
         more = p[test] * np.where(np.isfinite(ratio) & (ratio > 0.0), ratio, 1.0)
         out[test] = more / (more + (1.0 - p[test]))

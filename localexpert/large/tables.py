@@ -130,8 +130,8 @@ def fit_large(
             refuse("max_train_rows", "draw rows whose targets differ", got)
         with current_progress().stage("sample fit"):
             own = _prepare(model, drawn, sample)
-            corrected = drawn.weigh_beyond(sample) >= _LEAST_UNSEEN
-            if corrected:
+            share = _share_correcting(drawn, sample)
+            if share:
                 # Rows that no model has seen correct it better than the sample does.
                 own.set_params(recalibrate=None)
             fitted = _fit(roles, own, sample)
@@ -141,9 +141,9 @@ def fit_large(
                 with current_progress().stage("learning curve"):
                     how = partial(_fit, roles)
                     curve = learn_curve(fitted, sample, beyond, how)
-            if corrected:
-                _correct(fitted, opened, roles, drawn, sample)
-            _report(fitted, drawn, len(sample), corrected, curve)
+            if share:
+                _correct(fitted, opened, roles, drawn, sample, share)
+            _report(fitted, drawn, len(sample), share, curve)
     fitted.set_params(**model.get_params(deep=False))
     if drawn.low < drawn.high:
         fitted.check_.warn()
@@ -202,13 +202,24 @@ def _fit(
     return model
 
 
+def _share_correcting(drawn: Drawn, sample: Rows) -> float:
+    """Return the share of the other rows that correct, 0 if they are too few."""
+    unseen = drawn.weigh_beyond(sample)
+    if unseen < _LEAST_UNSEEN:
+        return 0.0
+    return min(_MOST_CORRECTING / (drawn.n_rows * unseen / drawn.weight), 1.0)
+
+
 def _correct(
-    fitted: LocalExpertRegressor, parts: Parts, roles: Roles, drawn: Drawn, sample: Rows
+    fitted: LocalExpertRegressor,
+    parts: Parts,
+    roles: Roles,
+    drawn: Drawn,
+    sample: Rows,
+    share: float,
 ) -> None:
     """Let the rows that no model has seen correct the forecasts."""
     furthest = furthest_score(drawn.weight)
-    beyond = drawn.n_rows * drawn.weigh_beyond(sample) / drawn.weight
-    share = _MOST_CORRECTING / beyond
     last = sample.hashes[-1]
     job = CountScores(fitted, roles, drawn.kinds, last, furthest, share)
     found = _ask(parts, job, "recalibration")
@@ -229,12 +240,12 @@ def _report(
     fitted: LocalExpertRegressor,
     drawn: Drawn,
     n_sample: int,
-    corrected: bool,
+    share: float,
     curve: dict[str, Any] | None,
 ) -> None:
     """Add to a model's report what was used for what."""
-    all_others = "" if drawn.n_rows - n_sample > _MOST_CORRECTING else "the "
-    rest = f", {all_others}others to calibrate by" * corrected
+    all_others = "the " if share == 1.0 else ""
+    rest = f", {all_others}others to calibrate by" * (share > 0.0)
     report = fitted.report_.add(
         "large",
         {
