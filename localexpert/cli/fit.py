@@ -95,8 +95,9 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
     whole = _join(options, read)
     if options.time is not None:
         check_column(whole, options.time, "time")
-    # Odd cells of training are told by `fit`.
-    rows, features, roles = _make_part(options, reader.fit(whole), whole, [])
+    features = reader.fit_transform(whole)
+    # Odd cells of training are told already.
+    rows, roles = _read_roles(options, reader, whole, [])
     weight, groups = roles.get("weight"), roles.get("group")
     if weight is not None and not weight.sum() > 0.0:
         refuse(f"weight {options.weight!r} must not be 0 in every row")
@@ -126,8 +127,9 @@ def _fit_large(options: Any, paths: list[str], n_rows: int, most: int) -> TableM
         n_known, odd = 0, list[Any]()
         wanted = {*reader.feature_names_, *filter(None, roles.values())}
         for frame in files.read_tables(paths, options.format, wanted, _PART):
-            rows, part, held = _make_part(options, reader, frame, odd)
+            rows, held = _read_roles(options, reader, frame, odd)
             n_known += len(rows)
+            part = reader.transform(rows, odd=odd)
             part = part.assign(**{names[role]: held[role] for role in held})
             place = f"{frame.index.names[-1]}s from {frame.index[0]} on"
             part.attrs["name"] = f"{frame.attrs['path']}, {place}"
@@ -173,13 +175,13 @@ def _join(options: Any, frames: list[files.Frame]) -> files.Frame:
     return files.join_tables(frames, options.drop)
 
 
-def _make_part(
+def _read_roles(
     options: Any, reader: ColumnReader, frame: files.Frame, odd: list[Any]
-) -> tuple[files.Frame, Any, dict[str, Any]]:
-    """Return the rows that have a target, their features, and what roles hold."""
+) -> tuple[files.Frame, dict[str, Any]]:
+    """Return the rows that have a target, and what target, weight and group hold."""
     y = reader.read_target(frame, odd=odd)
     known = is_told(y)
-    rows = frame[known]
+    rows = frame if known.all() else frame[known]
     roles: dict[str, Any] = {"target": y[known]}
     if (name := options.weight) is not None:
         how = reader.decimal_, options.missing
@@ -188,7 +190,7 @@ def _make_part(
         refuse_if(~(weight >= 0.0), rows, name, rule)
     if options.group is not None:
         roles["group"] = read_words(rows, options.group, "group")
-    return rows, reader.transform(rows, odd=odd), roles
+    return rows, roles
 
 
 def _order_in_time(

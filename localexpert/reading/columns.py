@@ -202,6 +202,10 @@ class ColumnRule:
             return self.read_cells(Cells.of(column, dialect, held - {""}), dialect)
         return self.read_values(*typed)
 
+    def as_feature(self, values: Any) -> Any:
+        """Return values (n,) as a model takes them: times with a zone have a type."""
+        return load_pandas().DatetimeIndex(values, tz="UTC") if self.zoned else values
+
     def read_values(self, kind: str, values: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return what values (n,) of a kind are here, and which should not be."""
         if kind == "number":
@@ -414,8 +418,11 @@ class Learner:
     odd: list[OddCell] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
-    def learn(self, name: str, *, as_category: bool = False) -> ColumnRule:
-        """Return the rule of a column; a column without information is dropped."""
+    def learn(self, name: str, *, as_category: bool = False) -> tuple[ColumnRule, Any]:
+        """Return the rule of a column, and the feature that it becomes.
+
+        A column without information is dropped.
+        """
         rule, values = self.find(name, as_category=as_category)
         held, n = load_pandas().Series(values), len(values)
         known = held.dropna()
@@ -437,7 +444,7 @@ class Learner:
         elif is_index:
             reason = "without a name, numbers the rows"
         if reason:
-            return ColumnRule(name, "dropped", reason=reason)
+            return ColumnRule(name, "dropped", reason=reason), None
         steps = np.diff(held) if whole else np.empty(0)
         if len(steps) >= _LEAST_STEPS and (steps == 1.0).all():
             self.said.append(
@@ -450,7 +457,7 @@ class Learner:
                 f"column {name!r} holds digits that begin with zeros, first "
                 f"{zeros[1]!r}; it is read as numbers (--categories keeps the digits)"
             )
-        return rule
+        return rule, rule.as_feature(values)
 
     def find(
         self, name: str, role: str = "", *, as_category: bool = False

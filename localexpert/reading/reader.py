@@ -162,6 +162,22 @@ class ColumnReader(BaseEstimator):
         y : None
             Ignored: the target is a column.
         """
+        self.fit_transform(frame)
+        return self
+
+    def fit_transform(self, frame: Any, y: Any = None) -> Any:  # noqa: ARG002
+        """Fit, and return the features of the rows with a target, each read once.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame of shape (n, p)
+        y : None
+            Ignored: the target is a column.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (m, q)
+        """
         frame = _as_pandas(frame)
         told = decimal_of(frame, self._told)
         self.decimal_ = choose_decimal(frame, told)
@@ -176,11 +192,12 @@ class ColumnReader(BaseEstimator):
             _check_targets(frame, str(self.target_name), int(rows.sum()))
             learner.frame = frame = frame if rows.all() else frame[rows]
         kept = {self.target, *self.told_by, *self.others}
-        self.rules_ = tuple(
+        found = [
             learner.learn(name, as_category=name in self.categories)
             for name in frame.columns
             if name not in kept
-        )
+        ]
+        self.rules_ = tuple(rule for rule, _ in found)
         self.odd_cells_ = tuple(learner.odd)
         if not self.used_:
             goal = f" {self.target!r}" if self.target else ""
@@ -190,7 +207,8 @@ class ColumnReader(BaseEstimator):
             held += [ColumnRule(name, "number") for name in self.ends or ()]
             learner.said += find_doubts(frame, [*self.used_, *held], dialect)
         self._tell(learner.said)
-        return self
+        features = {r.name: v for r, v in found if r.kind != "dropped"}
+        return load_pandas().DataFrame(features, index=frame.index)
 
     def transform(self, frame: Any, odd: list[OddCell] | None = None) -> Any:
         """Return the features of rows, by the names of columns in any order.
@@ -345,8 +363,7 @@ class ColumnReader(BaseEstimator):
                 what = "not met in training"
             odd += list_odd(frame, rule.name, is_odd, f"{what}, taken as a gap")
         odd += list_odd_zones(frame, rule, values)
-        # A model of such times refuses those whose type tells no zone.
-        return load_pandas().DatetimeIndex(values, tz="UTC") if rule.zoned else values
+        return rule.as_feature(values)
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""

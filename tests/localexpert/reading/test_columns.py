@@ -26,9 +26,10 @@ def learn(cells, name="c", **options):
     reader = ColumnReader(**options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        reader.fit(frame)
-    rule = reader.rules_[0]
-    got = None if rule.kind == "dropped" else reader.transform(frame, odd=[])[name]
+        learned = reader.fit_transform(frame)
+    rule, read = reader.rules_[0], reader.transform(frame, odd=[])
+    pd.testing.assert_frame_equal(learned, read)
+    got = None if rule.kind == "dropped" else read[name]
     return rule, got, reader.odd_cells_, [str(one.message) for one in caught]
 
 

@@ -235,6 +235,24 @@ def test_parquet_keeps_types_and_a_pandas_index_is_no_column(tmp_path, typed):
     assert frame.index.name == "row"
 
 
+@pytest.mark.parametrize("n_rows", [None, 7])
+def test_one_pair_of_quotes_changes_nothing(tmp_path, rng, n_rows):
+    texts = ["", " ", "a", "b\u2028c", "\x0b", "\x85", "1.5", "\U0001f600"]
+    cells = rng.choice(texts, (2_000, 3))
+    cells[:, 2] = np.arange(2_000)
+    ends = rng.choice(["\r", "\n\r\n", "\n"], 2_000)
+    rows = [";".join(row) for row in cells]
+    text = "".join(row + end for row, end in zip(rows, ends, strict=True))
+    read = []
+    for first in ("p", '"p"'):
+        (tmp_path / "t.csv").write_bytes(f"{first};q;r\n{text}".encode())
+        how = FileFormat(delimiter=";")
+        parts = files.read_tables([str(tmp_path / "t.csv")], how, n_rows=n_rows)
+        read.append(files.join_tables(list(parts)))
+    pd.testing.assert_frame_equal(*read)
+    assert read[0].to_numpy().tolist() == cells.tolist()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "parquet.gz"])
 def test_parts_are_the_whole(tmp_path, typed, suffix):
     path = str(tmp_path / f"t.{suffix}")
