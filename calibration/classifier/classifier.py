@@ -396,11 +396,10 @@ class CalibratedClassifier(ClassifierAround):
             self.oof_scores_ = _average_rows(pooled, tested, len(data.y))
             if refit:
                 parts, held_out = [tested], [pooled]
-            known = [
-                (scores, targets[rows], weights[rows])
-                for scores, rows in zip(held_out, parts, strict=True)
-            ]
-            self._keep(models, calibrator, known)
+            # Rows of weight 0 alone cannot calibrate a model.
+            kept = [j for j, rows in enumerate(parts) if weights[rows].any()]
+            known = [(held_out[j], targets[parts[j]], weights[parts[j]]) for j in kept]
+            self._keep([models[j] for j in kept], calibrator, known)
 
     def _counting(
         self, n_models: int, n_calibrators: int, calibrator: Any

@@ -429,12 +429,15 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         errors = ERRORS / float(np.sqrt(self.n_fit * information))
         self.tolerance_ = errors if is_auto(self.tolerance) else float(self.tolerance)
 
-    def _is_repeated(self, rows: Float64Array, weight: Float64Array) -> bool:
+    def _is_repeated(
+        self, rows: Float64Array, weight: Float64Array, agree: float = -np.inf
+    ) -> bool:
         r"""Say whether a batch was seen before, in any order of rows; remember it.
 
         Rows drawn from any law equal the batch by a chance of at most
         :math:`\frac{n!}{\prod c_i!} \prod (c_i / n)^{c_i}`, where :math:`c_i` is the
-        number of each distinct row. Only if this chance is tiny the batch counts as a
+        number of each distinct row. Forecasts of the same things come again, and only
+        their outcomes are drawn. If both chances are tiny, the batch counts as a
         repeated one.
 
         Parameters
@@ -442,6 +445,8 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         rows : ndarray of shape (n, k)
             Forecasts, and in the last column outcomes.
         weight : ndarray of shape (n,)
+        agree : float
+            Logarithm of the chance of these outcomes, if the forecasts are right.
         """
         # Forecasts in single precision: of rows in another order they may differ in a
         # bit. Outcomes are as given.
@@ -456,7 +461,8 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
             return False
         n = counts.sum()
         ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum()
-        chance = len(self._seen_) * np.exp(ways + xlogy(counts, counts / n).sum())
+        alike = max(ways + xlogy(counts, counts / n).sum(), agree)
+        chance = len(self._seen_) * np.exp(alike)
         is_chance = bool(chance > _LEAST_CHANCE)
         decision = (
             "counted, for so few different rows may be equal by chance"

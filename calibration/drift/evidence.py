@@ -279,6 +279,7 @@ class LineBets(OnsetMixture):
         weight1: Float64Array,
         low: float | Float64Array = np.inf,
         high: float | Float64Array = -np.inf,
+        thinned: tuple[Float64Array, Float64Array] | None = None,
     ) -> None:
         """Bet on the outcomes of a batch, then learn from them.
 
@@ -289,8 +290,10 @@ class LineBets(OnsetMixture):
         low, high : float or ndarray of shape (..., n)
             How far the truth may be from f, if this is farther than the tolerance
             allows.
+        thinned : tuple of two ndarrays of shape (..., n), optional
+            Weights of non-events in bets below f, and of events in bets above it.
         """
-        weight = weight0 + weight1
+        weight, (thin0, thin1) = weight0 + weight1, thinned or (weight0, weight1)
         n = float(weight.sum() / max(weight[..., 0].size, 1))
         off = _WIDER * self.tolerance
         reach = np.maximum(off, min(off, _MOST_SLOPE) * np.abs(f))
@@ -299,8 +302,9 @@ class LineBets(OnsetMixture):
 
         def gain(bet: Float64Array) -> Float64Array:
             near = np.clip(bet, *ends)
-            gain1 = weight1 * (log_expit(bet) - log_expit(near))
-            gain0 = weight0 * (log_expit(-bet) - log_expit(-near))
+            one, zero = np.where(bet > f, (thin1, weight0), (weight1, thin0))
+            gain1 = one * (log_expit(bet) - log_expit(near))
+            gain0 = zero * (log_expit(-bet) - log_expit(-near))
             return np.asarray(np.sum(gain1 + gain0, axis=-1))
 
         bets = [gain(said), gain(np.zeros_like(f))]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,11 @@ from calibration.typing import Float64Array
 SIZES = np.array([0.15, 0.3, 0.6, 1.2])
 # The monitor keeps so many cells of a batch, and of the log-odds of all rows so far.
 _CELLS, _ALL_CELLS = 50, 1000
+# Forecasts of 0 and of 1 are taken for these distances from them.
+_LEAST, _ROUNDING = 1e-300, 2.0**-53
+
+# Log-odds, and the weights of non-events and events.
+_Rows: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
 
 
 class CalibrationMonitor(DriftMonitor):
@@ -53,7 +59,8 @@ class CalibrationMonitor(DriftMonitor):
     ----------
     n_fit : int
         Number of rows that the calibrator was fitted on. It sets the tolerance, and the
-        monitor takes no probability to be surer than 1 / (n_fit + 2).
+        monitor takes no probability to be surer than 1 / (n_fit + 2): the truth may
+        lie anywhere between the two.
     tolerance : "auto" or float
         A shift of all log-odds up to this size gives no alarm. "auto" takes 1.25
         standard errors of the shift of a calibrator fitted on so many rows, :math:`1.25
@@ -149,7 +156,8 @@ class CalibrationMonitor(DriftMonitor):
     _shares: ClassVar = {"shift": 0.85, "line": 0.15}
     _reach = 30.0
     _parts = ("_shift_", "_line_", "_steps_", "_all_")
-    _all_: ScoreSummary
+    # The rows so far, for shifts up and down.
+    _all_: list[ScoreSummary]
 
     def fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -207,20 +215,32 @@ class CalibrationMonitor(DriftMonitor):
             self._steps_ = StepErrors(self.tolerance_)
         outcomes = np.repeat([0.0, 1.0], cells.n_cells)
         batch = np.column_stack([np.tile(scores, 2), outcomes])
-        if self._is_repeated(batch, np.append(cells.weight0, cells.weight1)):
+        agree = float(cells.weight1 @ np.log(p) + cells.weight0 @ np.log1p(-p))
+        weight = np.append(cells.weight0, cells.weight1)
+        if self._is_repeated(batch, weight, agree):
             return self
-        rows = logit(p), cells.weight0, cells.weight1
-        logs = self._shift_.step(*shift_likelihoods(*rows, self._shift_.shifts), n)
-        self._line_.step(*rows, *self._steps_.step(rows[0], cells.weight))
-        whole = gather([cells], least=self._surest, max_cells=_ALL_CELLS)
-        self._all_ = self._all_ + whole if self.n_batches_ else whole
+        thin0, thin1 = _thin(cells, p)
+        f, weight0, weight1 = logit(p), cells.weight0, cells.weight1
+        sides = (f, weight0, thin1), (f, thin0, weight1)
+        ratios, slopes = _likelihoods(sides, self._shift_.shifts)
+        logs = self._shift_.step(ratios, slopes, n)
+        steps = self._steps_.step(f, cells.weight)
+        self._line_.step(f, weight0, weight1, *steps, (thin0, thin1))
+        # Events beyond those forecast: at least and at most.
+        least, most = (float(one.sum() - (zero + one) @ p) for _, zero, one in sides)
+        whole = [
+            gather([ScoreSummary(p, *rows)], least=self._surest, max_cells=_ALL_CELLS)
+            for rows in ((weight0, thin1), (thin0, weight1))
+        ]
+        before: list[Any] = self._all_ if self.n_batches_ else [0, 0]
+        self._all_ = [a + b for a, b in zip(before, whole, strict=True)]
         self._record(
             n,
             [self._shift_.log_e, self._line_.log_e],
             [logs, gather([cells], max_cells=_CELLS)],
             observed=cells.n1,
             expected=float(cells.weight @ scores),
-            offset=(cells.n1 - float(cells.weight @ p)) / information,
+            offset=(max(least, 0.0) + min(most, 0.0)) / information,
             error=information**-0.5,
         )
         return self
@@ -270,5 +290,33 @@ class CalibrationMonitor(DriftMonitor):
         return likeliest_start(gains)
 
     def _likelihood(self, shifts: Float64Array) -> Float64Array:
-        f = self._all_
-        return shift_likelihoods(f.scores, f.weight0, f.weight1, shifts)[0]
+        sides = [(one.scores, one.weight0, one.weight1) for one in self._all_]
+        return _likelihoods(sides, shifts)[0]
+
+
+def _thin(cells: ScoreSummary, p: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return weights of non-events and events for forecasts that are moved to p.
+
+    A forecast that is too sure is moved towards even odds. The outcomes that it was
+    sure of then get the ratio of the odds as their weight. Thus what is counted has the
+    odds of p if the forecast is right, and after any shift too.
+    """
+    moved = logit(p) - logit(np.clip(cells.scores, _LEAST, 1.0 - _ROUNDING))
+    weight0 = np.exp(-np.maximum(moved, 0.0)) * cells.weight0
+    return weight0, np.exp(np.minimum(moved, 0.0)) * cells.weight1
+
+
+def _likelihoods(
+    sides: Sequence[_Rows], shifts: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return log-likelihood ratios of shifts up and down, and slopes (m,).
+
+    The truth may lie between a sure forecast and what it was moved to. So outcomes that
+    it was sure of count in full against a shift towards even odds, and thinned for a
+    shift away from them.
+    """
+    found = np.empty((2, len(shifts)))
+    for side, here in zip(sides, (shifts >= 0.0, shifts < 0.0), strict=True):
+        if here.any():
+            found[:, here] = shift_likelihoods(*side, shifts[here])
+    return found[0], found[1]

@@ -148,8 +148,10 @@ def reliability_curve(
     isotonic regression (confidence), repeat the regression, and take pointwise
     quantiles. Observed and drawn curves of calibrated forecasts are exchangeable,
     and quantiles of rank :math:`(R + 1) q` make the consistency band's level exact,
-    but for ties, if R = `n_resamples` is at least 2 / (1 - level) - 1. Beyond 4096
-    distinct forecasts the labels are drawn for as many groups of neighbours.
+    but for ties, if R = `n_resamples` is at least 2 / (1 - level) - 1. The confidence
+    band of "isotonic" is too narrow. At level .9 it held the true rate at 72 to 84 %
+    of the forecasts of 300 to 2000 rows. The intervals of bins hold their level. Beyond
+    4096 distinct forecasts the labels are drawn for as many groups of neighbours.
 
     References
     ----------

@@ -209,8 +209,8 @@ def _draw_curve(
         band = f"{100.0 * curve.level:.3g}% {curve.bands} band"
         band = f"{name}, {band}" if name else band
         lower, upper = curve.lower[shown], curve.upper[shown]
-        if curve.bands == "confidence" and not isotonic:
-            # Bins are apart, and so are their intervals.
+        if len(x) == 1 or (curve.bands == "confidence" and not isotonic):
+            # Bins are apart, and so are their intervals. One has no area.
             ax.vlines(x, lower, upper, color=color, alpha=0.6, label=band)
         else:
             ax.fill_between(x, lower, upper, color=color, alpha=0.18, lw=0, label=band)

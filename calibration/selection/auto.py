@@ -360,7 +360,7 @@ class AutoCalibrator(EitherCalibrator):
     def _fit_table(self, data: ClassScores) -> None:
         menu = self.candidates
         if menu is None:
-            menu = _menu_of_tables(data.scores.shape[1])
+            menu = _menu_of_tables(data.scores.shape[1], self.random_state)
         menu = set_menu(menu, "candidates", self.scale, several=True)
         self._choose(menu, Table(data.merged()))
 
@@ -408,7 +408,9 @@ def _menu_of_scores(
     return {name: make_calibrator(name, random_state=random_state) for name in names}
 
 
-def _menu_of_tables(k: int) -> dict[str, MulticlassCalibrator]:
+def _menu_of_tables(
+    k: int, random_state: int | None
+) -> dict[str, MulticlassCalibrator]:
     """Return the candidates for k classes besides doing nothing, the simplest first."""
     menu: dict[str, MulticlassCalibrator] = {
         "temperature": SoftmaxCalibrator("temperature"),
@@ -421,7 +423,7 @@ def _menu_of_tables(k: int) -> dict[str, MulticlassCalibrator]:
             f"matrix {one:g}": SoftmaxCalibrator("matrix", one) for one in PENALTIES
         }
         # As good in a pool as ten nets, at a third of the cost.
-        menu["shallow_net"] = ShallowNetCalibrator(3)
+        menu["shallow_net"] = ShallowNetCalibrator(3, random_state=random_state)
     return menu
 
 

@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import (
     KFold,
+    PredefinedSplit,
     RepeatedStratifiedKFold,
     StratifiedKFold,
     TimeSeriesSplit,
@@ -136,6 +137,15 @@ def test_ensemble_is_the_average_of_pairs_made_by_hand(X, y, weights):
     assert len(ours.calibrated_pairs_) == 4
     assert not hasattr(ours, "calibrator_")
     assert not hasattr(ours, "estimator_")
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_a_fold_without_weight_calibrates_nothing(X, y, ensemble):
+    fold = np.arange(len(y)) % 4
+    model = CalibratedClassifier(GaussianNB(), cv=PredefinedSplit(fold))
+    model.set_params(ensemble=ensemble).fit(X, y, (fold > 0).astype(float))
+    assert len(model.calibrated_pairs_) == (3 if ensemble else 1)
+    assert np.isfinite(model.oof_scores_).all()
 
 
 @pytest.mark.parametrize("ensemble", [False, True])

@@ -61,3 +61,34 @@ def test_batches_that_may_be_equal_by_chance_are_counted(n):
     with pytest.warns(CalibrationWarning, match="it is counted, for so few different"):
         monitor.partial_fit(p, y)
     assert monitor.n_rows_ == 2.0 * n
+
+
+@pytest.mark.parametrize(("least", "most"), [(0.01, 0.05), (0.0, 2e-3)])
+def test_right_forecasts_of_the_same_things_raise_no_alarm(rng, least, most):
+    """Months without an event count, though the rows of all of them are the same."""
+    p = rng.uniform(least, most, size=100)
+    monitor = CalibrationMonitor(n_fit=100_000, tolerance=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some months are equal
+        for _ in range(80):
+            monitor.partial_fit(p, rng.uniform(size=100) < p)
+        dense = draw(rng, 100)
+        monitor.partial_fit(*dense).partial_fit(*dense)
+    assert monitor.n_batches_ == 81
+    assert not monitor.alarm_
+
+
+@pytest.mark.parametrize(("n_fit", "middle"), [(50, 1e-3), (200, 3e-4), (1000, 0.0)])
+def test_right_forecasts_surer_than_the_fit_raise_no_alarm(rng, n_fit, middle):
+    monitor = CalibrationMonitor(n_fit=n_fit, tolerance=0.1)
+    for k in range(40):
+        p = middle * np.exp(rng.normal(size=1000))
+        y = rng.uniform(size=1000) < p
+        p, y = (1.0 - p, ~y) if k % 2 and middle else (p, y)
+        monitor.partial_fit(p + 1e-9 * k, y)
+    assert not monitor.alarm_
+    low, high = monitor.confidence_interval()
+    assert low < 0.0 < high
+    assert np.abs(monitor.history_["offset"] / monitor.history_["error"]).max() < 4.0
+    wrong = rng.uniform(size=1000) < 10.0 / n_fit  # a hundred times as many
+    assert monitor.partial_fit(np.full(1000, 0.1 / n_fit), wrong).log_e_ > 1.0

@@ -75,6 +75,12 @@ class TestReliability:
         expected = np.stack([curve.lower, curve.upper], axis=1)
         assert_array_equal([s[:, 1] for s in segments], expected)
 
+    def test_one_forecast_has_a_band_too(self, ax):
+        curve = reliability_curve(np.arange(60) % 2, np.full(60, 0.4))
+        plot_reliability(curve, ax=ax)
+        (line,) = ax.collections[0].get_segments()
+        assert line.tolist() == [[0.4, curve.lower[0]], [0.4, curve.upper[0]]]
+
     def test_strip_shows_where_the_forecasts_are(self, ax):
         curve = reliability_curve([0, 1, 1], [0.11, 0.91, 0.91], binning="isotonic")
         plot_reliability(curve, ax=ax)

@@ -255,13 +255,14 @@ def test_zeros_that_happen_do_not_stand(rng):
 
 
 def test_the_menu_of_tables_has_no_matrix_of_very_many_classes(rng):
-    small, large = _menu_of_tables(150), _menu_of_tables(151)
+    small, large = (_menu_of_tables(k, 1) for k in (150, 151))
     matrices = [f"matrix {one}" for one in ("1", "0.3", "0.1", "0.03", "0.01", "0.003")]
     dropped = [name for name in small if name not in large]
     assert dropped == [*matrices, "shallow_net"]
     p, y = draw(rng, 120, 3)
     auto = AutoCalibrator().fit(p, y)
     assert list(auto.report_.candidates) == ["identity", *small]
+    assert small["shallow_net"].random_state == 1
 
 
 def test_candidates_without_hope_are_given_up(rng):
