@@ -21,7 +21,7 @@ from localexpert.coordinate.families import (
     View,
     mass_of,
 )
-from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
+from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines, StraightLines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
@@ -49,6 +49,7 @@ _SUMS: dict[str, Any] = {
     # Ridges of columns of about unit spread: some rows are enough to outweigh it.
     "linear": Ridge(10.0, solver="cholesky"),
     "additive": AdditiveRidge(),
+    "straight": StraightLines(),
 }
 # Decays of the nets. The net that is better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}

@@ -14,6 +14,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted, Trial, mass_of
 from localexpert.coordinate.small_nets import Ramps
 from localexpert.data.folds import Fold, Sample
+from localexpert.data.table import unbend
 
 _N_RAMPS = 10
 _RIDGE_PENALTIES = np.logspace(-6.0, 3.0, 28)
@@ -45,29 +46,7 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         rows = slice(None, None, -(-len(y) // _MOST_ROWS))
         X, y, w = X[rows], y[rows], sample_weight[rows]
         self.ramps_ = Ramps.learn(X, _N_RAMPS)
-        total = w.sum()
-        mean_y = float(w @ y / total)
-        root = np.sqrt(w / total)
-        columns = self.ramps_.spread(X)
-        mean = w @ columns / total
-        columns = root[:, None] * (columns - mean)
-        spread = np.sqrt((columns**2).sum(axis=0))
-        # A column that only varies by rounding is constant.
-        used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
-        unit = np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
-        columns *= unit
-        if columns.shape[1] > len(columns):
-            # There are fewer rows than columns. Other directions have no variance.
-            _, roots, directions = np.linalg.svd(columns, full_matrices=False)
-            values, vectors = roots**2, directions.T
-        else:
-            values, vectors = np.linalg.eigh(columns.T @ columns)
-            values = np.maximum(values, 0.0)
-        along = vectors.T @ (columns.T @ (root * (y - mean_y)))
-        variance = float(w @ (y - mean_y) ** 2 / total)
-        penalty = _choose_penalty(values, along, variance, total**2 / (w @ w))
-        self.coefficients_ = unit * (vectors @ (along / (values + penalty)))
-        self.intercept_ = mean_y - float(mean @ self.coefficients_)
+        self.coefficients_, self.intercept_ = _solve(self.ramps_.spread(X), y, w)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
@@ -76,6 +55,58 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         for rows, columns in self.ramps_.spread_blocks(X):
             curves[rows] = columns @ self.coefficients_
         return self.intercept_ + curves
+
+
+class StraightLines(RegressorMixin, BaseEstimator):
+    """Ridge regression on numbers as they were before `DenseInputs` bent them.
+
+    The penalty is that of `AdditiveRidge`. New numbers count at most one range
+    beyond those of training, so that an outlier cannot throw the sum.
+    """
+
+    def fit(
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
+    ) -> Self:
+        """Choose the penalty and solve."""
+        columns = unbend(X)
+        held = columns[sample_weight > 0.0]
+        low, high = held.min(axis=0), held.max(axis=0)
+        self.ends_ = low - (high - low), high + (high - low)
+        self.coefficients_, self.intercept_ = _solve(columns, y, sample_weight)
+        return self
+
+    def predict(self, X: Float64Array) -> Float64Array:
+        """Return the sums of the lines, shape (n,)."""
+        columns = np.clip(unbend(X), *self.ends_)
+        return np.asarray(self.intercept_ + columns @ self.coefficients_)
+
+
+def _solve(
+    columns: Float64Array, y: Float64Array, w: Float64Array
+) -> tuple[Float64Array, float]:
+    """Return coefficients and intercept for the penalty with the least GCV."""
+    total = w.sum()
+    mean_y = float(w @ y / total)
+    root = np.sqrt(w / total)
+    mean = w @ columns / total
+    columns = root[:, None] * (columns - mean)
+    spread = np.sqrt((columns**2).sum(axis=0))
+    # A column that only varies by rounding is constant.
+    used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
+    unit = np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
+    columns *= unit
+    if columns.shape[1] > len(columns):
+        # There are fewer rows than columns. Other directions have no variance.
+        _, roots, directions = np.linalg.svd(columns, full_matrices=False)
+        values, vectors = roots**2, directions.T
+    else:
+        values, vectors = np.linalg.eigh(columns.T @ columns)
+        values = np.maximum(values, 0.0)
+    along = vectors.T @ (columns.T @ (root * (y - mean_y)))
+    variance = float(w @ (y - mean_y) ** 2 / total)
+    penalty = _choose_penalty(values, along, variance, total**2 / (w @ w))
+    coefficients = unit * (vectors @ (along / (values + penalty)))
+    return coefficients, mean_y - float(mean @ coefficients)
 
 
 def _choose_penalty(

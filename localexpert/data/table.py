@@ -34,6 +34,8 @@ _MOST_INDICATORS = 32
 _BOUND = 3.0
 # Values are cut here, so that their differences and squares are finite numbers.
 _FARTHEST, _MOST_SPREADS = 1e300, 1e100
+# Numbers farther out than 3e6 spreads are not unbent exactly.
+_LEAST_ROOM = 1e-12
 # Single precision has seven digits. It separates values that are not this far from
 # zero, in units of their spread. It holds no numbers far beyond the third bound, and
 # trees of scikit-learn take values as equal that differ by 1e-7 or less.
@@ -129,6 +131,12 @@ class DenseInputs:
         unit = np.where(far | odd, self.scale, 1.0)
         with np.errstate(over="ignore"):
             return np.clip(moved / unit, -_GREATEST, _GREATEST)
+
+
+def unbend(dense: Float64Array) -> Float64Array:
+    """Return the numbers z that `DenseInputs` bends to z / sqrt(1 + (z / 3)^2)."""
+    room = np.maximum(1.0 - (dense / _BOUND) ** 2, _LEAST_ROOM)
+    return np.asarray(dense / np.sqrt(room))
 
 
 def _cut(encoded: Float64Array) -> Float64Array:

@@ -273,8 +273,11 @@ def _learn_rounded(settings: Settings, sample: Sample) -> Learner:
     rest = y[~np.isin(y, atoms)]
     roads = _centred_road(smooth)
     if len(np.unique(rest)) >= MANY_VALUES:
-        cell = float(values[1] - values[0])
-        roads |= _log_road(smooth, rest, max(cell - float(rest.min()), 0.0))
+        # Targets are drawn in their cells, as far as the next possible value below.
+        cells.fit(sample)
+        below = cells.support_.values[cells.support_.values < rest.min()]
+        cell = max(values[1] - values[0], *(rest.min() - below[-1:]), 0.0)
+        roads |= _log_road(smooth, rest, max(float(cell - rest.min()), 0.0))
     stages = Stages()
     if len(atoms) == 0:
         return _compete(roads, smooth, stages, (cells,))

@@ -15,7 +15,7 @@ from localexpert.coordinate.boosting import FoldBooster, TargetCodes
 from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest
 from localexpert.coordinate.frame import Frame
-from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines
+from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines, StraightLines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import DenseInputs, Table
@@ -45,12 +45,13 @@ def families():
         "forest": Forest(**common),
         "net": Fitted(SmallNets(n_nets=1), view="dense", n_jobs=None),
         "additive": Fitted(AdditiveRidge(), view="dense", n_jobs=None),
+        "straight": Fitted(StraightLines(), view="dense", n_jobs=None),
         "kernel": KernelMachines(view="dense", n_jobs=None),
     }
 
 
 class TestHonesty:
-    @pytest.mark.parametrize("name", ["forest", "net", "additive", "kernel"])
+    @pytest.mark.parametrize("name", list(families())[1:])
     def test_a_row_never_moves_its_own_prediction(self, data, name):
         other = data.y.copy()
         other[7] += 100.0
@@ -122,6 +123,7 @@ class TestStack:
             "additive",
             "kernel",
             "linear",
+            "straight",
         }
         assert min(stack.report_.values()) > 0.0
         assert set(stack.weights_) == set(stack.fitted_)

@@ -284,3 +284,14 @@ def test_rounded_values_say_what_lies_between_them(rounded):
     on = sum(dist.cdf(v) - dist.cdf(v - 1e-6) for v in whole)
     assert on.mean() == pytest.approx(0.5, abs=0.1)
     assert dist.crps(y[300:]).mean() < 0.35
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_amounts_rounded_more_coarsely_as_they_grow_can_be_learned(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(200, 2))
+    y = np.exp(1.0 + 3.0 * X[:, 0] + 0.5 * rng.normal(size=200))
+    unit = np.select([y < 10.0, y < 50.0], [1.0, 10.0], 50.0)
+    y = np.maximum(unit * np.round(y / unit), 1.0)
+    model = LocalExpertRegressor(effort="quick", random_state=0).fit(X, y)
+    assert 0.8 < model.predict_dist(X).covered(y, 0.9).mean() < 0.97
