@@ -143,6 +143,13 @@ class SkproForecast(BaseDistribution):
             refuse("columns", "have one label", len(self.columns))
         self._shape = (n, 1)
 
+    def _boilerplate(self, method: str, columns: Any = None, **values: Any) -> Any:
+        """Answer; a frame's one column is ours, whatever a transformer calls it."""
+        for name, held in values.items():
+            if self._shape and hasattr(held, "columns") and held.shape[1] == 1:
+                values[name] = held.set_axis(self.columns, axis=1)
+        return super()._boilerplate(method, columns=columns, **values)
+
     def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:
         """Subset by whatever picks from an array: skpro's own takes positions."""
         rows = _positions(rowidx, len(self.forecast))

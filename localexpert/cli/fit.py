@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,11 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.cli.output import check_file, note, show_table, warn
 from localexpert.cli.table_model import TableModel, save_object
+from localexpert.data.columns import read_days
 from localexpert.data.folds import Fold
 from localexpert.large.tables import MOST_TRAIN_ROWS, fit_large
-from localexpert.reading import ColumnReader, TableError, files
+from localexpert.reading import ColumnReader, files
+from localexpert.reading.columns import Learner
 from localexpert.reading.reader import (
     check_column,
     is_told,
@@ -104,7 +105,7 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
     if groups is not None:
         # Numbered, for an array of texts is as wide as the longest of them.
         groups = np.unique(groups.astype(str), return_inverse=True)[1]
-    _order_in_time(model, options, rows, reader)
+    _order_in_time(model, options, rows, reader, weight)
     note(f"fitting {count(len(rows), 'row')}, {count(features.shape[1], 'feature')}")
     name = files.name_tables(options.table)
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
@@ -194,7 +195,11 @@ def _read_roles(
 
 
 def _order_in_time(
-    model: LocalExpertRegressor, options: Any, frame: files.Frame, reader: ColumnReader
+    model: LocalExpertRegressor,
+    options: Any,
+    frame: files.Frame,
+    reader: ColumnReader,
+    weight: Float64Array | None,
 ) -> None:
     """Give a model the folds that --time asks for, or say that there are dates."""
     if options.time is None:
@@ -210,38 +215,36 @@ def _order_in_time(
         refuse("--group deals folds by groups and --time by order: say one of them")
     if options.time in (options.target, options.lower, options.upper):
         refuse(f"target {options.time!r} cannot be the time as well")
-    times = _read_times(options, frame)
+    times = _read_times(options.time, frame, reader)
     refuse_if(np.isnan(times), frame, options.time, "--time must not have gaps")
-    model.set_params(
-        cv=folds_in_time(times, model.cv if options.folds or options.fast else _FOLDS)
-    )
-
-
-def _read_times(options: Any, frame: files.Frame) -> Float64Array:
-    """Return the times of rows (n,) as numbers."""
-    column = frame[[options.time]]
-    if column[options.time].nunique() < 2:
+    if not np.ptp(times if weight is None else times[weight > 0.0]):
         refuse("--time must have two different times at least")
-    column.attrs = frame.attrs
-    clock = ColumnReader(**_dialect(options))
-    with suppress(TableError):  # words that all differ are no column to learn from
-        clock.fit(column)
-    if clock.rules_[0].kind not in ("date", "number"):
-        refuse(f"--time must name dates or numbers, got words in {options.time!r}")
-    times = clock.transform(column)[options.time]
-    if clock.rules_[0].kind == "date":
-        times = times.astype("int64").where(times.notna())
-    return np.asarray(times, dtype=np.float64)
+    n_folds = model.cv if options.folds or options.fast else _FOLDS
+    model.set_params(cv=folds_in_time(times, n_folds, weight))
 
 
-def folds_in_time(times: NDArray[Any], n_folds: int) -> list[Fold]:
+def _read_times(name: str, frame: files.Frame, reader: ColumnReader) -> Float64Array:
+    """Return the times of rows (n,) as numbers, NaN where missing."""
+    learner = Learner(frame, reader._dialect(frame))
+    rule, values = learner.find(name)
+    if rule.kind not in ("date", "number"):
+        told = "".join(f" ({said})" for said in learner.said)
+        refuse(f"--time must name dates or numbers, got words in {name!r}{told}")
+    tell_odd_cells(learner.odd)
+    return read_days(values) if rule.kind == "date" else np.asarray(values)
+
+
+def folds_in_time(
+    times: NDArray[Any], n_folds: int, weight: Float64Array | None = None
+) -> list[Fold]:
     """Return folds that test rows by models of earlier times, never of the same time.
 
-    Rows are cut into n_folds + 1 parts of equal size, except for equal times. The first
-    part is only for training.
+    Rows with weight are cut into n_folds + 1 parts of equal size, except for equal
+    times. The first part is only for training.
     """
-    distinct, earlier = np.unique(np.sort(times), return_index=True)
-    wanted = np.arange(1, n_folds + 1) * len(times) / (n_folds + 1)
+    held = times if weight is None else times[weight > 0.0]
+    distinct, earlier = np.unique(np.sort(held), return_index=True)
+    wanted = np.arange(1, n_folds + 1) * len(held) / (n_folds + 1)
     places = np.searchsorted(earlier, wanted).clip(1, len(distinct) - 1)
     starts = distinct[np.unique(places)]
     uptos = [*starts[1:], np.inf]
@@ -251,18 +254,14 @@ def folds_in_time(times: NDArray[Any], n_folds: int) -> list[Fold]:
     ]
 
 
-def _dialect(options: Any) -> dict[str, Any]:
-    """Return the options about how cells are written."""
-    told = {name: getattr(options, name) for name in ("decimal", "thousands")}
-    return {**told, "missing": options.missing, "date_order": options.date_order}
-
-
 def _make_reader(options: Any) -> ColumnReader:
     others = filter(None, [options.weight, options.group, *options.drop])
     roles = {"others": tuple(dict.fromkeys(others)), "categories": options.categories}
     ends = (options.lower, options.upper) if options.lower else None
     roles |= {"event": options.event, "ends": ends}
-    return ColumnReader(options.target, **roles, **_dialect(options))
+    written = "decimal", "thousands", "missing", "date_order"
+    marks = {name: getattr(options, name) for name in written}
+    return ColumnReader(options.target, **roles, **marks)
 
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:

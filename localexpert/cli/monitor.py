@@ -64,8 +64,12 @@ def monitor(options: Any) -> int:
         state.save(options.state)
     if options.picture is not None:
         figure = plot_monitor(state.monitor)[0].figure
-        with refusing(f"cannot write --picture {options.picture!r}", OSError):
-            figure.savefig(options.picture, dpi=120)
+        path = Path(options.picture)
+        with (
+            refusing(f"cannot write --picture {options.picture!r}", OSError),
+            replacing_file(path) as new,
+        ):
+            figure.savefig(new, dpi=120, format=path.suffix[1:])
         note(f"wrote {options.picture}")
     tell = _tell_json if options.json else _tell
     write_out(f"{tell(state.monitor)}\n")

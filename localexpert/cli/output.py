@@ -263,6 +263,9 @@ def _write_parquet(path: Path) -> Iterator[Write]:
     def convert(column: Any) -> Any:
         if not texts.holds_texts(column.dtype):
             held = arrow.array(column, from_pandas=True)
+            # Parts with other categories would have another type.
+            if arrow.types.is_dictionary(held.type):
+                held = held.cast(held.type.value_type)
             return held.cast("string") if held.type == arrow.null() else held
         return arrow.array([text or None for text in as_texts(column)], "string")
 

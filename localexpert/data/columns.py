@@ -100,18 +100,18 @@ def holds_dates(column: Any) -> bool:
 
 
 # As pandas, polars, Arrow, `datetime` and dateutil write it.
-_NAMES_OF_UTC = ("UTC", "Etc/UTC", "UTC+00:00", "+00:00", "tzutc()")
+_NAMES_OF_UTC = {"UTC", "Etc/UTC", "UTC+00:00", "+00:00", "tzutc()"}
 
 
 def has_zone(column: Any) -> bool | None:
     """Say whether dates have a time zone. None if it is UTC, as which all are read."""
     kind = getattr(column.dtype, "pyarrow_dtype", column.dtype)
     # Of pandas and Arrow, of polars, or of each object.
-    zone = getattr(kind, "tz", getattr(kind, "time_zone", None))
-    if zone is None and getattr(kind, "kind", None) == "O":
+    zones = {getattr(kind, "tz", getattr(kind, "time_zone", None))}
+    if zones == {None} and getattr(kind, "kind", None) == "O":
         zones = {getattr(cell, "tzinfo", None) for cell in column.to_list()}
-        zone = next(iter(zones - {None}), None)
-    return None if str(zone) in _NAMES_OF_UTC else zone is not None
+    names = {str(zone) for zone in zones - {None}}
+    return None if names and names <= _NAMES_OF_UTC else bool(names)
 
 
 def read_days(column: Any) -> Float64Array:

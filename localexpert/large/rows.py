@@ -17,7 +17,7 @@ from calibration._kernels.cells import mix_bits
 from calibration._validation import refuse
 from calibration.sources import check_columns
 from calibration.typing import Float64Array
-from localexpert.data.columns import holds_dates
+from localexpert.data.columns import holds_dates, read_moments
 from localexpert.data.training_rows import Hashes, salt_of
 from localexpert.recalibration.pit import PitCells
 
@@ -232,23 +232,6 @@ def as_floats(column: Any) -> Float64Array:
     return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
 
 
-def as_dates(column: Any) -> NDArray[Any]:
-    """Return a column of dates as numpy's, those of a time zone by UTC.
-
-    Parameters
-    ----------
-    column : Series of shape (n,)
-
-    Returns
-    -------
-    ndarray of datetime64, shape (n,)
-    """
-    import pandas as pd
-
-    read: Any = pd.to_datetime(column, utc=True)
-    return np.asarray(read.dt.tz_localize(None).to_numpy("datetime64[us]"))
-
-
 def as_texts(column: Any) -> NDArray[Any]:
     """Return a column of texts or categories as objects, None where missing.
 
@@ -284,7 +267,7 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
 
     ways: dict[str, Any] = {
         "text": as_texts,
-        "date": lambda held: held.array if holds_dates(held) else as_dates(held),
+        "date": lambda held: held.array if holds_dates(held) else read_moments(held),
     }
     return pd.DataFrame(
         {name: ways.get(kind, as_floats)(frame[name]) for name, kind in kinds.items()}
@@ -340,7 +323,7 @@ def _bits(column: Any) -> Hashes:
         # A gap has the code -1, the last place.
         bits = np.array([*(salt_of(str(value)) for value in met), _GAP], np.uint64)
         return np.asarray(bits[codes])
-    held = as_dates(column) if kind == "date" else as_floats(column) + 0.0
+    held = read_moments(column) if kind == "date" else as_floats(column) + 0.0
     return np.where(np.isnan(held), _GAP, held.view(np.uint64))
 
 

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_score, log_score, pinball_loss
 from localexpert.skpro import LocalExpertProba, SkproForecast
@@ -221,6 +222,16 @@ class TestRegressor:
         loss = PinballLoss()(y, fitted.predict_quantiles(X, [0.1, 0.9]))
         ours = [pinball_loss(truth, dist, level=level) for level in (0.1, 0.9)]
         assert loss == pytest.approx(np.mean(ours))
+
+    def test_targets_may_be_transformed(self, table):
+        from skpro.regression.compose import TransformedTargetRegressor
+
+        X, y = table
+        shown = TransformedTargetRegressor(quick(), StandardScaler()).fit(X, y)
+        shown = shown.predict_proba(X[:2])
+        assert list(shown.ppf(0.5)) == ["price"]
+        level = pd.DataFrame({"price": [0.2, 0.8]}, index=X.index[:2])
+        assert_allclose(shown.cdf(shown.ppf(level)), level, atol=1e-6)
 
     def test_any_estimator_of_distributions(self, table, forecasts):
         class Constant(BaseEstimator):

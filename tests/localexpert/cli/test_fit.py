@@ -105,6 +105,19 @@ def test_equal_times_stay_together():
     assert set(times[tested]) == {2.0, 3.0, 5.0}
 
 
+def test_rows_without_weight_cut_no_folds_in_time(fitted, sold, tmp_path):
+    table, path = sold[["x", "y"]].assign(w=1), tmp_path / "t.csv"
+    absent, times = table[:100].assign(x=5.0, y=5.0, w=0), np.arange(240) * 2
+    medians = []
+    for more in ([], times[:100] + 1000, times[:100] - 1000):
+        whole = pd.concat([table, absent[: len(more)]])
+        # An index without a name, which is no feature.
+        whole.set_index(np.append(times, more).astype(int)).to_csv(path)
+        model = fitted(path, "--time", "column 1", "--weight", "w")[0].model
+        medians.append(model.predict_dist(table[["x"]]).median())
+    np.testing.assert_array_equal(medians[1:], medians[:1] * 2)
+
+
 def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
     words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
     paths, frame = sales(3)

@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,20 @@ def test_an_alarm_has_an_exit_code_and_stays(watch, write, dearer, tmp_path):
     assert code == 3
     rows = [facts[name] for name in ("alarm_at_row", "onset_row", "rows")]
     assert (facts["alarm"], rows) == (True, [360.0, 240.0, 480.0])
+
+
+def test_a_picture_is_there_whole_or_not(watch, dearer, tmp_path, monkeypatch):
+    def fill_disk(_, path, **__):
+        Path(path).write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fill_disk)
+    (picture := tmp_path / "state.png").write_text("old")
+    code, _, lines = watch(dearer, "--picture", picture)
+    assert code == 2
+    assert "cannot write --picture" in lines[-1]
+    assert picture.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 3  # and the table and the state
 
 
 def test_a_batch_counts_once_in_any_order(watch, run, houses, write, tmp_path):

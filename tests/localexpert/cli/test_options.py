@@ -105,7 +105,7 @@ fit none.csv | cannot read 'none.csv': No such file
 fit good.csv --weight v | good.csv has no weight 'v'
 fit good.csv --drop x,v | good.csv has no column to drop 'v'
 fit good.csv --categories y | --categories must name columns to learn from, got 'y'
-fit good.csv --drop x,kind,neg,zero,gap,some | has no column to learn 'y' from
+fit good.csv --drop x,kind,neg,zero,gap,some,once | has no column to learn 'y' from
 fit good.csv --drop y | target 'y' cannot have another role as well
 fit good.csv --weight neg | weight 'neg' must hold numbers from 0 on, got '-1' in line 2
 fit good.csv --weight zero | weight 'zero' must not be 0 in every row
@@ -114,6 +114,7 @@ fit good.csv --group gap | group 'gap' has a gap in line 2 of good.csv
 fit good.csv --time kind | --time must name dates or numbers, got words in 'kind'
 fit good.csv --time each | --time must name dates or numbers, got words in 'each'
 fit good.csv --time zero | --time must have two different times at least
+fit good.csv --time x --weight once | --time must have two different times at least
 fit good.csv --time some | --time must not have gaps, got '' in line 3
 fit good.csv --time x --group kind | --group deals folds by groups and --time by order
 fit good.csv --event v | good.csv has no event 'v'; its columns are
@@ -203,7 +204,9 @@ def place(houses, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mistakes")
     n = np.arange(30)
     good = pd.DataFrame({"x": n, "y": n * n % 17, "kind": np.where(n % 2, "a", "b")})
-    good = good.assign(neg=-1, zero=0, gap="", some=np.where(n == 1, "", n % 7))
+    good = good.assign(
+        neg=-1, zero=0, gap="", once=1 * (n == 3), some=np.where(n == 1, "", n % 7)
+    )
     good["each"] = [f"day {i}" for i in n]
     n = np.arange(40)
     scores = pd.DataFrame({"id": n, "s": n / 40, "y": n * 3 % 7 % 2, "one": "a"})

@@ -94,6 +94,8 @@ def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
         ([7], ["8"], [7, 8]),
         ([1.5], [2], [1.5, 2.0]),
         (pd.array([None], "null[pyarrow]"), [7], [None, "7"]),
+        (["a"], pd.Categorical(["b", "a"]), ["a", "b", "a"]),
+        (pd.Categorical([1]), pd.Categorical(range(200)), [1, *range(200)]),
         ([7], ["008"], "column 'key' holds string after int64: save it alike"),
         ([7], ["b"], "column 'key' holds string after int64: save it alike"),
         ([7], [1.5], "column 'key' holds double after int64: save it alike"),

@@ -339,6 +339,16 @@ def test_a_clock_of_another_zone_is_no_clock_without_one(convert):
             _ = reader.read(frames[1]).codes
 
 
+def test_one_zone_that_is_not_utc_is_a_zone():
+    for hours in (-5, -1, 1, 2, 3, 9):
+        zones = [dt.UTC, dt.timezone(dt.timedelta(hours=hours))]
+        zoned = [dt.datetime(2024, 1, 1, tzinfo=zone) for zone in zones]
+        for times in (zoned, zoned[::-1]):
+            reader = Table.of(_frame_of(objects(times))).reader
+            with pytest.raises(TypeError, match=r"must have a time zone as in"):
+                _ = reader.read(_frame_of(STAMPS)).codes
+
+
 def _frame_of(column):
     return (pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame)(
         {"t": column}

@@ -256,6 +256,18 @@ def test_dates_keep_their_time_zone():
         model.predict(naive)
 
 
+def test_dates_of_any_year():
+    days = np.datetime64("2020-01-01") + np.arange(200)
+    days[[7, 9]] = np.array(["9999-12-31", "1066-10-14"], "datetime64")
+    frame = table()[:200].assign(day=pd.Series(list(days.tolist()), dtype=object))
+    model = fit(frame, model=joint(), max_train_rows=150)
+    X = frame[["a", "b", "day"]]
+    for kind in ("datetime64[us]", "category"):
+        other = fit(frame.astype({"day": kind}), model=joint(), max_train_rows=150)
+        assert_same(other, model)
+        assert_array_equal(other.predict(X), model.predict(X))
+
+
 def test_bounds_are_those_of_the_whole_table(rng):
     x, y = rng.normal(size=6000), 2.0 * rng.uniform(size=6000)
     frame = pd.DataFrame({"x": x, "y": y})
