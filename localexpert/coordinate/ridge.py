@@ -82,7 +82,7 @@ class StraightLines(RegressorMixin, BaseEstimator):
 
 
 def _solve(
-    columns: Float64Array, y: Float64Array, w: Float64Array
+    columns: NDArray[Any], y: Float64Array, w: Float64Array
 ) -> tuple[Float64Array, float]:
     """Return coefficients and intercept for the penalty with the least GCV."""
     total = w.sum()
