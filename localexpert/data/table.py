@@ -365,6 +365,10 @@ class Table:
             lambda: self.codes[rows],
         )
 
+    def with_codes(self, codes: Float64Array) -> Table:
+        """Return the rows with other codes (n, p). A user's learners see no change."""
+        return Table(self.reader, len(self), lambda: self.given, lambda: codes)
+
     def with_columns(self, **columns: Float64Array) -> Table:
         """Return the rows with more columns of numbers after the others.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -72,6 +72,14 @@ class ColumnSummary:
         cells = np.repeat(np.arange(len(self.counts), dtype=np.float64), self.counts)
         return np.concatenate([cells, np.full(self.n_missing, np.nan)])
 
+    def values(self, levels: Float64Array) -> Float64Array:
+        """Return the values of training at levels in (0, 1), about, (k,)."""
+        upto = np.cumsum(self.counts)
+        cells = np.searchsorted(upto, levels * upto[-1], side="right")
+        if self.edges is None:
+            return np.asarray(cells, dtype=np.float64)
+        return np.asarray(self.edges[np.minimum(cells // 2, len(self.edges) - 1)])
+
 
 @dataclass(frozen=True, eq=False)
 class TableSummary:
@@ -114,6 +122,25 @@ class TableSummary:
             for j, values in enumerate(codes.T)
         ]
         return cls(len(weight), columns)
+
+    def find_new_gaps(self, codes: Float64Array) -> NDArray[np.bool_]:
+        """Return the cells (n, p) that are gaps where no training row had one."""
+        whole = [one.n_missing == 0 and bool(one.counts.any()) for one in self.columns]
+        return np.isnan(codes) & whole
+
+    def fill(self, codes: Float64Array, n_copies: int) -> Iterator[Float64Array]:
+        """Yield copies of codes (n, p) with values of training in such gaps.
+
+        Each copy has other values, by the column alone, so that all rows of a copy
+        have the same. Together they are spread as those of training are.
+        """
+        new, levels = self.find_new_gaps(codes), (np.arange(n_copies) + 0.5) / n_copies
+        values = np.zeros((n_copies, codes.shape[1]))
+        for j in np.flatnonzero(new.any(axis=0)).tolist():
+            mixed = np.random.default_rng(j).permutation(levels)
+            values[:, j] = self.columns[j].values(mixed)
+        for one in values:
+            yield np.where(new, one, codes)
 
 
 def effective_rows(weight: Float64Array) -> float:

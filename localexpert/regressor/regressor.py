@@ -24,7 +24,7 @@ from localexpert.data.training_rows import TableSummary, TrainingSketch
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.experts.report import ExpertReport
-from localexpert.law.join import SpreadParts, spread_parts
+from localexpert.law.join import SpreadParts, append_laws, pool_laws, spread_parts
 from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values
@@ -53,6 +53,8 @@ from localexpert.stacking import (
 
 # A smaller share of probability below zero is not reported.
 _LEAST_MASS = 5e-4
+# Values of training that take the place of a gap, where no training row had one.
+_N_COPIES = 12
 
 
 @dataclass(eq=False, repr=False)
@@ -517,7 +519,14 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         if self._mover is None:
             return self.predict_dist(X).mean()
         table = self._read(X)
-        return self._stacked(self._mover, table, self.forecaster_.law(table))
+        found = np.empty(len(table))
+        for rows, copies in self._fill_new_gaps(table):
+            moved = [
+                self._stacked(self._mover, one, self.forecaster_.law(one))
+                for one in copies
+            ]
+            found[rows] = np.mean(moved, axis=0)
+        return found
 
     def spread_parts(self, X: Any) -> SpreadParts:
         """Return what the variance of each row's forecast is made of.
@@ -580,8 +589,38 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _read(self, X: Any) -> Table:
         return self.reader_.read(self._check_table(X), warns=True)
 
+    def _fill_new_gaps(self, table: Table) -> list[tuple[Rows, list[Table]]]:
+        """Return the rows without new gaps; and those with some, in filled copies.
+
+        Trees have not learned what a gap means in a column that had none. So such rows
+        are forecast with values of training in its place, and forecasts are averaged.
+        An average is rounded, which ordered forecasts may not be: they take the median.
+        """
+        summary, every = self.table_summary_, np.arange(len(table))
+        if summary is None:
+            return [(every, [table])]
+        new = summary.find_new_gaps(table.codes).any(axis=1)
+        if not new.any():
+            return [(every, [table])]
+        rest, held = table.take(every[~new]), table.take(every[new])
+        n_copies = _N_COPIES if self.monotone is None else 1
+        copies = list(map(held.with_codes, summary.fill(held.codes, n_copies)))
+        parts = [(every[~new], [rest]), (every[new], copies)]
+        return parts if len(rest) else parts[1:]
+
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
+        places, laws = [], []
+        for rows, copies in self._fill_new_gaps(table):
+            each = [self._law_of(one, recentred=recentred) for one in copies]
+            laws.append(pool_laws(each, np.full(len(each), 1.0 / len(each)), "linear"))
+            places.append(rows)
+        if len(laws) == 1:
+            return laws[0]
+        return append_laws(laws).take(np.argsort(np.concatenate(places)))
+
+    def _law_of(self, table: Table, *, recentred: bool) -> Law:
+        """Return the laws of rows as they are."""
         law = self.forecaster_.law(table)
         if self._mover is None or not recentred:
             return law

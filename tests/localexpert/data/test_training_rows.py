@@ -69,6 +69,21 @@ def test_of_a_table_of_all_kinds_without_rows_that_do_not_count():
     assert nothing.counts.tolist() == [0]
 
 
+def test_new_gaps_take_values_of_training(rng):
+    X = np.column_stack([rng.integers(0, 4, 600), rng.normal(size=600), np.ones(600)])
+    X[0, 2] = np.nan
+    new = np.array([[np.nan, 0.5, np.nan], [2.0, np.nan, 1.0]])
+    summary = TableSummary.of(Table.of(X), np.ones(600))
+    assert summary.find_new_gaps(new).tolist() == [[1, 0, 0], [0, 1, 0]]
+    copies = np.stack(list(summary.fill(new, 12)))
+    assert np.isnan(copies[:, 0, 2]).all()
+    assert (copies[:, 0, 1] == 0.5).all()
+    assert sorted(set(copies[:, 0, 0])) == [0.0, 1.0, 2.0, 3.0]
+    assert np.isin(copies[:, 1, 1], X[:, 1]).all()
+    assert abs(copies[:, 1, 1].mean() - X[:, 1].mean()) < 0.1
+    assert abs(copies[:, 1, 1].std() - 1.0) < 0.15
+
+
 def test_a_table_that_is_not_for_us_has_none():
     lists = pd.DataFrame({"bag": [[1], [2], [3]]})
     assert TableSummary.of(Table.of(lists), np.ones(3)) is None

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression
 
@@ -247,3 +248,26 @@ def test_labels_in_another_order_are_pointed_out(columns, y):
     other = quick().fit(X, shuffled.reset_index(drop=True)).predict(X)
     np.testing.assert_array_equal(by_place, other)
     quick().fit(X, target.set_axis(range(7, 7 + N)))
+
+
+@pytest.mark.parametrize("stacker", [None, "auto"])
+def test_new_gaps_and_new_categories_are_averaged_over(rng, stacker):
+    n = 900
+    year, kind = rng.integers(0, 21, size=n), rng.integers(0, 9, size=n)
+    y = 3.0 * year + 9.0 * kind + rng.normal(size=n)
+    X = pd.DataFrame({"year": year.astype(float), "kind": [f"k{k}" for k in kind]})
+    model = LocalExpertRegressor(effort="quick", stacker=stacker, random_state=0)
+    model.fit(X[:300], y[:300])
+    new = X[300:].reset_index(drop=True)
+    new.loc[:199, "year"] = np.nan
+    new.loc[200:399, "kind"] = "other"
+    whole = new[400:]
+    with pytest.warns(CalibrationWarning, match="not met in `fit`"):
+        dist, means = model.predict_dist(new), model.predict(new)
+    held = dist.covered(y[300:], 0.9)
+    assert 0.8 < held[:200].mean() < 0.99
+    assert 0.8 < held[200:400].mean() < 0.99
+    known = model.predict_dist(whole)
+    assert_array_equal(dist[400:].quantiles([0.1, 0.9]), known.quantiles([0.1, 0.9]))
+    assert_allclose(means, dist.mean(), rtol=0.02)
+    assert_array_equal(means[:7], model.predict(new[:7]))
