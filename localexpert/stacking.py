@@ -405,7 +405,10 @@ class Corrections:
     ) -> Corrections:
         """Learn y less the mean, which is the first feature."""
         mean = features[:, 0]
-        rest = y - mean
+        # LightGBM reads single precision, and solvers stop at absolute tolerances.
+        far = np.abs(y - mean)[weight > 0.0].max()
+        self.unit_ = float(np.exp2(np.round(np.log2(far)))) if far > 0.0 else 1.0
+        rest = (y - mean) / self.unit_
         self.ridges_ = [
             _fit_ridge(features[train], rest[train], weight[train])
             for train, _ in folds
@@ -423,19 +426,19 @@ class Corrections:
         trees = self.trees_.fit(inputs, rest, folds, weight)
         columns = np.column_stack([ridge, np.nan_to_num(trees)])
         self._weigh(columns, rest, weight)
-        self.oof_ = mean + columns @ np.array([*self.weights_.values()])
+        self.oof_ = mean + self.unit_ * (columns @ np.array([*self.weights_.values()]))
         return self
 
     def predict(self, features: Float64Array, inputs: Float64Array) -> Float64Array:
         """Return the corrected means of new rows, shape (n,)."""
-        answer = features[:, 0].copy()
+        rest = np.zeros(len(features))
         if self.weights_["ridge"] > 0.0:
             each = [model.predict(features) for model in self.ridges_]
-            answer += self.weights_["ridge"] * np.mean(each, axis=0)
+            rest += self.weights_["ridge"] * np.mean(each, axis=0)
         if self.weights_["trees"] > 0.0:
             trees = self.trees_.predict_each(inputs).mean(axis=0)
-            answer += self.weights_["trees"] * trees
-        return answer
+            rest += self.weights_["trees"] * trees
+        return np.asarray(features[:, 0] + self.unit_ * rest)
 
     def _weigh(
         self, columns: Float64Array, rest: Float64Array, weight: Float64Array

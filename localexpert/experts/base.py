@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     check_n_jobs,
     check_same_length,
     check_vector,
@@ -167,14 +168,13 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         """
         self.check_parameters()
         tasks = Tasks.check(X, r, thresholds, folds, sample_weight)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        self.reader_ = tasks.table.reader
-        self.thresholds_ = tasks.thresholds
-        answers = self._fit(tasks)
-        if not tasks.is_whole and np.shape(answers)[:1] == (len(tasks),):
-            answers = answers[tasks.judged]
-        self.oof_probabilities_ = self._check_answers(answers, len(tasks.judged))
+        with all_or_nothing(self):
+            self.reader_ = tasks.table.reader
+            self.thresholds_ = tasks.thresholds
+            answers = self._fit(tasks)
+            if not tasks.is_whole and np.shape(answers)[:1] == (len(tasks),):
+                answers = answers[tasks.judged]
+            self.oof_probabilities_ = self._check_answers(answers, len(tasks.judged))
         return self
 
     def predict(self, X: Any) -> Float64Array:

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit, logit
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import delayed
 
 from calibration._jobs import one_thread
@@ -67,7 +68,8 @@ class Model:
     rate : float
         Smoothed share of the label in training.
     mean, spread : float
-        Mean and deviation of the decisions of a classifier without `predict_proba`.
+        Weighted mean and deviation of the decisions of a classifier without
+        `predict_proba`.
     """
 
     estimator: Any
@@ -82,6 +84,7 @@ class Model:
         X: Any,
         labels: NDArray[np.bool_],
         rate: float,
+        weight: Float64Array,
         **more: Any,
     ) -> Self:
         """Fit a classifier if labels differ. `fit` may get more arguments."""
@@ -91,7 +94,9 @@ class Model:
         if hasattr(classifier, "predict_proba"):
             return cls(classifier, rate)
         decision = _decide(classifier, X)
-        mean, spread = float(decision.mean()), float(decision.std())
+        mean = float(np.average(decision, weights=weight))
+        variance = np.average((decision - mean) ** 2, weights=weight)
+        spread = float(np.sqrt(variance))
         # Equal decisions differ by rounding. Do not divide by such a tiny spread.
         flat = spread <= 1e-9 * abs(mean)
         return cls(classifier, rate, mean, 1.0 if flat else spread)
@@ -125,11 +130,13 @@ def _decide(classifier: Any, X: Any) -> Float64Array:
 
 
 def check_classifier(classifier: Any, name: str = "classifier") -> None:
-    """Refuse anything that has no `fit`, or gives neither probabilities nor scores."""
+    """Refuse anything that cannot learn, or gives neither probabilities nor scores."""
     able = all(hasattr(classifier, one) for one in ("fit", "get_params"))
     answers = any(
         hasattr(classifier, one) for one in ("predict_proba", "decision_function")
     )
+    if isinstance(classifier, FrozenEstimator):
+        refuse(name, "be a classifier that can be trained", repr(classifier), TypeError)
     if isinstance(classifier, type) or not (able and answers):
         rule = "be a classifier with `fit` and `predict_proba` or `decision_function`"
         refuse(name, rule, repr(classifier), TypeError)
@@ -174,9 +181,9 @@ class IndependentExperts(Experts):
     five thresholds, the folds' held-out log loss gives the best number. The mean of the
     five is used.
 
-    A decision function d becomes expit(logit(base rate) + (d - mean) / sd), with mean
-    and deviation over the training rows. If a training part has only one class, the
-    task predicts (n1 + 1) / (n + 2).
+    A decision function d becomes expit(logit(base rate) + (d - mean) / sd), with
+    weighted mean and deviation over the training rows. If a training part has only one
+    class, the task predicts (n1 + 1) / (n + 2).
 
     If experts run in parallel, each has one thread, and so do the libraries below it.
     An error names the threshold and the fold. Its cause is the classifier's error.
@@ -224,6 +231,10 @@ class IndependentExperts(Experts):
                 "weights."
             )
         parallel = effective_n_jobs(self.n_jobs) > 1
+        # Twice the weight is half the penalty to a classifier of the user's.
+        plain = self.classifier is None or tasks.weight[tasks.present[0]] == 1.0
+        if plain and not tasks.weighted:
+            name = None
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
         common = tasks, self._view(tasks.table), name, options
         jobs = [
@@ -302,13 +313,14 @@ def _attempt(
     """
     train, test = tasks.folds[number]
     more = dict(options)
-    if tasks.weighted and weight_name is not None:
-        more[weight_name] = tasks.weight[train]
+    weight = tasks.weight[train]
+    if weight_name is not None:
+        more[weight_name] = weight
     labels = tasks.y[train] <= tasks.thresholds[k]
     rate = float(tasks.base_rates(train)[k])
     try:
         own = take_rows(X, train)
-        model = Model.fit(classifier, own, labels, rate, **more)
+        model = Model.fit(classifier, own, labels, rate, weight, **more)
         return model, model.predict(take_rows(X, test))
     except Exception as error:
         return error

@@ -40,6 +40,8 @@ _NAMES = ("mean", "median", "std", "quantile", "exceedance")
 _MOST_ENUMERATED = 12
 # Most rows in a call of `predict_dist`.
 _BATCH = 20_000
+# Standard errors are 0 below this share of the largest forecast.
+_ROUNDING = 1e-13
 # Rows and features that `print` shows.
 _ROWS_SHOWN, _FEATURES_SHOWN = 3, 10
 
@@ -374,7 +376,11 @@ class _Game:
         road[..., -1] = total[:, None, None, None]
         gains = np.take_along_axis(np.diff(road), ranks[None], axis=-1).mean(axis=3)
         spread = gains.var(axis=2, ddof=1).sum(axis=1)
-        return gains.mean(axis=(1, 2)), np.sqrt(spread / n_pairs) / m
+        errors = np.sqrt(spread / n_pairs) / m
+        # Equal changes of f differ by rounding.
+        least = _ROUNDING * np.abs(road).max(axis=(1, 2, 3, 4))
+        errors[errors <= least[:, None]] = 0.0
+        return gains.mean(axis=(1, 2)), errors
 
     def _worth(
         self, n: int, members: NDArray[np.bool_], background: Int64Array
@@ -426,9 +432,9 @@ class MixedRows:
         places = range(len(labels))
         keys: list[tuple[bool, Any]] = [(j in held, held.get(j, j)) for j in places]
         players = list(dict.fromkeys(keys))
-        named = tuple(k if group else str(labels[k]) for group, k in players)
+        named = tuple(str(k if group else labels[k]) for group, k in players)
         for name in held.values():
-            if named.count(name) > 1:
+            if named.count(str(name)) > 1:
                 refuse("groups", "not be named as a feature is", f"{name!r}")
         owner = np.array([players.index(key) for key in keys], dtype=np.int64)
         return cls(table, named, owner)
@@ -498,18 +504,26 @@ def join_rows(X: Any, background: Any) -> Any:
         return np.concatenate([X, background])
     for name, *types in zip(X.columns, X.dtypes, background.dtypes, strict=True):
         # Numbers of different width can be joined, and nothing else.
-        kinds = {getattr(one, "kind", "") for one in types}
-        if types[0] != types[1] and not kinds < _NUMBERS:
+        if types[0] != types[1] and not all(map(_is_number, types)):
             # The name of types of categories is one; their repr lists these.
             show = repr if str(types[0]) == str(types[1]) else str
             own, other = (" ".join(show(one).split()) for one in types)
             got = f"{other} and {own} in column {name!r}"
             refuse("background", "have the types of the columns of `X`", got, TypeError)
     if hasattr(X, "with_columns"):  # polars
-        return X.vstack(background)
+        import polars as pl
+
+        return pl.concat([X, background], how="vertical_relaxed")
     import pandas as pd
 
     return pd.concat([X, background], ignore_index=True)
+
+
+def _is_number(kind: Any) -> bool:
+    """Say whether a type of pandas or polars is one of numbers."""
+    if hasattr(kind, "is_numeric"):  # polars
+        return bool(kind.is_numeric())
+    return getattr(kind, "kind", "") in _NUMBERS
 
 
 def _read_groups(

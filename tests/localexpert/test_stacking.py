@@ -13,6 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor, SharedBoosting, Stacker
+from localexpert.data.folds import Sample, make_folds
+from localexpert.data.table import Table
 from tests.regressors import fast
 
 
@@ -128,6 +130,20 @@ class TestForecasts:
         new, y_new = draw(500, 1)
         plain = model.predict_dist(new, recentre=False).mean()
         assert rmse(model.predict(new), y_new) < 0.9 * rmse(plain, y_new)
+
+    @pytest.mark.parametrize("unit", [1e-14, 1e40])
+    def test_auto_corrects_alike_in_any_unit(self, unit):
+        X, y = draw(200)
+        folds = make_folds(200, 2, random_state=0)
+
+        def stack(unit):
+            sample = Sample(Table.of(X), unit * y, np.ones(200), folds)
+            mean = unit * 2.0 * X[:, :1]
+            stacker = Stacker().fit(mean, sample)
+            assert not stacker.keeps_mean
+            return [stacker.oof_ / unit, stacker.predict(mean, sample.table) / unit]
+
+        np.testing.assert_allclose(stack(unit), stack(1.0), atol=1e-6)
 
     def test_auto_may_train_on_one_row(self):
         X, y = draw(2)

@@ -79,6 +79,13 @@ def test_equals_a_plain_loop(problem, classifier):
     assert_allclose(experts.predict(X[:20]), np.column_stack(columns), atol=1e-12)
 
 
+def test_equal_weights_reach_a_classifier(problem):
+    weight, classifier = np.full(len(problem[1]), 0.01), LogisticRegression()
+    experts = IndependentExperts(classifier).fit(*problem, sample_weight=weight)
+    want = by_hand(classifier, *problem, ask_probability, sample_weight=weight)
+    assert_allclose(experts.oof_probabilities_, want, atol=1e-12)
+
+
 @pytest.mark.parametrize("classifier", [svm.SVC(), RidgeClassifier()])
 def test_decisions_become_probabilities(problem, classifier):
     def ask(model, train, test, labels):
@@ -90,6 +97,17 @@ def test_decisions_become_probabilities(problem, classifier):
     experts = IndependentExperts(classifier).fit(*problem)
     expected = by_hand(classifier, *problem, ask)
     assert_allclose(experts.oof_probabilities_, expected, atol=1e-12)
+
+
+def test_weights_of_decisions_are_repetitions(problem, rng):
+    X, r, thresholds, folds = problem
+    times = rng.integers(1, 6, len(r))
+    rows = np.repeat(np.arange(len(r)), times)
+    twice = [tuple(np.flatnonzero(np.isin(rows, p)) for p in fold) for fold in folds]
+    experts = IndependentExperts(RidgeClassifier(solver="cholesky"))
+    want = experts.fit(X[rows], r[rows], thresholds, twice).oof_probabilities_
+    got = experts.fit(X, r, thresholds, folds, times).oof_probabilities_
+    assert_allclose(got[rows], want, atol=1e-9)
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
@@ -133,6 +151,16 @@ class Moody(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         return np.full((len(X), 2), np.nan if self.nan else 0.5)
+
+
+def test_a_refit_that_fails_keeps_the_fit_before():
+    r = np.arange(12.0)
+    rows = r[:, None], r, [2.5], make_folds(12, 2, random_state=0)
+    experts = IndependentExperts(LogisticRegression()).fit(*rows)
+    want = experts.predict(rows[0])
+    with pytest.raises(RuntimeError, match="NaN"):
+        experts.set_params(classifier=Moody(nan=True)).fit(*rows)
+    assert_array_equal(experts.predict(rows[0]), want)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -203,7 +231,7 @@ def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
     message = "KNeighborsClassifier.fit takes no `sample_weight`"
     with pytest.warns(CalibrationWarning, match=message):
         deaf.fit(X, r, thresholds, folds, weight)
-    # Equal weights are no weights, and zeros are obeyed by leaving the rows out.
+    # Equal weights weigh no row more, and zeros are obeyed by leaving the rows out.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         deaf.fit(X, r, thresholds, folds, np.where(np.arange(len(r)) % 7, 2.0, 0.0))

@@ -137,10 +137,11 @@ def test_weights_are_repetitions_on_average(rng):
 
 def test_groups_move_together_and_thresholds_are_quantiles(rng):
     X, y = design(rng, 101)
-    model, groups = MeanAndSpread(), {"both": [0, 1]}
+    model, groups = MeanAndSpread(), {12: [0, 1]}
     told = explain(X, y, model, groups=groups, levels=[0.25, 0.5], n_repeats=2)
     assert_array_equal(told.thresholds, np.sort(y)[[25, 50]])
-    assert told.feature_names == ("both", "x2")
+    assert told.feature_names == ("12", "x2")
+    assert "12" in str(told)
     pairs = {tuple(row) for row in X[:, :2]}
     assert all(tuple(row) in pairs for row in model.calls[1][:, :2])
     assert told.crps[0] > 0.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import localexpert
@@ -299,7 +300,11 @@ WRONG = {
     "stacker": ["ridge", True, LinearRegression],
     "cv": [0, 1, True, 2.5, 1000],
     "random_state": [1.5, True, 2**32],
-    "expert": [LogisticRegression, LinearRegression()],
+    "expert": [
+        LogisticRegression,
+        LinearRegression(),
+        FrozenEstimator(LogisticRegression()),
+    ],
 }
 # What is wrong beside another parameter.
 TOGETHER = [
