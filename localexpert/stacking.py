@@ -444,7 +444,9 @@ class Corrections:
         self, columns: Float64Array, rest: Float64Array, weight: Float64Array
     ) -> None:
         root = np.sqrt(weight / weight.sum())
-        solved = lsq_linear(root[:, None] * columns, root * rest, (0.0, 1.0)).x
+        # Its weights may lie on the bounds, and not only near them.
+        goal = root[:, None] * columns, root * rest
+        solved = lsq_linear(*goal, (0.0, 1.0), method="bvls").x
         gain = rest**2 - (rest - columns @ solved) ** 2
         mean = weight @ gain / weight.sum()
         rows = effective_rows(weight)
