@@ -70,7 +70,8 @@ class CentreStack:
         columns and of their `Ramps` (for a skewed positive target both also for its
         logarithm), a line or a curve of each column, and a `KernelMachine` if there
         are few enough rows. Nets have two decays, sums have curves or lines, of bent
-        or straight columns. The one that is best on one fold is taken. This fold also screens the families.
+        or straight columns. The one that is best on one fold is taken. This fold also
+        screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag. Otherwise it predicts out of fold.
     n_jobs, random_state : int
