@@ -197,7 +197,7 @@ class MetaFeatureTransformer(TransformerMixin):
 
     def _describe(self, X: Any) -> Float64Array:
         """Return the meta-features of new rows, as a stacker sees them."""
-        law = self.forecaster_.law(self._read(X))
+        law = self._law(self._read(X), recentred=False)
         return self.meta_features_.of(PredictiveDistribution(law))
 
     def _describe_oof(self) -> Float64Array:

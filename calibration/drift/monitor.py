@@ -40,7 +40,7 @@ SIZES = np.array([0.15, 0.3, 0.6, 1.2])
 # The monitor keeps so many cells of a batch, and of the log-odds of all rows so far.
 _CELLS, _ALL_CELLS = 50, 1000
 # Forecasts of 0 and of 1 are taken for these distances from them.
-_LEAST, _ROUNDING = 1e-300, 2.0**-53
+_LEAST, _ROUNDING = 1e-100, 2.0**-53
 
 # Log-odds, and the weights of non-events and events.
 _Rows: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]

@@ -49,7 +49,6 @@ _SUMS: dict[str, Any] = {
     # Ridges of columns of about unit spread: some rows are enough to outweigh it.
     "linear": Ridge(10.0, solver="cholesky"),
     "additive": AdditiveRidge(),
-    "straight": StraightLines(),
 }
 # Decays of the nets. The net that is better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
@@ -113,7 +112,7 @@ class CentreStack:
         self.report_: dict[str, float] = {}
         groups = self._groups(table, sample.y)
         views = {family.view for group in groups for family in group.values()}
-        scaled = views & {"dense", "narrow"}
+        scaled = views - {"given", "codes"}
         self.dense_inputs_ = table.dense_inputs_of(w) if scaled else None
         progress = current_progress()
         self.fitted_: dict[str, Family] = {}
@@ -179,8 +178,8 @@ class CentreStack:
         if family.view in ("given", "codes"):
             return table.codes if family.view == "codes" else table.given
         assert self.dense_inputs_ is not None
-        if family.view == "dense":
-            return table.dense(self.dense_inputs_)
+        if family.view in ("dense", "straight"):
+            return table.dense(self.dense_inputs_, bent=family.view == "dense")
         return self.dense_inputs_.narrow(table.codes)
 
     def _groups(self, table: Table, y: Float64Array) -> list[dict[str, Family]]:
@@ -212,7 +211,7 @@ class CentreStack:
             each(nets),
             each({"net of ramps": SmallNets(**ramps)}),
             each({"net of the logarithm": NetsOfLogarithm(**ramps)} if skewed else {}),
-            each(_SUMS),
+            each(_SUMS) | each({"straight": StraightLines()}, "straight"),
             {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)} if few else {},
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]

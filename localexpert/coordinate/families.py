@@ -37,7 +37,7 @@ from localexpert.data.table import take_rows
 from localexpert.data.unseen import warn_user
 from localexpert.progress import run_jobs
 
-View: TypeAlias = Literal["given", "codes", "narrow", "dense"]
+View: TypeAlias = Literal["given", "codes", "narrow", "dense", "straight"]
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000

@@ -14,7 +14,6 @@ from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted, Trial, mass_of
 from localexpert.coordinate.small_nets import Ramps
 from localexpert.data.folds import Fold, Sample
-from localexpert.data.table import unbend
 
 _N_RAMPS = 10
 _RIDGE_PENALTIES = np.logspace(-6.0, 3.0, 28)
@@ -58,7 +57,7 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
 
 
 class StraightLines(RegressorMixin, BaseEstimator):
-    """Ridge regression on numbers as they were before `DenseInputs` bent them.
+    """Ridge regression on columns that `DenseInputs` did not bend.
 
     The penalty is that of `AdditiveRidge`. New numbers count at most one range
     beyond those of training, so that an outlier cannot throw the sum.
@@ -68,16 +67,15 @@ class StraightLines(RegressorMixin, BaseEstimator):
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Choose the penalty and solve."""
-        columns = unbend(X)
-        held = columns[sample_weight > 0.0]
+        held = X[sample_weight > 0.0]
         low, high = held.min(axis=0), held.max(axis=0)
         self.ends_ = low - (high - low), high + (high - low)
-        self.coefficients_, self.intercept_ = _solve(columns, y, sample_weight)
+        self.coefficients_, self.intercept_ = _solve(X, y, sample_weight)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the sums of the lines, shape (n,)."""
-        columns = np.clip(unbend(X), *self.ends_)
+        columns = np.clip(X, *self.ends_)
         return np.asarray(self.intercept_ + columns @ self.coefficients_)
 
 

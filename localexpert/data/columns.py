@@ -140,13 +140,13 @@ def read_seconds(column: Any) -> Float64Array:
     return _count(column.to_numpy("timedelta64[us]")) / 1e6
 
 
-def _as_utc(cell: Any) -> datetime.datetime | datetime.date | None:
+def _as_utc(cell: Any) -> datetime.date | np.datetime64 | None:
     """Return a date as NumPy reads it, because NumPy has no time zones."""
     if is_gap(cell):
         return None
     if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
         return cell.astimezone(datetime.UTC).replace(tzinfo=None)
-    return cell if isinstance(cell, datetime.date) else None
+    return cell if isinstance(cell, datetime.date | np.datetime64) else None
 
 
 def _count(moments: Any) -> Float64Array:

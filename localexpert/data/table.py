@@ -34,8 +34,6 @@ _MOST_INDICATORS = 32
 _BOUND = 3.0
 # Values are cut here, so that their differences and squares are finite numbers.
 _FARTHEST, _MOST_SPREADS = 1e300, 1e100
-# Numbers farther out than 3e6 spreads are not unbent exactly.
-_LEAST_ROOM = 1e-12
 # Single precision has seven digits. It separates values that are not this far from
 # zero, in units of their spread. It holds no numbers far beyond the third bound, and
 # trees of scikit-learn take values as equal that differ by 1e-7 or less.
@@ -99,15 +97,16 @@ class DenseInputs:
                 frequencies[j] = logs
         return cls(median, scale, np.flatnonzero(gaps.any(0)), indicators, frequencies)
 
-    def transform(self, encoded: Float64Array) -> Float64Array:
-        """Return the inputs of encoded rows, shape (n, q)."""
+    def transform(self, encoded: Float64Array, *, bent: bool = True) -> Float64Array:
+        """Return the inputs of encoded rows, shape (n, q), perhaps not bent."""
         gaps = np.isnan(encoded)
         # Outliers of any size do not move the median and the quartiles.
         with np.errstate(over="ignore"):
             z = np.where(gaps, 0.0, (_cut(encoded) - self.median) / self.scale)
         numbers = np.delete(z, list(self.indicators), axis=1)
         numbers = np.clip(numbers, -_MOST_SPREADS, _MOST_SPREADS)
-        numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)
+        if bent:
+            numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)
         parts = [numbers, gaps[:, self.with_gaps]]
         parts += [encoded[:, [j]] == codes for j, codes in self.indicators.items()]
         for j, logs in self.frequencies.items():
@@ -131,12 +130,6 @@ class DenseInputs:
         unit = np.where(far | odd, self.scale, 1.0)
         with np.errstate(over="ignore"):
             return np.clip(moved / unit, -_GREATEST, _GREATEST)
-
-
-def unbend(dense: Float64Array) -> Float64Array:
-    """Return the numbers z that `DenseInputs` bends to z / sqrt(1 + (z / 3)^2)."""
-    room = np.maximum(1.0 - (dense / _BOUND) ** 2, _LEAST_ROOM)
-    return np.asarray(dense / np.sqrt(room))
 
 
 def _cut(encoded: Float64Array) -> Float64Array:
@@ -308,7 +301,9 @@ class Table:
     n_rows: int
     make_given: Callable[[], Any]
     make_codes: Callable[[], Float64Array]
-    _dense: tuple[DenseInputs, Float64Array] | None = field(default=None, init=False)
+    _dense: dict[bool, tuple[DenseInputs, Float64Array]] = field(
+        default_factory=dict, init=False
+    )
 
     @classmethod
     def of(cls, X: Any) -> Table:
@@ -350,11 +345,11 @@ class Table:
         held = self if weight.all() else self.take(np.flatnonzero(weight))
         return held.dense_inputs
 
-    def dense(self, inputs: DenseInputs) -> Float64Array:
+    def dense(self, inputs: DenseInputs, *, bent: bool = True) -> Float64Array:
         """Return columns on the scales of a fit and without gaps, shape (n, q)."""
-        if self._dense is None or self._dense[0] is not inputs:
-            self._dense = inputs, inputs.transform(self.codes)
-        return self._dense[1]
+        if bent not in self._dense or self._dense[bent][0] is not inputs:
+            self._dense[bent] = inputs, inputs.transform(self.codes, bent=bent)
+        return self._dense[bent][1]
 
     def take(self, rows: NDArray[Any]) -> Table:
         """Return some rows."""

@@ -13,9 +13,11 @@ from scipy.stats import betabinom
 
 from calibration._kernels.cells import mix_bits
 from calibration.typing import Float64Array
-from localexpert.data.table import Table, read_codes
+from localexpert.data.table import Table, TableReader, read_codes
 from localexpert.data.unseen import warn_user
 
+# Copies of a row with values of training in the place of a gap.
+_N_COPIES = 12
 # At most this many values of a column are kept: the ends and quantiles between them.
 _MOST_EDGES = 33
 
@@ -72,14 +74,6 @@ class ColumnSummary:
         cells = np.repeat(np.arange(len(self.counts), dtype=np.float64), self.counts)
         return np.concatenate([cells, np.full(self.n_missing, np.nan)])
 
-    def values(self, levels: Float64Array) -> Float64Array:
-        """Return the values of training at levels in (0, 1), about, (k,)."""
-        upto = np.cumsum(self.counts)
-        cells = np.searchsorted(upto, levels * upto[-1], side="right")
-        if self.edges is None:
-            return np.asarray(cells, dtype=np.float64)
-        return np.asarray(self.edges[np.minimum(cells // 2, len(self.edges) - 1)])
-
 
 @dataclass(frozen=True, eq=False)
 class TableSummary:
@@ -89,6 +83,8 @@ class TableSummary:
     ----------
     n_rows : int
     columns : list of ColumnSummary
+    fills : ndarray of shape (13, p)
+        Values that take the place of gaps, where no training row had one.
 
     Examples
     --------
@@ -105,6 +101,7 @@ class TableSummary:
 
     n_rows: int
     columns: list[ColumnSummary]
+    fills: Float64Array
 
     @classmethod
     def of(cls, table: Table, weight: Float64Array) -> Self | None:
@@ -121,26 +118,48 @@ class TableSummary:
             ColumnSummary.of(values, weight, len(known[j]) if j in known else None)
             for j, values in enumerate(codes.T)
         ]
-        return cls(len(weight), columns)
+        return cls(len(weight), columns, _choose_fills(codes, weight, table.reader))
 
     def find_new_gaps(self, codes: Float64Array) -> NDArray[np.bool_]:
         """Return the cells (n, p) that are gaps where no training row had one."""
-        whole = [one.n_missing == 0 and bool(one.counts.any()) for one in self.columns]
-        return np.isnan(codes) & whole
+        return np.asarray(np.isnan(codes) & ~np.isnan(self.fills[0]))
 
-    def fill(self, codes: Float64Array, n_copies: int) -> Iterator[Float64Array]:
+    def fill(self, codes: Float64Array, *, ordered: bool) -> Iterator[Float64Array]:
         """Yield copies of codes (n, p) with values of training in such gaps.
 
-        Each copy has other values, by the column alone, so that all rows of a copy
-        have the same. Together they are spread as those of training are.
+        All rows of a copy have the same values. If forecasts must keep their order,
+        there is one copy.
         """
-        new, levels = self.find_new_gaps(codes), (np.arange(n_copies) + 0.5) / n_copies
-        values = np.zeros((n_copies, codes.shape[1]))
-        for j in np.flatnonzero(new.any(axis=0)).tolist():
-            mixed = np.random.default_rng(j).permutation(levels)
-            values[:, j] = self.columns[j].values(mixed)
-        for one in values:
-            yield np.where(new, one, codes)
+        new = self.find_new_gaps(codes)
+        for values in self.fills[:1] if ordered else self.fills[1:]:
+            yield np.where(new, values, codes)
+
+
+def _choose_fills(
+    codes: Float64Array, weight: Float64Array, reader: TableReader
+) -> Float64Array:
+    """Return values that stand for gaps, by feature, NaN where training had gaps.
+
+    The first row holds the median or the most frequent category. The others are spread
+    as in training. Features of one date come from one row, so that they agree.
+    """
+    fills = np.full((1 + _N_COPIES, codes.shape[1]), np.nan)
+    levels = (np.arange(_N_COPIES) + 0.5) / _N_COPIES
+    columns = np.array(reader.column_of)
+    for place in np.unique(columns).tolist():
+        features = np.flatnonzero(columns == place)
+        part = codes[:, features]
+        if len(part) == 0 or np.isnan(part).any():
+            continue
+        order = np.argsort(part[:, 0], kind="stable")
+        upto = np.cumsum(weight[order])
+        mixed = np.random.default_rng(place).permutation(levels)
+        rows = order[np.searchsorted(upto, np.append(0.5, mixed) * upto[-1])]
+        if features[0] in reader.category_codes:
+            counts = np.bincount(part[:, 0].astype(np.intp), weights=weight)
+            rows[0] = np.argmax(part[:, 0] == np.argmax(counts))
+        fills[:, features] = part[rows]
+    return fills
 
 
 def effective_rows(weight: Float64Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -53,8 +54,8 @@ from localexpert.stacking import (
 
 # A smaller share of probability below zero is not reported.
 _LEAST_MASS = 5e-4
-# Values of training that take the place of a gap, where no training row had one.
-_N_COPIES = 12
+# Rows with gaps that training did not have are filled and forecast so many at a time.
+_ROWS_AT_ONCE = 2000
 
 
 @dataclass(eq=False, repr=False)
@@ -540,6 +541,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
         Folds differ by their centres here; their scales and experts are those of the
         forecast. A stacker and a recalibration come later, and are not in the parts.
+        If a row has a gap where training had none, values of training take its place,
+        and how far they differ counts among the roads.
 
         Parameters
         ----------
@@ -562,7 +565,17 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         True
         """
         check_is_fitted(self)
-        return spread_parts(self.forecaster_.members(self._read(X)))
+        table = self._read(X)
+        found = np.empty((3, len(table)))
+        for rows, copies in self._fill_new_gaps(table):
+            members = [
+                (weight / len(copies), laws)
+                for one in copies
+                for weight, laws in self.forecaster_.members(one)
+            ]
+            parts = spread_parts(members)
+            found[:, rows] = parts.within, parts.folds, parts.roads
+        return SpreadParts(*found)
 
     def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
         """Return the experts' answers for every row, to draw or inspect them.
@@ -577,6 +590,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             In units of y. In a frame every row has its own thresholds.
         probabilities : ndarray of shape (n, N)
             Calibrated P(Y <= threshold). They are not yet made increasing or smoothed.
+            No gaps are filled.
         """
         check_is_fitted(self)
         return self.forecaster_.points(self._read(X))
@@ -589,24 +603,26 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _read(self, X: Any) -> Table:
         return self.reader_.read(self._check_table(X), warns=True)
 
-    def _fill_new_gaps(self, table: Table) -> list[tuple[Rows, list[Table]]]:
-        """Return the rows without new gaps; and those with some, in filled copies.
+    def _fill_new_gaps(self, table: Table) -> Iterator[tuple[Rows, list[Table]]]:
+        """Yield the rows without new gaps, and those with some in filled copies.
 
         Trees have not learned what a gap means in a column that had none. So such rows
         are forecast with values of training in its place, and forecasts are averaged.
         An average is rounded, which ordered forecasts may not be: they take the median.
         """
         summary, every = self.table_summary_, np.arange(len(table))
-        if summary is None:
-            return [(every, [table])]
-        new = summary.find_new_gaps(table.codes).any(axis=1)
-        if not new.any():
-            return [(every, [table])]
-        rest, held = table.take(every[~new]), table.take(every[new])
-        n_copies = _N_COPIES if self.monotone is None else 1
-        copies = list(map(held.with_codes, summary.fill(held.codes, n_copies)))
-        parts = [(every[~new], [rest]), (every[new], copies)]
-        return parts if len(rest) else parts[1:]
+        new = np.empty(0) if summary is None else summary.find_new_gaps(table.codes)
+        if summary is None or not new.any():
+            yield every, [table]
+            return
+        whole, rest = every[~new.any(axis=1)], every[new.any(axis=1)]
+        if len(whole):
+            yield whole, [table.take(whole)]
+        for start in range(0, len(rest), _ROWS_AT_ONCE):
+            rows = rest[start : start + _ROWS_AT_ONCE]
+            held = table.take(rows)
+            filled = summary.fill(held.codes, ordered=self.monotone is not None)
+            yield rows, list(map(held.with_codes, filled))
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""

@@ -45,7 +45,7 @@ def families():
         "forest": Forest(**common),
         "net": Fitted(SmallNets(n_nets=1), view="dense", n_jobs=None),
         "additive": Fitted(AdditiveRidge(), view="dense", n_jobs=None),
-        "straight": Fitted(StraightLines(), view="dense", n_jobs=None),
+        "straight": Fitted(StraightLines(), view="straight", n_jobs=None),
         "kernel": KernelMachines(view="dense", n_jobs=None),
     }
 

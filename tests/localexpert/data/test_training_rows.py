@@ -70,18 +70,29 @@ def test_of_a_table_of_all_kinds_without_rows_that_do_not_count():
 
 
 def test_new_gaps_take_values_of_training(rng):
-    X = np.column_stack([rng.integers(0, 4, 600), rng.normal(size=600), np.ones(600)])
-    X[0, 2] = np.nan
-    new = np.array([[np.nan, 0.5, np.nan], [2.0, np.nan, 1.0]])
-    summary = TableSummary.of(Table.of(X), np.ones(600))
-    assert summary.find_new_gaps(new).tolist() == [[1, 0, 0], [0, 1, 0]]
-    copies = np.stack(list(summary.fill(new, 12)))
-    assert np.isnan(copies[:, 0, 2]).all()
-    assert (copies[:, 0, 1] == 0.5).all()
-    assert sorted(set(copies[:, 0, 0])) == [0.0, 1.0, 2.0, 3.0]
-    assert np.isin(copies[:, 1, 1], X[:, 1]).all()
-    assert abs(copies[:, 1, 1].mean() - X[:, 1].mean()) < 0.1
-    assert abs(copies[:, 1, 1].std() - 1.0) < 0.15
+    days = pd.Timestamp("2020-02-28") + pd.to_timedelta(rng.integers(0, 999, 600), "D")
+    kind = np.append("rare", rng.choice(["a", "z"], 599, p=[0.3, 0.7]))
+    x, gap = rng.normal(size=600), np.append(np.nan, np.ones(599))
+    table = Table.of(pd.DataFrame({"x": x, "day": days, "kind": kind, "gap": gap}))
+    # One light row with a gap is a gap.
+    weight = np.append(1e-6, np.full(599, 1.0))
+    summary = TableSummary.of(table, weight)
+    new = np.where(np.eye(2, table.codes.shape[1]), 0.5, np.nan)
+    assert not summary.find_new_gaps(new)[:, -1].any()
+    assert summary.find_new_gaps(new).sum() == new[:, :-1].size - 2
+    copies = np.stack(list(summary.fill(new, ordered=False)))
+    assert np.isnan(copies[:, :, -1]).all()
+    assert (copies[:, 0, 0] == 0.5).all()
+    assert np.isin(copies[:, 1, 0], x).all()
+    assert abs(copies[:, 1, 0].mean() - x.mean()) < 0.15
+    assert abs(copies[:, 1, 0].std() - 1.0) < 0.2
+    # The features of a date agree, as in some training row.
+    held = {tuple(row) for row in table.codes[:, 1:-2].tolist()}
+    assert all(tuple(row) in held for row in copies[:, 0, 1:-2].tolist())
+    assert sorted(set(copies[:, 0, -2].tolist())) == [0.0, 2.0]
+    (usual,) = summary.fill(new, ordered=True)
+    assert abs(usual[1, 0] - np.median(x)) < 0.01
+    assert usual[0, -2] == 2.0
 
 
 def test_a_table_that_is_not_for_us_has_none():

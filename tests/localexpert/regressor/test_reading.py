@@ -60,7 +60,9 @@ def test_every_row_is_read_once_per_view(houses, read, parameters):
     dense = 0 if parameters.get("frame", "auto") is None else N
     # Copies are looked for before any rows are set aside.
     again = N if "recalibrate" in parameters else 0
-    assert read == Counter(encode=N + again, transform=dense)
+    assert read["encode"] == N + again
+    # Bent for nets, and straight for lines, if these are taken.
+    assert dense <= read["transform"] <= 2 * dense
     read.clear()
     model.predict(X[:7])
     assert read["encode"] == 7
