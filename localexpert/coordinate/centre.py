@@ -21,7 +21,13 @@ from localexpert.coordinate.families import (
     View,
     mass_of,
 )
-from localexpert.coordinate.ridge import AdditiveRidge, KernelMachines, StraightLines
+from localexpert.coordinate.ridge import (
+    AdditiveRidge,
+    KernelMachine,
+    KernelMachines,
+    Products,
+    StraightLines,
+)
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
@@ -55,6 +61,8 @@ _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
 # Kernels take the cube of the number of rows.
 _MOST_ROWS_OF_KERNELS = 4_000
+# 30 columns have 465 products.
+_MOST_COLUMNS_OF_PRODUCTS = 30
 
 
 @dataclass(eq=False, repr=False)
@@ -67,10 +75,10 @@ class CentreStack:
         "stack" has these families: boosted trees (for categories also on the target's
         mean in each, `TargetCodes`), extremely random trees, small networks of the
         columns and of their `Ramps` (for a skewed positive target both also for its
-        logarithm), a line or a curve of each column, and a `KernelMachine` if there
-        are few enough rows. Nets have two decays, sums have curves or lines, of bent
-        or straight columns. The one that is best on one fold is taken. This fold also
-        screens the families.
+        logarithm), a line or a curve of each column, `Products` if there are few
+        columns, and two kinds of `KernelMachine` if there are few enough rows. Nets
+        have two decays, sums have curves or lines, of bent or straight columns. The one
+        that is best on one fold is taken. This fold also screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag. Otherwise it predicts out of fold.
     n_jobs, random_state : int
@@ -204,6 +212,8 @@ class CentreStack:
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
         skewed = float(y.min()) > 0.0 and is_skewed(y)
         few = len(table) <= _MOST_ROWS_OF_KERNELS
+        narrow = table.dense_inputs.width <= _MOST_COLUMNS_OF_PRODUCTS
+        smooth = KernelMachines(KernelMachine(smooth=True), view="dense", n_jobs=n_jobs)
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
             {"boosting of the logarithm": trees(logarithm=True)} if skewed else {},
@@ -212,7 +222,9 @@ class CentreStack:
             each({"net of ramps": SmallNets(**ramps)}),
             each({"net of the logarithm": NetsOfLogarithm(**ramps)} if skewed else {}),
             each(_SUMS) | each({"straight": StraightLines()}, "straight"),
+            each({"products": Products()}, "straight") if narrow else {},
             {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)} if few else {},
+            {"smooth kernel": smooth} if few else {},
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
         if self.regressors != "stack":

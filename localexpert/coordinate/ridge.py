@@ -79,6 +79,41 @@ class StraightLines(RegressorMixin, BaseEstimator):
         return np.asarray(self.intercept_ + columns @ self.coefficients_)
 
 
+class Products(RegressorMixin, BaseEstimator):
+    """Ridge regression on straight columns, their squares and all products of two.
+
+    The penalty is that of `AdditiveRidge`. New numbers beyond those of training count
+    as the last of these.
+    """
+
+    def fit(
+        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
+    ) -> Self:
+        """Choose the penalty and solve."""
+        rows = slice(None, None, -(-len(y) // _MOST_ROWS))
+        X, y, w = X[rows], y[rows], sample_weight[rows]
+        held, share = X[w > 0.0], w / w.sum()
+        self.ends_ = held.min(axis=0), held.max(axis=0)
+        self.mean_ = share @ X
+        spread = np.sqrt(share @ (X - self.mean_) ** 2)
+        self.spread_ = np.where(spread > 0.0, spread, 1.0)
+        self.coefficients_, self.intercept_ = _solve(self._multiply(X), y, w)
+        return self
+
+    def _multiply(self, X: Float64Array) -> Float64Array:
+        z = (np.clip(X, *self.ends_) - self.mean_) / self.spread_
+        first, second = np.triu_indices(X.shape[1])
+        return np.hstack([z, z[:, first] * z[:, second]])
+
+    def predict(self, X: Float64Array) -> Float64Array:
+        """Return the values of the surface, shape (n,)."""
+        sums = np.empty(len(X))
+        for start in range(0, len(X), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            sums[rows] = self._multiply(X[rows]) @ self.coefficients_
+        return self.intercept_ + sums
+
+
 def _solve(
     columns: NDArray[Any], y: Float64Array, w: Float64Array
 ) -> tuple[Float64Array, float]:
@@ -132,11 +167,11 @@ Float32Array: TypeAlias = NDArray[np.float32]
 # Steps and penalties that one fold compares. More steps, other widths and a finer list
 # of penalties gained nothing on 50 tables.
 _STEPS = (0, 1, 2)
-_PENALTIES = (0.01, 0.1, 1.0)
+_PENALTIES = {False: (0.01, 0.1, 1.0), True: (0.001, 0.01, 0.1)}
 # This many rows, from all over the table, are enough to compare them.
 _ROWS_TO_COMPARE = 1_500
-# The kernel falls to 1 / e at this many times the median distance of rows.
-_WIDTH = 3.0
+# The kernel's width is this many times the median distance of rows.
+_WIDTH = {False: 3.0, True: 1.0}
 _ROWS_OF_A_MEDIAN = 200
 # The time of a step grows with the cube of the number of columns. Wider tables keep the
 # plain kernel.
@@ -151,11 +186,12 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(eq=False, repr=False)
 class KernelMachine(RegressorMixin, BaseEstimator):
-    """Ridge regression with a Laplace kernel in coordinates that it learns.
+    """Ridge regression with a kernel in coordinates that it learns.
 
-    The kernel of two rows is K(x, z) = exp(-|R'(x - z)| / L), at first with R = I. A
-    step fits f(x) = sum_j a_j K(x, x_j), where (K + penalty diag(1 / w)) a = y, and
-    takes the mean outer product of its gradients as the new metric,
+    The kernel of two rows is K(x, z) = exp(-u), u = |R'(x - z)| / L, at first with
+    R = I. If it is smooth, K = (1 + u) exp(-u), of order 3/2 (Matern). A step fits
+    f(x) = sum_j a_j K(x, x_j), where (K + penalty diag(1 / w)) a = y, and takes the
+    mean outer product of its gradients as the new metric,
 
         R R' = M / |M|,   M = sum_i grad f(x_i) grad f(x_i)' / n.
 
@@ -166,6 +202,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     n_steps : int
     penalty : float
         Relative to K(x, x) = 1, for a target of variance 1 and weights of mean 1.
+    smooth : bool
 
     References
     ----------
@@ -184,6 +221,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
 
     n_steps: int = 1
     penalty: float = 0.1
+    smooth: bool = False
 
     def fit(
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
@@ -225,8 +263,12 @@ class KernelMachine(RegressorMixin, BaseEstimator):
             return
         # grad f(x_i) = - R R' sum_j a_j K_ij (x_i - x_j) / (L d_ij). L cancels.
         near = self._distances < _NEAR * self.width_
-        pull = self._kernel * self.coefficients_
-        pull /= np.where(near, np.float32(np.inf), self._distances)
+        if self.smooth:
+            # The slope of K over the distance is -exp(-u) / L^2.
+            pull = np.exp(self._distances / -self.width_) * self.coefficients_
+        else:
+            pull = self._kernel * self.coefficients_
+            pull /= np.where(near, np.float32(np.inf), self._distances)
         away = pull.sum(axis=1)[:, None] * self._rows - pull @ self._rows
         slopes = (away @ self.directions_) @ self.directions_.T
         values, vectors = np.linalg.eigh(slopes.T @ slopes)
@@ -246,8 +288,13 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         self.places_ = self._rows @ directions
         self._distances = _distances(self.places_, self.places_)
         median = float(np.median(self._distances[:_ROWS_OF_A_MEDIAN]))
-        self.width_ = np.float32(_WIDTH * median or 1.0)
-        self._kernel = np.exp(self._distances / -self.width_)
+        self.width_ = np.float32(_WIDTH[self.smooth] * median or 1.0)
+        self._kernel = self._kernel_at(self._distances)
+
+    def _kernel_at(self, distances: Float32Array) -> Float32Array:
+        u = distances / self.width_
+        kernel = np.exp(-u)
+        return np.asarray((1.0 + u) * kernel if self.smooth else kernel)
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the predictions, shape (n,)."""
@@ -255,7 +302,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         for start in range(0, len(X), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             places = np.asarray(X[rows], dtype=np.float32) @ self.directions_
-            kernel = np.exp(_distances(places, self.places_) / -self.width_)
+            kernel = self._kernel_at(_distances(places, self.places_))
             sums[rows] = kernel @ self.coefficients_
         return self.mean_ + self.spread_ * sums
 
@@ -269,7 +316,8 @@ class KernelMachines(Fitted):
     def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
         """Compare steps and penalties on some rows, and fit the fold with the best."""
         train, test = fold
-        model = KernelMachine()
+        smooth: bool = self.regressor.smooth
+        model = KernelMachine(smooth=smooth)
         held = train[sample.weight[train] > 0.0]
         some = held[:: -(-len(held) // _ROWS_TO_COMPARE)]
         model.begin(X[some], sample.y[some], sample.weight[some])
@@ -277,13 +325,13 @@ class KernelMachines(Fitted):
         least = np.inf
         for n_steps in _STEPS:
             within = np.inf
-            for penalty in _PENALTIES:
+            for penalty in _PENALTIES[smooth]:
                 model.solve(penalty)
                 loss = float(mass @ (model.predict(X[test]) - sample.y[test]) ** 2)
                 if loss < within:
                     within, best, found = loss, penalty, model.coefficients_
             if within < least:
-                least, chosen = within, KernelMachine(n_steps, best)
+                least, chosen = within, KernelMachine(n_steps, best, smooth)
             if n_steps < _STEPS[-1]:
                 model.coefficients_ = found
                 model.step()

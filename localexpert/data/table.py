@@ -28,8 +28,8 @@ from localexpert.data.columns import (
 from localexpert.data.unseen import Unseen, warn_of_unseen
 
 # If a category has more values than this, only the most frequent ones get indicators.
-# The logarithm of the frequency enters too.
-_MOST_INDICATORS = 32
+# The logarithm of the frequency enters too. There are more of them for four rows each.
+_INDICATORS, _MOST_INDICATORS, _ROWS_OF_ONE = 32, 128, 4
 # Scaled values are bent towards this bound, so that no outlier ruins a net.
 _BOUND = 3.0
 # Values are cut here, so that their differences and squares are finite numbers.
@@ -85,17 +85,25 @@ class DenseInputs:
         flat = high - low <= 1e-12 * np.maximum(np.abs(high), np.abs(low))
         scale = np.where(flat, np.inf, scale)
         indicators, frequencies = {}, {}
+        most = int(np.clip(len(encoded) // _ROWS_OF_ONE, _INDICATORS, _MOST_INDICATORS))
         for j in categories:
             codes, counts = np.unique(
                 encoded[~gaps[:, j], j].astype(np.intp), return_counts=True
             )
-            frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST_INDICATORS])
+            frequent = np.sort(np.argsort(-counts, kind="stable")[:most])
             indicators[j] = codes[frequent].astype(np.float64)
-            if len(codes) > _MOST_INDICATORS:
+            if len(codes) > most:
                 logs = np.zeros(codes.max() + 1)
                 logs[codes] = np.log(counts * len(codes) / counts.sum())
                 frequencies[j] = logs
         return cls(median, scale, np.flatnonzero(gaps.any(0)), indicators, frequencies)
+
+    @property
+    def width(self) -> int:
+        """Number of inputs."""
+        each = map(len, self.indicators.values())
+        numbers = len(self.median) - len(self.indicators)
+        return numbers + len(self.with_gaps) + sum(each) + len(self.frequencies)
 
     def transform(self, encoded: Float64Array, *, bent: bool = True) -> Float64Array:
         """Return the inputs of encoded rows, shape (n, q), perhaps not bent."""
