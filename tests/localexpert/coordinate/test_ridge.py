@@ -1,14 +1,19 @@
-"""`KernelMachine` against its equations, term by term; `StraightLines`."""
+"""`KernelMachine` against its equations, term by term; lines and products."""
 
 import numpy as np
 import pytest
 
-from localexpert.coordinate.ridge import KernelMachine, KernelMachines, StraightLines
+from localexpert.coordinate.ridge import (
+    KernelMachine,
+    KernelMachines,
+    Products,
+    StraightLines,
+)
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 
 
-def solve_slowly(X, y, w, metric, penalty):
+def solve_slowly(X, y, w, metric, penalty, smooth):
     """Return f and its gradient in double precision, one row at a time."""
     mean = np.average(y, weights=w)
     spread = np.sqrt(np.average((y - mean) ** 2, weights=w))
@@ -17,12 +22,17 @@ def solve_slowly(X, y, w, metric, penalty):
         return np.sqrt((x - z) @ metric @ (x - z))
 
     every = np.array([[distance(x, z) for z in X] for x in X])
-    width = 3.0 * np.median(every[:200])
-    left = np.exp(-every / width) + penalty * np.diag(w.mean() / w)
+    width = (1.0 if smooth else 3.0) * np.median(every[:200])
+
+    def kernel(distance):
+        u = distance / width
+        return (1.0 + u if smooth else 1.0) * np.exp(-u)
+
+    left = kernel(every) + penalty * np.diag(w.mean() / w)
     a = np.linalg.solve(left, (y - mean) / spread)
 
     def f(x):
-        near = [c * np.exp(-distance(x, z) / width) for c, z in zip(a, X, strict=True)]
+        near = [c * kernel(distance(x, z)) for c, z in zip(a, X, strict=True)]
         return mean + spread * np.sum(near)
 
     def slope(x):
@@ -30,27 +40,29 @@ def solve_slowly(X, y, w, metric, penalty):
         for c, z in zip(a, X, strict=True):
             far = distance(x, z)
             if far > 0.0:
-                total -= c * np.exp(-far / width) * (metric @ (x - z)) / (width * far)
+                over = width**2 if smooth else width * far
+                total -= c * np.exp(-far / width) * (metric @ (x - z)) / over
         return total
 
     return f, slope
 
 
+@pytest.mark.parametrize("smooth", [False, True])
 @pytest.mark.parametrize("n_steps", [0, 1, 2])
-def test_predictions_follow_the_equations(rng, n_steps):
+def test_predictions_follow_the_equations(rng, n_steps, smooth):
     X, new = rng.normal(size=(40, 3)), rng.normal(size=(7, 3))
     w = rng.uniform(0.5, 2.0, size=40)
     y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
     metric = np.eye(3)
     for _ in range(n_steps):
-        _, slope = solve_slowly(X, y, w, metric, 0.2)
+        _, slope = solve_slowly(X, y, w, metric, 0.2, smooth)
         slopes = np.array([slope(x) for x in X])
         outer = slopes.T @ slopes
         metric = outer / np.linalg.eigvalsh(outer)[-1]
-    f, _ = solve_slowly(X, y, w, metric, 0.2)
+    f, _ = solve_slowly(X, y, w, metric, 0.2, smooth)
     # A row without weight says nothing.
     rows, goal = np.vstack([X, [[0.0, 0.0, 9.0]]]), np.append(y, 1e3)
-    model = KernelMachine(n_steps, 0.2).fit(rows, goal, np.append(w, 0.0))
+    model = KernelMachine(n_steps, 0.2, smooth).fit(rows, goal, np.append(w, 0.0))
     expected = [f(x) for x in new]
     np.testing.assert_allclose(model.predict(new), expected, rtol=2e-4, atol=2e-4)
 
@@ -124,3 +136,17 @@ def test_straight_lines_are_straight_beyond_the_bend(rng):
     assert got[1] == got[2]
     end = (2.0 * high - low) @ [1.0, 2.0, 0.5] + 7.0
     np.testing.assert_allclose(got[1], end, rtol=1e-3)
+
+
+def test_products_are_the_surface_within_the_range_of_training(rng):
+    X = rng.normal(size=(200, 3))
+
+    def surface(x):
+        return 3.0 * x[:, 0] * x[:, 1] - x[:, 2] ** 2 + x[:, 0] + 5.0
+
+    w = np.append(np.ones(199), 0.0)
+    model = Products().fit(X, np.append(surface(X)[:-1], 1e6), w)
+    low, high = X[:-1].min(axis=0), X[:-1].max(axis=0)
+    new = rng.normal(size=(5000, 3))
+    expected = surface(np.clip(new, low, high))
+    np.testing.assert_allclose(model.predict(new), expected, rtol=1e-3, atol=1e-3)
