@@ -17,7 +17,6 @@ from localexpert.data.target_values import (
     range_without_outliers,
 )
 from localexpert.experts.thresholds import (
-    FEW_VALUES,
     find_atoms,
     is_discrete,
     lattice_step,
@@ -249,7 +248,7 @@ def _learn_values(settings: Settings, sample: Sample) -> Learner:
         made["cells"] = _learn_rounded(settings, sample)
     if rounds and settings.monotone is None:
         made["climatology"] = marginal_road("climatology", None, "values")
-    steps = (Tails(settings.limits.bounds),) if n_values > FEW_VALUES else ()
+    steps = (Tails(settings.limits.bounds),) if n_values >= MANY_VALUES else ()
     return _compete(made, settings, Stages(), steps)
 
 
