@@ -133,7 +133,7 @@ ARROWS = {
     ),
     # Around a fitted regressor: why, pictures, one page, the shell.
     "localexpert.explain": (
-        f"pandas polars scipy calibration {_GROUND} localexpert.data "
+        f"pandas scipy calibration {_GROUND} localexpert.data "
         "localexpert.distribution localexpert.metrics localexpert.partial "
         "localexpert.progress"
     ),

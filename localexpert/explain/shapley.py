@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from operator import methodcaller
 from typing import Any, Literal, TypeAlias
 
@@ -511,9 +512,8 @@ def join_rows(X: Any, background: Any) -> Any:
             got = f"{other} and {own} in column {name!r}"
             refuse("background", "have the types of the columns of `X`", got, TypeError)
     if hasattr(X, "with_columns"):  # polars
-        import polars as pl
-
-        return pl.concat([X, background], how="vertical_relaxed")
+        join = import_module("polars").concat
+        return join([X, background], how="vertical_relaxed")
     import pandas as pd
 
     return pd.concat([X, background], ignore_index=True)
