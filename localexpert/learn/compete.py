@@ -17,6 +17,7 @@ from localexpert.data.target_values import (
     range_without_outliers,
 )
 from localexpert.experts.thresholds import (
+    FEW_VALUES,
     find_atoms,
     is_discrete,
     lattice_step,
@@ -248,7 +249,9 @@ def _learn_values(settings: Settings, sample: Sample) -> Learner:
         made["cells"] = _learn_rounded(settings, sample)
     if rounds and settings.monotone is None:
         made["climatology"] = marginal_road("climatology", None, "values")
-    steps = (Tails(settings.limits.bounds),) if n_values >= MANY_VALUES else ()
+    # Tails of few values are read with rounding, which ordered rows may not have.
+    many = MANY_VALUES if settings.monotone is None else FEW_VALUES + 1
+    steps = (Tails(settings.limits.bounds),) if n_values >= many else ()
     return _compete(made, settings, Stages(), steps)
 
 
