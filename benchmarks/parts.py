@@ -37,7 +37,9 @@ FAMILIES = {
     "nets of ramps": "net of ramps",
     "nets of the logarithm": "net of the logarithm",
     "sums": "linear",
+    "products": "products",
     "kernels": "kernel",
+    "smooth kernels": "smooth kernel",
     "boosting of means": "boosting of means",
 }
 ROADS = ("grid", "log", "residuals", "climatology", "discrete", "cells")
@@ -57,8 +59,8 @@ def without(part: str) -> Iterator[dict[str, Any]]:
     elif part in FAMILIES:
         own = CentreStack._groups
 
-        def groups(self: Any, table: Any, y: Any) -> Any:
-            found = own(self, table, y)
+        def groups(self: Any, *arguments: Any) -> Any:
+            found = own(self, *arguments)
             return [g for g in found if FAMILIES[part] not in g] or found
 
         with patch.object(CentreStack, "_groups", groups):

@@ -118,7 +118,7 @@ class CentreStack:
         given, table, w = sample.y, sample.table, sample.weight
         sample = replace(sample, y=(given - self.origin_) / self.unit_)
         self.report_: dict[str, float] = {}
-        groups = self._groups(table, sample.y)
+        groups = self._groups(table, sample.y, w)
         views = {family.view for group in groups for family in group.values()}
         scaled = views - {"given", "codes"}
         self.dense_inputs_ = table.dense_inputs_of(w) if scaled else None
@@ -190,7 +190,9 @@ class CentreStack:
             return table.dense(self.dense_inputs_, bent=family.view == "dense")
         return self.dense_inputs_.narrow(table.codes)
 
-    def _groups(self, table: Table, y: Float64Array) -> list[dict[str, Family]]:
+    def _groups(
+        self, table: Table, y: Float64Array, w: Float64Array
+    ) -> list[dict[str, Family]]:
         """Return groups of families. The best of each group is a candidate."""
         seed, n_jobs = self.random_state, self.n_jobs
 
@@ -212,7 +214,7 @@ class CentreStack:
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
         skewed = float(y.min()) > 0.0 and is_skewed(y)
         few = len(table) <= _MOST_ROWS_OF_KERNELS
-        narrow = table.dense_inputs.width <= _MOST_COLUMNS_OF_PRODUCTS
+        narrow = table.dense_inputs_of(w).width <= _MOST_COLUMNS_OF_PRODUCTS
         smooth = KernelMachines(KernelMachine(smooth=True), view="dense", n_jobs=n_jobs)
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},

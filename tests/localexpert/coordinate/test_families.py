@@ -103,6 +103,14 @@ class TestHonesty:
             answers.append(stack.predict(data.table))
         assert_array_equal(*answers)
 
+    def test_categories_without_weight_take_no_products_away(self, rng):
+        kind = ["a", "b"] * 40 + [f"k{j}" for j in range(40)]
+        frame = pd.DataFrame({"x": rng.normal(size=120), "kind": kind})
+        weight = np.repeat([1.0, 0.0], [80, 40])
+        sample = make_sample(frame, rng.normal(size=120), cv=2)
+        report = CentreStack().fit(replace(sample, weight=weight)).report_
+        assert "products" in report
+
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
         stack = CentreStack(out_of_bag=False).fit(data)
         assert "extra trees" in stack.report_
