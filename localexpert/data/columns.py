@@ -242,12 +242,17 @@ def list_categories(column: Any) -> list[Any] | None:
     """Return the values of a category in order, or None if the column holds none.
 
     Texts are categories, and so are the values of a categorical type. A column of
-    objects holds categories if all of its values are texts.
+    objects holds categories if all of its values are texts. A value that a type lists
+    and no row has only counts if the type is ordered: then it lies between others.
     """
     kind = _name_type(column)
     # Types with an order of their own: pandas' category, polars' Enum.
     if kind in ("category", "enum"):
-        return list(column.dtype.categories)
+        listed = list(column.dtype.categories)
+        if getattr(column.dtype, "ordered", False):
+            return listed
+        held = set(column.unique())
+        return [value for value in listed if value in held]
     texts = kind in _TEXTS
     if texts:
         with_codes = hasattr(column, "factorize")

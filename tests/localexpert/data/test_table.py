@@ -15,7 +15,7 @@ def frame():
     return pd.DataFrame(
         {
             "size": [1.0, np.nan, 3.0, 4.0],
-            "kind": pd.Categorical(["b", "a", None, "b"], categories=["c", "b", "a"]),
+            "kind": pd.Categorical(["b", "a", None, "b"], ["c", "b", "a"]),
             "flag": [True, False, True, True],
             "town": ["Ulm", "Bonn", "Ulm", None],
         }
@@ -24,10 +24,10 @@ def frame():
 
 CODES = np.array(
     [
-        [1.0, 1.0, 1.0, 1.0],
-        [np.nan, 2.0, 0.0, 0.0],
+        [1.0, 0.0, 1.0, 1.0],
+        [np.nan, 1.0, 0.0, 0.0],
         [3.0, np.nan, 1.0, 1.0],
-        [4.0, 1.0, 1.0, np.nan],
+        [4.0, 0.0, 1.0, np.nan],
     ]
 )
 
@@ -98,7 +98,7 @@ def test_nothing_is_read_that_is_not_asked_for(frame):
 def test_new_rows_are_read_as_those_of_the_fit(frame):
     reader = Table.of(frame).reader
     new = frame.iloc[[0]].assign(town="Rome", kind="a")
-    np.testing.assert_array_equal(reader.read(new).codes, [[1.0, 2.0, 1.0, np.nan]])
+    np.testing.assert_array_equal(reader.read(new).codes, [[1.0, 1.0, 1.0, np.nan]])
     with pytest.raises(ValueError, match="`X` must have 4 columns as in `fit`, got 2"):
         reader.read(frame[["size", "kind"]])
     with pytest.raises(ValueError, match="got 'kind' in the place of 'size'"):
@@ -124,10 +124,11 @@ def test_names_with_levels_get_names_with_levels():
 
 
 def test_many_listed_categories_of_which_training_has_some(rng):
-    names = [f"team {k:02d}" for k in range(60)]
-    held = pd.Categorical(rng.choice(names[:-1], 500), categories=names)
+    kind = pd.CategoricalDtype([f"team {k:02d}" for k in range(60)], ordered=True)
+    names = list(kind.categories)
+    held = pd.Series(rng.choice(names[:-1], 500), dtype=kind)
     table = Table.of(pd.DataFrame({"team": held}))
-    new = pd.DataFrame({"team": pd.Categorical(names[-1:], categories=names)})
+    new = pd.DataFrame({"team": pd.Series(names[-1:], dtype=kind)})
     rows = table.reader.read(new).dense(table.dense_inputs)
     assert rows.shape == (1, table.dense(table.dense_inputs).shape[1])
     assert not rows.any()

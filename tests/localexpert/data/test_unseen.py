@@ -109,6 +109,15 @@ def test_columns_are_counted():
         assert np.isnan(empty.read(train, warns=True).codes[:, 0]).all()
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_value_that_only_an_unordered_type_lists_is_unseen(ordered):
+    towns = pd.Categorical(["a", "c"], categories=["c", "b", "a"], ordered=ordered)
+    reader = Table.of(pd.DataFrame({"town": towns})).reader
+    new = pd.DataFrame({"town": ["c", "b", "a"]})
+    codes = reader.read(new).codes[:, 0]
+    np.testing.assert_array_equal(codes, [0.0, 1.0, 2.0] if ordered else [0, np.nan, 1])
+
+
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a", "b", "z"])])
 def test_rows_of_polars_are_counted_to_the_last(kind):
     reader = Table.of(pl.DataFrame({"town": ["a", "b"]})).reader
