@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
 
 from calibration._jobs import one_thread
@@ -21,14 +20,14 @@ from localexpert.coordinate.families import (
     View,
     mass_of,
 )
-from localexpert.coordinate.ridge import (
-    AdditiveRidge,
-    KernelMachine,
-    KernelMachines,
-    Products,
-    StraightLines,
-)
+from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
+from localexpert.coordinate.sums import (
+    AdditiveRidge,
+    FewLines,
+    Lines,
+    Products,
+)
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
 from localexpert.data.learners import seeded
@@ -51,18 +50,21 @@ _ROWS_OF_A_MEAN = 2000
 # unit.
 _MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 
-_SUMS: dict[str, Any] = {
-    # Ridges of columns of about unit spread: some rows are enough to outweigh it.
-    "linear": Ridge(10.0, solver="cholesky"),
-    "additive": AdditiveRidge(),
+# Sums over columns, and the shape of the columns.
+_SUMS: dict[str, tuple[Any, View]] = {
+    "additive": (AdditiveRidge(), "bent"),
+    "lines": (Lines(), "bent"),
+    "straight lines": (Lines(), "straight"),
+    "few lines": (FewLines(), "straight"),
+    "powers": (Lines(), "logarithm"),
 }
 # Decays of the nets. The net that is better on one fold is taken.
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
 # Kernels take the cube of the number of rows.
 _MOST_ROWS_OF_KERNELS = 4_000
-# 30 columns have 465 products.
-_MOST_COLUMNS_OF_PRODUCTS = 30
+# 30 columns have 465 products. The lasso's time grows with the square of the columns.
+_MOST_COLUMNS_OF_PRODUCTS, _MOST_COLUMNS_OF_FEW = 30, 1_000
 
 
 @dataclass(eq=False, repr=False)
@@ -71,14 +73,15 @@ class CentreStack:
 
     Parameters
     ----------
-    regressors : "stack", "boosting", "linear", regressor or list of regressors
+    regressors : "stack", "boosting", "sums", regressor or list of regressors
         "stack" has these families: boosted trees (for categories also on the target's
         mean in each, `TargetCodes`), extremely random trees, small networks of the
         columns and of their `Ramps` (for a skewed positive target both also for its
-        logarithm), a line or a curve of each column, `Products` if there are few
-        columns, and two kinds of `KernelMachine` if there are few enough rows. Nets
-        have two decays, sums have curves or lines, of bent or straight columns. The one
-        that is best on one fold is taken. This fold also screens the families.
+        logarithm), a sum over columns, `Products` if there are few columns, and two
+        kinds of `KernelMachine` if there are few enough rows. Nets have two decays.
+        Sums have curves, lines, few lines, or lines of logarithms. The one that is best
+        on one fold is taken. This fold also screens the families. "sums" has the sums,
+        each as a family of its own.
     out_of_bag : bool
         Whether the forest predicts rows out of bag. Otherwise it predicts out of fold.
     n_jobs, random_state : int
@@ -183,12 +186,14 @@ class CentreStack:
 
     def _view(self, table: Table, family: Family) -> Any:
         """Return the rows as a family reads them."""
-        if family.view in ("given", "codes"):
-            return table.codes if family.view == "codes" else table.given
+        if (view := family.view) == "given":
+            return table.given
+        if view == "codes":
+            return table.codes
         assert self.dense_inputs_ is not None
-        if family.view in ("dense", "straight"):
-            return table.dense(self.dense_inputs_, bent=family.view == "dense")
-        return self.dense_inputs_.narrow(table.codes)
+        if view == "narrow":
+            return self.dense_inputs_.narrow(table.codes)
+        return table.dense(self.dense_inputs_, view)
 
     def _groups(
         self, table: Table, y: Float64Array, w: Float64Array
@@ -196,7 +201,7 @@ class CentreStack:
         """Return groups of families. The best of each group is a candidate."""
         seed, n_jobs = self.random_state, self.n_jobs
 
-        def each(models: dict[str, Any], view: View = "dense") -> dict[str, Family]:
+        def each(models: dict[str, Any], view: View = "bent") -> dict[str, Family]:
             return {n: Fitted(m, view=view, n_jobs=n_jobs) for n, m in models.items()}
 
         if not isinstance(self.regressors, str):
@@ -214,8 +219,13 @@ class CentreStack:
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
         skewed = float(y.min()) > 0.0 and is_skewed(y)
         few = len(table) <= _MOST_ROWS_OF_KERNELS
-        narrow = table.dense_inputs_of(w).width <= _MOST_COLUMNS_OF_PRODUCTS
-        smooth = KernelMachines(KernelMachine(smooth=True), view="dense", n_jobs=n_jobs)
+        width = table.dense_inputs_of(w).width
+        narrow = width <= _MOST_COLUMNS_OF_PRODUCTS
+        sums = dict[str, Family]()
+        for name, (model, view) in _SUMS.items():
+            if width <= _MOST_COLUMNS_OF_FEW or not isinstance(model, FewLines):
+                sums |= each({name: model}, view)
+        smooth = KernelMachines(KernelMachine(smooth=True), view="bent", n_jobs=n_jobs)
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
             {"boosting of the logarithm": trees(logarithm=True)} if skewed else {},
@@ -223,12 +233,14 @@ class CentreStack:
             each(nets),
             each({"net of ramps": SmallNets(**ramps)}),
             each({"net of the logarithm": NetsOfLogarithm(**ramps)} if skewed else {}),
-            each(_SUMS) | each({"straight": StraightLines()}, "straight"),
-            each({"products": Products()}, "straight") if narrow else {},
-            {"kernel": KernelMachines(view="dense", n_jobs=n_jobs)} if few else {},
+            sums,
+            each({"products": Products()} if narrow else {}, "straight"),
+            {"kernel": KernelMachines(view="bent", n_jobs=n_jobs)} if few else {},
             {"smooth kernel": smooth} if few else {},
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
+        if self.regressors == "sums":
+            return [{name: family} for name, family in sums.items()]
         if self.regressors != "stack":
             name = self.regressors
             groups = [{name: group[name]} for group in groups if name in group]

@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
 
 from calibration._validation import refuse
@@ -33,11 +32,11 @@ from localexpert.data.learners import (
     say_unweighted,
     suggest_pipeline,
 )
-from localexpert.data.table import take_rows
+from localexpert.data.table import Shape, take_rows
 from localexpert.data.unseen import warn_user
 from localexpert.progress import run_jobs
 
-View: TypeAlias = Literal["given", "codes", "narrow", "dense", "straight"]
+View: TypeAlias = Literal["given", "codes", "narrow"] | Shape
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000
@@ -159,7 +158,7 @@ class Fitted:
     Parameters
     ----------
     regressor : regressor
-    view : {"given", "codes", "narrow", "dense"}
+    view : {"given", "codes", "narrow", "bent", "straight", "logarithm"}
     n_jobs : int or None
     parameter : str
         Name of the user's parameter that gave the regressor. Errors name it.
@@ -313,7 +312,4 @@ def mass_of(w: Float64Array) -> Float64Array:
 def ask(model: Any, X: Any) -> Float64Array:
     """Return a model's predictions. Refuse anything but one number per row."""
     rule = f"{type(model).__name__} must predict a number for every row"
-    # scikit-learn's checks of one row take ten times as long as its product.
-    is_plain = type(model) is Ridge and type(X) is np.ndarray
-    found = X @ model.coef_ + model.intercept_ if is_plain else model.predict(X)
-    return check_answers(found, len(X), rule)
+    return check_answers(model.predict(X), len(X), rule)

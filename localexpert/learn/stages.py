@@ -88,7 +88,7 @@ class CarriedCentre(CentreStack):
     """A centre that follows from one of another target, or from one of more rows.
 
     For another target, it is an increasing function of the known centre, blended with
-    a linear centre that is quick to fit. For a part of the rows, it is the straight
+    sums of columns that are quick to fit. For a part of the rows, it is the straight
     line in the known centre that has the least squared error on that part.
 
     Parameters
@@ -109,7 +109,7 @@ class CarriedCentre(CentreStack):
         self.random_state = known.random_state
 
     def fit(self, sample: Sample) -> CarriedCentre:
-        """Fit the line, and the share of the linear centre."""
+        """Fit the line, and the share of the sums."""
         known = self.known
         self.weights_, self.report_ = known.weights_, {}
         self.dense_inputs_ = known.dense_inputs_
@@ -142,14 +142,14 @@ class CarriedCentre(CentreStack):
         return self._join(carried, own)
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
-        """Fit a linear centre, and keep it if it has weight."""
-        # A linear centre can learn the logarithm of a product of features.
+        """Fit sums of columns, and keep them if they have weight."""
+        # A sum of logarithms is the logarithm of a product of features.
         how = self.out_of_bag, self.n_jobs, self.random_state
-        own = CentreStack("linear", *how).fit(sample)
-        answers = {"carried": carried, "linear": own.oof_}
+        own = CentreStack("sums", *how).fit(sample)
+        answers = {"carried": carried, "sums": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
         weights = blend_weights(answers, *held)
-        self.share_ = weights.get("linear", 0.0)
+        self.share_ = weights.get("sums", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
     def _join(self, carried: Float64Array, own: Float64Array | None) -> Float64Array:

@@ -15,14 +15,14 @@ from localexpert.coordinate.boosting import FoldBooster, TargetCodes
 from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest
 from localexpert.coordinate.frame import Frame
-from localexpert.coordinate.ridge import (
-    AdditiveRidge,
-    KernelMachine,
-    KernelMachines,
-    Products,
-    StraightLines,
-)
+from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
+from localexpert.coordinate.sums import (
+    AdditiveRidge,
+    FewLines,
+    Lines,
+    Products,
+)
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import DenseInputs, Table
 from localexpert.data.target_values import is_skewed
@@ -49,13 +49,15 @@ def families():
     return {
         "boosting": BoostedTrees(**common),
         "forest": Forest(**common),
-        "net": Fitted(SmallNets(n_nets=1), view="dense", n_jobs=None),
-        "additive": Fitted(AdditiveRidge(), view="dense", n_jobs=None),
-        "straight": Fitted(StraightLines(), view="straight", n_jobs=None),
+        "net": Fitted(SmallNets(n_nets=1), view="bent", n_jobs=None),
+        "additive": Fitted(AdditiveRidge(), view="bent", n_jobs=None),
+        "straight": Fitted(Lines(), view="straight", n_jobs=None),
+        "few lines": Fitted(FewLines(), view="straight", n_jobs=None),
+        "powers": Fitted(Lines(), view="logarithm", n_jobs=None),
         "products": Fitted(Products(), view="straight", n_jobs=None),
-        "kernel": KernelMachines(view="dense", n_jobs=None),
+        "kernel": KernelMachines(view="bent", n_jobs=None),
         "smooth kernel": KernelMachines(
-            KernelMachine(smooth=True), view="dense", n_jobs=None
+            KernelMachine(smooth=True), view="bent", n_jobs=None
         ),
     }
 
@@ -99,7 +101,7 @@ class TestHonesty:
         for factor in (1.0, 50.0):
             X = np.where(absent[:, None], factor, 1.0) * data.table.codes
             sample = replace(data, table=Table.of(X), weight=1.0 - absent)
-            stack = CentreStack("linear").fit(sample)
+            stack = CentreStack("sums").fit(sample)
             answers.append(stack.predict(data.table))
         assert_array_equal(*answers)
 
@@ -140,8 +142,10 @@ class TestStack:
             "net of ramps",
             "additive",
             "kernel",
-            "linear",
-            "straight",
+            "lines",
+            "straight lines",
+            "few lines",
+            "powers",
             "products",
             "smooth kernel",
         }
@@ -297,6 +301,31 @@ class TestDenseInputs:
         assert inputs[5, 0] == pytest.approx(3.0)
         assert inputs[6].tolist() == [0.0, 1.0]
 
+    @pytest.mark.parametrize("shape", ["bent", "logarithm"])
+    def test_skewed_positive_columns_enter_by_their_logarithm(self, rng, shape):
+        # 41 rows, so that quantiles of logarithms are logarithms of quantiles.
+        x = np.exp(rng.normal(size=(42, 3)))
+        x[:, 1] -= 5.0
+        x[0] = np.nan
+        codes = np.column_stack([x, rng.integers(1, 4, 42)])
+        inputs, logs = DenseInputs.learn(codes, [3]), codes.copy()
+        logs[:, [0, 2]] = np.log(x[:, [0, 2]])
+        want = "bent" if shape == "bent" else "straight"
+        expected = DenseInputs.learn(logs, [3]).transform(logs, want)
+        assert_allclose(inputs.transform(codes, shape), expected, atol=1e-12)
+        # What is not positive in new rows counts as the least of training.
+        codes[1, [0, 2]], codes[2, [0, 2]] = -1.0, np.nanmin(x[:, [0, 2]], axis=0)
+        new = inputs.transform(codes, shape)[1:3, [0, 2]]
+        assert_array_equal(new[0], new[1])
+
+    def test_even_columns_are_bent_as_they_are(self, rng):
+        x = rng.uniform(1.0, 9.0, size=(100, 2))
+        x[:, 1] = 10.0 - x[:, 0]
+        inputs = DenseInputs.learn(x, [])
+        bent, powers = inputs.transform(x), inputs.transform(x, "logarithm")
+        assert_allclose(bent[:, 0], -bent[:, 1], atol=1e-12)
+        assert not np.allclose(powers[:, 0], -powers[:, 1], atol=0.1)
+
     def test_few_categories_are_indicators(self):
         codes = np.array([0.0, 2.0, np.nan, 2.0])[:, None]
         inputs = DenseInputs.learn(codes, [0])
@@ -310,48 +339,6 @@ class TestDenseInputs:
         assert inputs.shape == (100, 33)
         assert inputs[-1].sum() == pytest.approx(1.0 + np.log(22 * 40 / 100))
         assert inputs[78, -1] == inputs[-1, -1]
-
-
-class TestAdditiveRidge:
-    # With 12 features there are more columns than rows.
-    @pytest.mark.parametrize("n_features", [2, 12])
-    def test_solves_the_penalised_normal_equations(self, rng, n_features):
-        X, y = rng.normal(size=(90, n_features)), rng.normal(size=90)
-        y += np.abs(X[:, 0])
-        w = rng.uniform(0.5, 2.0, 90)
-        model = AdditiveRidge().fit(X, y, w)
-        assert model.predict(X) @ w == pytest.approx(y @ w)
-        B = Ramps.learn(X, 10).spread(X)
-        assert_allclose(model.predict(X), model.intercept_ + B @ model.coefficients_)
-        B = B - np.average(B, axis=0, weights=w)
-        spread = np.sqrt(np.average(B**2, axis=0, weights=w))
-        B, z = B / spread, y - np.average(y, weights=w)
-        gram, cross = B.T @ (w[:, None] * B) / w.sum(), B.T @ (w * z) / w.sum()
-        root = np.sqrt(w / w.sum())[:, None] * B
-        n = w.sum() ** 2 / (w @ w)
-        best = None
-        for penalty in np.logspace(-6.0, 3.0, 28):
-            inverse = np.linalg.inv(gram + penalty * np.eye(len(gram)))
-            freedom = 1.0 + np.trace(root @ inverse @ root.T)
-            error = np.average((z - B @ (inverse @ cross)) ** 2, weights=w)
-            score = error / (1.0 - freedom / n) ** 2
-            if freedom < 0.5 * n and (best is None or score < best[0]):
-                best = score, inverse @ cross
-        assert_allclose(model.coefficients_ * spread, best[1], atol=1e-8)
-
-    def test_finds_curves_and_ignores_noise(self, rng):
-        X = rng.uniform(-1.0, 1.0, size=(2000, 3))
-        truth = np.abs(X[:, 0]) + X[:, 1] ** 2
-        model = AdditiveRidge().fit(
-            X, truth + 0.3 * rng.normal(size=2000), np.ones(2000)
-        )
-        assert np.std(model.predict(X) - truth) < 0.05
-
-    @pytest.mark.parametrize("n", [1, 2, 5])
-    def test_fewer_rows_than_columns(self, rng, n):
-        X, y = rng.normal(size=(n, 4)), rng.normal(size=n)
-        model = AdditiveRidge().fit(X, y, np.ones(n))
-        assert np.isfinite(model.predict(rng.normal(size=(3, 4)))).all()
 
 
 @pytest.fixture(scope="module")

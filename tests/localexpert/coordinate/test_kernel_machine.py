@@ -1,14 +1,9 @@
-"""`KernelMachine` against its equations, term by term; lines and products."""
+"""`KernelMachine` against its equations, term by term."""
 
 import numpy as np
 import pytest
 
-from localexpert.coordinate.ridge import (
-    KernelMachine,
-    KernelMachines,
-    Products,
-    StraightLines,
-)
+from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 
@@ -100,7 +95,7 @@ def test_the_first_fold_chooses_for_all(rng):
     chosen = []
     for y in (np.sin(3.0 * X[:, 0]), noise):
         sample = Sample(Table.of(X), y, np.ones(300), folds)
-        machines = KernelMachines(view="dense", n_jobs=None)
+        machines = KernelMachines(view="bent", n_jobs=None)
         trial = machines.attempt(X, sample, folds[0])
         machines.fit(X, sample, trial)
         np.testing.assert_array_equal(machines.oof_[folds[0][1]], trial.answers)
@@ -117,36 +112,5 @@ def test_rows_without_weight_are_not_compared(rng):
     # A stride over all rows of training would meet none with a weight.
     fold = np.arange(3900), np.arange(3900, 4000)
     sample = Sample(Table.of(X), X[:, 0], w, [fold])
-    trial = KernelMachines(view="dense", n_jobs=None).attempt(X, sample, fold)
+    trial = KernelMachines(view="bent", n_jobs=None).attempt(X, sample, fold)
     assert np.isfinite(trial.answers).all()
-
-
-def test_straight_lines_are_straight_beyond_the_bend(rng):
-    """They go on for one range beyond training, no more."""
-    X = np.exp(rng.normal(size=(300, 3)))
-    y = X @ [1.0, 2.0, 0.5] + 7.0
-    table, w = Table.of(X), np.append(np.ones(299), 0.0)
-    dense = table.dense_inputs.transform(table.codes, bent=False)
-    model = StraightLines().fit(dense, np.append(y[:-1], 1e6), w)
-    np.testing.assert_allclose(model.predict(dense), y, rtol=1e-3)
-    low, high = X[:-1].min(axis=0), X[:-1].max(axis=0)
-    new = np.stack([high + 0.9 * (high - low), high + 1e6, high + 1e9])
-    got = model.predict(table.dense_inputs.transform(new, bent=False))
-    np.testing.assert_allclose(got[0], new[0] @ [1.0, 2.0, 0.5] + 7.0, rtol=1e-3)
-    assert got[1] == got[2]
-    end = (2.0 * high - low) @ [1.0, 2.0, 0.5] + 7.0
-    np.testing.assert_allclose(got[1], end, rtol=1e-3)
-
-
-def test_products_are_the_surface_within_the_range_of_training(rng):
-    X = rng.normal(size=(200, 3))
-
-    def surface(x):
-        return 3.0 * x[:, 0] * x[:, 1] - x[:, 2] ** 2 + x[:, 0] + 5.0
-
-    w = np.append(np.ones(199), 0.0)
-    model = Products().fit(X, np.append(surface(X)[:-1], 1e6), w)
-    low, high = X[:-1].min(axis=0), X[:-1].max(axis=0)
-    new = rng.normal(size=(5000, 3))
-    expected = surface(np.clip(new, low, high))
-    np.testing.assert_allclose(model.predict(new), expected, rtol=1e-3, atol=1e-3)
