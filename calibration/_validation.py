@@ -263,11 +263,8 @@ def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
 @contextmanager
 def told_of_light() -> Iterator[None]:
     """Stop warnings of light weights in fits within a fit that has already warned."""
-    token = _told_of_light.set(True)
-    try:
+    with setting(_told_of_light, True):
         yield
-    finally:
-        _told_of_light.reset(token)
 
 
 def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
@@ -572,6 +569,16 @@ def check_number(
 def check_level(value: Any, name: str) -> float:
     """Return a probability level strictly between 0 and 1."""
     return check_number(value, name, 0.0, 1.0, open_low=True, open_high=True)
+
+
+@contextmanager
+def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Give a variable a value inside of the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 @contextmanager
