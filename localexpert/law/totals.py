@@ -19,7 +19,7 @@ from localexpert.law.from_others import (
     increase_rows,
     law_of_samples,
 )
-from localexpert.law.join import append_laws
+from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.law.steps import near_runs, nearest_places
 from localexpert.law.transform import lattice_as_atoms
@@ -496,7 +496,7 @@ def total_law(
             found = _draw_rows(law, weights, sums, correlation)
         least = np.abs(weights[weights != 0.0]).min()
         parts.append(_beside(*found, law.widths.min(initial=np.inf) * least))
-    return append_laws(parts).take(np.argsort(alone + none + many))
+    return gather_laws(parts, [alone, none, many])
 
 
 def _add_rows(law: Law, weights: Float64Array, groups: list[NDArray[np.intp]]) -> _Sums:
