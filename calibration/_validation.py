@@ -594,22 +594,12 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
         The block may assign new attributes to it. It must not change any in place.
     """
     before = vars(estimator).copy()
-    forget_fit(estimator)
+    for name in before:
+        if name.endswith("_"):
+            delattr(estimator, name)
     try:
         yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def forget_fit(estimator: object) -> None:
-    """Drop what an earlier fit left behind.
-
-    Parameters
-    ----------
-    estimator : object
-    """
-    # A list first: names are deleted on the way.
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)
