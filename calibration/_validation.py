@@ -263,11 +263,8 @@ def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
 @contextmanager
 def told_of_light() -> Iterator[None]:
     """Stop warnings of light weights in fits within a fit that has already warned."""
-    token = _told_of_light.set(True)
-    try:
+    with setting(_told_of_light, True):
         yield
-    finally:
-        _told_of_light.reset(token)
 
 
 def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
@@ -575,6 +572,16 @@ def check_level(value: Any, name: str) -> float:
 
 
 @contextmanager
+def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Give a variable a value inside of the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+@contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
     """Forget an earlier fit, and restore it if the new fit fails or is stopped.
 
@@ -587,22 +594,12 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
         The block may assign new attributes to it. It must not change any in place.
     """
     before = vars(estimator).copy()
-    forget_fit(estimator)
+    for name in before:
+        if name.endswith("_"):
+            delattr(estimator, name)
     try:
         yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def forget_fit(estimator: object) -> None:
-    """Drop what an earlier fit left behind.
-
-    Parameters
-    ----------
-    estimator : object
-    """
-    # A list first: names are deleted on the way.
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)

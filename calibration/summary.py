@@ -214,7 +214,7 @@ class ScoreSummary:
         highest = max(self.highest, other.highest)
         a = self._at_level(level, lowest, highest)
         b = other._at_level(level, lowest, highest)
-        cells = merge_cells(*a, *b, 1.0)
+        cells = merge_cells(*a, *b)
         most = _least(self.max_cells, other.max_cells)
         return ScoreSummary(*cells, most, level, lowest, highest)._bounded()
 

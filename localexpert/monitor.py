@@ -15,7 +15,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
-from calibration._validation import check_vector, check_weights, is_auto
+from calibration._validation import all_or_nothing, check_vector, check_weights, is_auto
 from calibration.drift.base import (
     DriftMonitor,
     choose_action,
@@ -375,9 +375,8 @@ class ForecastMonitor(DriftMonitor):
         -------
         self
         """
-        fresh = self._empty().partial_fit(dist, y, sample_weight, seen=seen)
-        self.__dict__ = fresh.__dict__
-        return self
+        with all_or_nothing(self):
+            return self.partial_fit(dist, y, sample_weight, seen=seen)
 
     def partial_fit(
         self,

@@ -202,7 +202,6 @@ def find_modules():
 
 
 MODULES = find_modules()
-Imported = tuple[str, int, list[str]]
 
 
 def read_imports(nodes):

@@ -139,12 +139,11 @@ def merge_cells(
     scores_b: Float64Array,
     weight0_b: Float64Array,
     weight1_b: Float64Array,
-    sign: float,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Add `sign` times the cells of b to those of a; cells may come out negative."""
+    """Add the cells of b to those of a."""
     scores, (of_a, of_b) = _merge(scores_a, scores_b)
     weights = np.zeros((2, len(scores)))
-    weights[:, of_b] = sign * weight0_b, sign * weight1_b
+    weights[:, of_b] = weight0_b, weight1_b
     weights[0, of_a] += weight0_a
     weights[1, of_a] += weight1_a
     return scores, weights[0], weights[1]

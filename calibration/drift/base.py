@@ -7,7 +7,6 @@ import json
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -23,7 +22,6 @@ from calibration._validation import (
     check_integer,
     check_level,
     check_number,
-    forget_fit,
     is_auto,
 )
 from calibration.base.log_odds import solve_logistic
@@ -389,12 +387,6 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     @property
     def _is_new(self) -> bool:
         return not hasattr(self, "n_batches_")
-
-    def _empty(self) -> Self:
-        """Return a copy before any batch."""
-        fresh = copy(self)
-        forget_fit(fresh)
-        return fresh
 
     def _check(self, n: float) -> None:
         """Refuse wrong parameters, and a first batch too small to learn from."""

@@ -11,6 +11,7 @@ from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
+    all_or_nothing,
     check_labels,
     check_probabilities,
     check_same_length,
@@ -177,9 +178,8 @@ class CalibrationMonitor(DriftMonitor):
         -------
         self
         """
-        fresh = self._empty().partial_fit(y_prob, y, sample_weight)
-        self.__dict__ = fresh.__dict__
-        return self
+        with all_or_nothing(self):
+            return self.partial_fit(y_prob, y, sample_weight)
 
     def partial_fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from scipy.special import logit
 from sklearn.base import clone
 
-from calibration._validation import check_mapping, refuse
+from calibration._validation import check_mapping, refuse, setting
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator, deal_by_rank
 from calibration.multiclass.base import IdentityCalibrator, MulticlassCalibrator
@@ -358,14 +358,10 @@ def counting(total: int, verbose: int, what: str) -> Iterator[None]:
     # Here, not above: only those who want to see a bar wait for the import.
     from tqdm.auto import tqdm
 
-    with tqdm(total=total, desc=what) as bar:
-        token = _bar.set(bar)
-        try:
-            yield
-            # Rare classes leave fewer folds than were announced.
-            bar.update(total - bar.n)
-        finally:
-            _bar.reset(token)
+    with tqdm(total=total, desc=what) as bar, setting(_bar, bar):
+        yield
+        # Rare classes leave fewer folds than were announced.
+        bar.update(total - bar.n)
 
 
 def tick() -> None:

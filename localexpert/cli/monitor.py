@@ -18,6 +18,7 @@ from calibration.storage import replacing_file
 from localexpert.cli.forecasts import without_infinities
 from localexpert.cli.output import check_file, note, warn, write_out
 from localexpert.cli.probabilities import (
+    check_one_column,
     find_two_labels,
     is_of_scores,
     labels_of,
@@ -29,7 +30,7 @@ from localexpert.cli.table_model import TableModel, read_whole, save_object, tod
 from localexpert.monitor import ForecastMonitor
 from localexpert.reading import files
 from localexpert.reading.reader import find_gaps
-from localexpert.reading.texts import count, list_names, refuse, refusing
+from localexpert.reading.texts import count, refuse, refusing
 from localexpert.recalibration.pit import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate as recalibrate_model
 from localexpert.regressor.recalibrated import seen_rows
@@ -207,11 +208,7 @@ def _check_options(watched: Any, options: Any) -> None:
     for name in others:
         if getattr(options, name, None) not in (None, []):
             refuse(f"--{name.replace('_', '-')} is {whose}, got {options.model}")
-    if len(options.score) > 1:
-        refuse(
-            "--score must name one column for a calibrator of two classes, got "
-            f"{list_names(options.score)}"
-        )
+    check_one_column(options)
 
 
 def _make_monitor(watched: Any, options: Any) -> Monitor:

@@ -220,18 +220,21 @@ def _match_classes(calibrator: Any, options: Any) -> list[str]:
 
     The order in which they are given says nothing.
     """
-    several = _check_several(options)
+    _check_several(options)
     if is_of_scores(calibrator):
-        if several:
-            refuse(
-                "--score must name one column for a calibrator of two classes, "
-                f"got {list_names(options.score)}"
-            )
+        check_one_column(options)
         return []
     names = [as_whole(str(one)) for one in calibrator.classes_.tolist()]
     found = match_columns(options.score, names, options.classes)
     options.score = sorted(found, key=lambda column: names.index(found[column]))
     return names
+
+
+def check_one_column(options: Any) -> None:
+    """Refuse several columns of scores for a calibrator of two classes."""
+    if len(options.score) > 1:
+        rule = "--score must name one column for a calibrator of two classes"
+        refuse(f"{rule}, got {list_names(options.score)}")
 
 
 def load_model(options: Any) -> TableModel | ScoreCalibrator:

@@ -236,14 +236,9 @@ class SeenRows:
     """
 
     n: int
-    share: float | None
-    learned: NDArray[np.bool_] | None
-    n_checked: int
-
-    @classmethod
-    def unknown(cls, n: int) -> Self:
-        """Return the answer of a model that cannot tell."""
-        return cls(n, None, None, 0)
+    share: float | None = None
+    learned: NDArray[np.bool_] | None = None
+    n_checked: int = 0
 
     @classmethod
     def either(cls, answers: Sequence[SeenRows]) -> Self:
@@ -252,7 +247,7 @@ class SeenRows:
         known = [share for share in shares if share is not None]
         # A fit that cannot tell may have learned from them.
         if not known or (len(known) < len(shares) and not any(known)):
-            return cls.unknown(n)
+            return cls(n)
         n_checked = min(one.n_checked for one in answers if one.share is not None)
         masks = [one.learned for one in answers if one.learned is not None]
         if len(masks) < len(answers):
@@ -316,10 +311,10 @@ class TrainingSketch:
     --------
     >>> import numpy as np
     >>> from localexpert.data.table import Table
-    >>> from localexpert.data.training_rows import TrainingSketch
+    >>> from localexpert.data.training_rows import TrainingSketch, hash_rows
     >>> X = np.random.default_rng(0).normal(size=(150, 2))
-    >>> sketch = TrainingSketch.of((Table.of(X[:100]), X[:100, 0]))
-    >>> print(sketch.compare(Table.of(X), X[:, 0]))
+    >>> sketch = TrainingSketch.of(hash_rows(Table.of(X[:100]), X[:100, 0]))
+    >>> print(sketch.find(hash_rows(Table.of(X), X[:, 0])))
     The model has learned from 100 of the 150 rows.
     """
 
@@ -328,12 +323,7 @@ class TrainingSketch:
     n_rows: int
 
     @classmethod
-    def of(cls, *parts: tuple[Table, Float64Array]) -> Self:
-        """Sketch the rows to learn from: tables with their targets, shape (n,) each."""
-        return cls.of_hashes(np.concatenate([hash_rows(*part) for part in parts]))
-
-    @classmethod
-    def of_hashes(cls, rows: Hashes) -> Self:
+    def of(cls, rows: Hashes) -> Self:
         """Sketch the rows that have these hashes (n,)."""
         hashes, counts = np.unique(rows, return_counts=True)
         return cls(hashes[:_MOST_HASHES], counts[:_MOST_HASHES], len(rows))
@@ -349,7 +339,8 @@ class TrainingSketch:
         """
         held = ((table, y, np.flatnonzero(weight)) for table, y, weight in parts)
         try:
-            whole = cls.of(*((table.take(rows), y[rows]) for table, y, rows in held))
+            each = [hash_rows(table.take(rows), y[rows]) for table, y, rows in held]
+            whole = cls.of(np.concatenate(each))
         except (TypeError, ValueError):
             return None
         return whole if whole.recognises else None
@@ -364,26 +355,18 @@ class TrainingSketch:
         """Whether training rows differ enough: a row equal to one is the same row."""
         return self.n_rows > 0 and self._n_equal <= _MOST_EQUAL * self.counts.sum()
 
-    def compare(self, table: Table, y: Float64Array) -> SeenRows:
-        """Tell which rows, with targets (n,), the model has learned from.
-
-        Parameters
-        ----------
-        table : Table
-            Read by the reader of the training rows.
-        y : ndarray of shape (n,)
-        """
-        return self.find(hash_rows(table, y))
-
     def find(self, hashes: Hashes) -> SeenRows:
-        """Tell the same of rows by their hashes (n,); chance is judged by all."""
+        """Tell which rows the model has learned from, by their `hash_rows` (n,).
+
+        Rows are read by the reader of the training rows. Chance is judged by all.
+        """
         n = len(hashes)
         if not self.recognises:
-            return SeenRows.unknown(n)
+            return SeenRows(n)
         checked = np.ones(n, bool) if self.is_whole else hashes <= self.hashes[-1]
         n_checked = int(checked.sum())
         if n_checked == 0 or (not self.is_whole and n_checked < _FEWEST_CHECKED):
-            return SeenRows.unknown(n)
+            return SeenRows(n)
         known = checked & np.isin(hashes, self.hashes)
         # By chance, a new row equals a training row as often as a training row equals
         # another one. That share is itself an estimate (Jeffreys' prior).

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration import CalibrationWarning
+from calibration._validation import setting
 
 # A warning names at most this many columns.
 _MOST_NAMED = 5
@@ -49,21 +50,15 @@ _WARNED: ContextVar[set[Any] | bool | None] = ContextVar("warned", default=None)
 @contextmanager
 def unseen_once() -> Iterator[None]:
     """Warn once for each column, even if tables are read several times inside."""
-    token = _WARNED.set(set() if _WARNED.get() is None else _WARNED.get())
-    try:
+    with setting(_WARNED, set() if _WARNED.get() is None else _WARNED.get()):
         yield
-    finally:
-        _WARNED.reset(token)
 
 
 @contextmanager
 def unseen_silently() -> Iterator[None]:
     """Give no warning, because the caller warns or no warning is needed."""
-    token = _WARNED.set(False)
-    try:
+    with setting(_WARNED, False):
         yield
-    finally:
-        _WARNED.reset(token)
 
 
 def warn_of_unseen(found: Sequence[Unseen]) -> None:

@@ -326,7 +326,7 @@ def _warn(wrong: Any, what: str, cure: str) -> None:
 
 
 # Distinct values up to which draws are taken to be discrete, and probabilities in all.
-FEW_VALUES, _MOST_CELLS = 100, 100_000_000
+MOST_DISCRETE, _MOST_CELLS = 100, 100_000_000
 # Fewest draws that a smooth curve is drawn through.
 _LEAST_DRAWS = 10
 # Width of the window for one draw, and places that it is averaged over.
@@ -354,7 +354,7 @@ def law_of_samples(samples: Any, kind: str, bounds: Any) -> Law:
         refuse("samples", "hold draws", f"shape {rows.shape}")
     ends = check_bounds((None, None) if bounds is None else bounds)
     values = np.unique(rows) if kind != "smooth" else np.empty(0)
-    few = 0 < len(values) <= FEW_VALUES
+    few = 0 < len(values) <= MOST_DISCRETE
     if kind == "discrete" or (kind == "auto" and few):
         return _count(rows, values)
     return _smooth(rows, ends)

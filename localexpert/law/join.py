@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isclose
 from typing import Literal
@@ -69,6 +69,11 @@ def append_laws(laws: Sequence[Law]) -> Law:
         ordered=all(law.ordered for law in held),
         known=known,
     )
+
+
+def gather_laws(laws: Sequence[Law], places: Iterable[ArrayLike]) -> Law:
+    """Return the rows of all laws in the order of their places, one array a law."""
+    return append_laws(laws).take(np.argsort(np.concatenate([*places])))
 
 
 def _append_curves(laws: Sequence[Law]) -> Curve | None:

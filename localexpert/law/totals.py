@@ -14,12 +14,12 @@ from scipy.special import eval_hermitenorm, factorial, ndtr, ndtri
 from calibration.typing import Float64Array
 from localexpert.law.curve import Curve
 from localexpert.law.from_others import (
-    FEW_VALUES,
+    MOST_DISCRETE,
     curve_through,
     increase_rows,
     law_of_samples,
 )
-from localexpert.law.join import append_laws
+from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.law.steps import near_runs, nearest_places
 from localexpert.law.transform import lattice_as_atoms
@@ -91,7 +91,7 @@ def merge_values(values: Float64Array, masses: Float64Array) -> Values:
     return every[first], np.bincount(run[place], masses).astype(np.float64)
 
 
-def lattice_step(values: Float64Array) -> float | None:
+def common_step(values: Float64Array) -> float | None:
     """Return the step of the lattice that values (m,) lie on, if it is coarse.
 
     The greatest common divisor of their differences, up to rounding; 1 of one value.
@@ -114,7 +114,7 @@ def _add_lattice(law: Law, weights: Float64Array) -> Values | None:
     """Return the law of a sum of rows on a lattice; None if off one, or too long."""
     values = weights[:, None] * law.atoms
     first = values.min(axis=1, keepdims=True)
-    step = lattice_step(weights[:, None] * (law.atoms - law.atoms[0]))
+    step = common_step(weights[:, None] * (law.atoms - law.atoms[0]))
     if step is None:
         return None
     places = np.rint((values - first) / step).astype(np.int64)
@@ -496,7 +496,7 @@ def total_law(
             found = _draw_rows(law, weights, sums, correlation)
         least = np.abs(weights[weights != 0.0]).min()
         parts.append(_beside(*found, law.widths.min(initial=np.inf) * least))
-    return append_laws(parts).take(np.argsort(alone + none + many))
+    return gather_laws(parts, [alone, none, many])
 
 
 def _add_rows(law: Law, weights: Float64Array, groups: list[NDArray[np.intp]]) -> _Sums:
@@ -526,7 +526,7 @@ def _draw_rows(
     n_draws, atoms = draws.shape[1], []
     # All values are atoms if rows are discrete and take few values; none is if they are
     # smooth.
-    few = law.is_discrete and len(np.unique(draws)) <= FEW_VALUES
+    few = law.is_discrete and len(np.unique(draws)) <= MOST_DISCRETE
     repeats = 0.0 if few else _REPEATS if law.has_jumps else 1.0
     for row in draws:
         values, counts = np.unique(row, return_counts=True)

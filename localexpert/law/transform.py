@@ -52,7 +52,14 @@ class ValueMap:
         -------
         ndarray of shape (n, k)
         """
-        return _at_finite(self.func, "func", x)
+        finite = np.isfinite(x)
+        if finite.all():
+            return call_vectorised(self.func, "func", np.ascontiguousarray(x))
+        if not finite.any():
+            return x.copy()
+        # Asked for in the shape of x: a stand-in where x is infinite.
+        asked = np.where(finite, x, x[finite].flat[0])
+        return np.where(finite, call_vectorised(self.func, "func", asked), x)
 
     def end(self, x: float) -> float:
         """Return the limit of func at an end of a support, which may be infinite."""
@@ -162,18 +169,6 @@ def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Arra
         rule = f"return an array of the shape it is given, {x.shape}"
         refuse(name, rule, f"shape {values.shape}")
     return values
-
-
-def _at_finite(func: Vectorised, name: str, x: Float64Array) -> Float64Array:
-    """Return func(x) where x is finite, and x where it is infinite."""
-    finite = np.isfinite(x)
-    if finite.all():
-        return call_vectorised(func, name, np.ascontiguousarray(x))
-    if not finite.any():
-        return x.copy()
-    # Asked for in the shape of x: a stand-in where x is infinite.
-    asked = np.where(finite, x, x[finite].flat[0])
-    return np.where(finite, call_vectorised(func, name, asked), x)
 
 
 # Scores of the quantiles at which a function is tried. Beyond the outermost it may

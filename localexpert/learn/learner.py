@@ -23,7 +23,7 @@ from localexpert.experts.base import Tasks
 from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
 from localexpert.experts.report import TaskRecord
 from localexpert.experts.thresholds import cuts_between, place_thresholds
-from localexpert.law.join import append_laws
+from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.learn.roads import Road
 from localexpert.learn.settings import Settings
@@ -510,8 +510,8 @@ class BesideAtoms(Learner):
         # An atom has no such errors, so rows at an atom keep their laws.
         free = self._number(y) == 0.0
         laws = self.rest.law(asked[free], y[free]), self.rest.law(asked[~free])
-        order = np.argsort(np.argsort(~free, kind="stable"))
-        return self._beside(self.choice.law(asked), append_laws(laws).take(order))
+        smooth = gather_laws(laws, map(np.flatnonzero, (free, ~free)))
+        return self._beside(self.choice.law(asked), smooth)
 
     def _members(self, table: Table) -> list[Member]:
         choice = self.choice.law(table)

@@ -21,7 +21,7 @@ from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_edges, nearest_places
-from localexpert.law.totals import lattice_step as common_step
+from localexpert.law.totals import common_step
 from localexpert.learn.stages import Answers
 from localexpert.learn.steps import UNBOUNDED, Bounds, Limits, Step
 

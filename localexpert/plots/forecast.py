@@ -453,7 +453,7 @@ def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) 
 _MOST_VALUES, _N_GROUPS = 2000, 500
 # Of other numbers than a series: so few values are categories, and steps between
 # neighbours above this share of those of a shuffled x are noise.
-_FEW_VALUES, _NOISE = 12, 0.1
+_MOST_CATEGORIES, _NOISE = 12, 0.1
 _LEAST_GROUPS, _MOST_GROUPS = 5, 50
 # How much of the colour the widest and the narrowest band have.
 _FAINT, _STRONG = 0.2, 0.55
@@ -636,7 +636,7 @@ def _choose_groups(
     spread = ((quantiles - quantiles.mean(axis=0)) ** 2).sum()
     # Zeros too: constant forecasts are a curve.
     smooth = step <= _NOISE * 2.0 * spread
-    if dated or even or smooth or k <= _FEW_VALUES:
+    if dated or even or smooth or k <= _MOST_CATEGORIES:
         return most
     few = round(float(np.sqrt(count.sum())))
     return min(max(few, _LEAST_GROUPS), _MOST_GROUPS)

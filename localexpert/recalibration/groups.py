@@ -20,7 +20,7 @@ from calibration.typing import Float64Array
 from localexpert.data.columns import Columns, has_columns
 from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.law.join import append_laws
+from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.recalibration.pit import PitRecalibration, Recalibration, check_rows
@@ -185,8 +185,7 @@ class GroupedRecalibration:
                 laws.append(one.apply(own, self._in_units(weight[part])))
         if not laws:
             return PredictiveDistribution(law.law)
-        back = np.argsort(np.concatenate(list(parts.values())))
-        return PredictiveDistribution(append_laws(laws).take(back))
+        return PredictiveDistribution(gather_laws(laws, parts.values()))
 
     @property
     def asks_weights(self) -> bool:

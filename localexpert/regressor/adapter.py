@@ -45,7 +45,7 @@ from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_silently, warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, innermost, predict_dist
-from localexpert.law.join import append_laws
+from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.progress import run_jobs
 from localexpert.recalibration.conformal import make_recalibration, set_aside
@@ -426,8 +426,7 @@ def _laws_out_of_fold(
 ) -> Law:
     """Return the laws of all tested rows in order; `forecast` gives those of a fold."""
     laws = run_jobs([delayed(forecast)(*fold) for fold in folds], n_jobs=n_jobs)
-    order = np.argsort(np.concatenate([test for _, test in folds]))
-    return append_laws(laws).take(order)
+    return gather_laws(laws, [test for _, test in folds])
 
 
 def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from localexpert.data.folds import Fold, make_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.table import Table, take_rows
-from localexpert.law.join import append_laws
+from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.learn.settings import Effort, Settings
 from localexpert.partial.draws import Draws, Outcomes
@@ -94,6 +94,5 @@ class DrawnFits:
         if len(rest) == 0:
             return law
         table = model.reader_.read(take_rows(self.given, rest))
-        both = append_laws([law, model._correct(model._law(table)).law])
-        order = np.argsort(np.concatenate([judged, rest]), kind="stable")
-        return both.take(order)
+        others = model._correct(model._law(table)).law
+        return gather_laws([law, others], [judged, rest])

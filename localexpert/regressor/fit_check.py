@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kstest
 
+from calibration._validation import setting
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.training_rows import draw_evenly, effective_rows
@@ -38,11 +39,8 @@ _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 @contextmanager
 def unjudged() -> Iterator[None]:
     """Do not warn of poor forecasts of fits inside, because the caller judges."""
-    token = _SILENT.set(True)
-    try:
+    with setting(_SILENT, True):
         yield
-    finally:
-        _SILENT.reset(token)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ class RowsInParts:
     def find_seen(self) -> SeenRows:
         """Return what is known of all rows, in their order."""
         if not self.hashes:
-            return SeenRows.unknown(self.n_rows)
+            return SeenRows(self.n_rows)
         hashes = np.concatenate(self.hashes)
         return SeenRows.either([one.find(hashes) for one in self.sketches])
 
@@ -252,7 +252,7 @@ class RecalibratedRegressor(DistributionRegressor):
                 "A correction needs rows that no fit has seen: what it learns from "
                 "these makes forecasts of new rows too sure. Leave them out."
             )
-            sketches = map(TrainingSketch.of_hashes, rows.hashes)
+            sketches = map(TrainingSketch.of, rows.hashes)
             self.training_sketch_ = next((s for s in sketches if s.recognises), None)
             self.weights_ = weight = new = None
             if X_new is not None:

@@ -25,7 +25,7 @@ from localexpert.data.training_rows import TableSummary, TrainingSketch
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.experts.report import ExpertReport
-from localexpert.law.join import SpreadParts, append_laws, pool_laws, spread_parts
+from localexpert.law.join import SpreadParts, gather_laws, pool_laws, spread_parts
 from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values
@@ -631,9 +631,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             each = [self._law_of(one, recentred=recentred) for one in copies]
             laws.append(pool_laws(each, np.full(len(each), 1.0 / len(each)), "linear"))
             places.append(rows)
-        if len(laws) == 1:
-            return laws[0]
-        return append_laws(laws).take(np.argsort(np.concatenate(places)))
+        return laws[0] if len(laws) == 1 else gather_laws(laws, places)
 
     def _law_of(self, table: Table, *, recentred: bool) -> Law:
         """Return the laws of rows as they are."""

@@ -124,10 +124,8 @@ def _cut(name):
     def write(folder):
         frame = pd.DataFrame({"y": np.random.default_rng(0).normal(size=5000)})
         path = folder / name
-        if name.endswith("parquet"):
-            frame.to_parquet(path)
-        else:
-            frame.to_csv(path, index=False)
+        parquet = name.endswith("parquet")
+        (frame.to_parquet if parquet else frame.to_csv)(path, index=False)
         path.write_bytes(path.read_bytes()[:-60])
         return path
 

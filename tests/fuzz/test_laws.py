@@ -55,11 +55,11 @@ def draw_base(rng):
     return BaseCDF.fit(samples[rng.integers(len(samples))])
 
 
-def spline(rng, frame=None, base=None):
+def spline(rng, frame=None):
     """Rows of curves as fits make them, in frames of any size."""
     knots = np.linspace(*rng.uniform([-2.5, 0.5], [-0.5, 2.5]), int(rng.integers(2, 9)))
     rises = np.diff(knots) * rng.gamma(5.0, 0.2, size=(ROWS, len(knots) - 1))
-    return make_spline(rng, knots, rises, None, frame, base)
+    return make_spline(rng, knots, rises, None, frame)
 
 
 def jagged(rng):
@@ -72,9 +72,9 @@ def jagged(rng):
     return make_spline(rng, knots, rises, rng.uniform(0.0, 2.9, size=(ROWS, n_knots)))
 
 
-def make_spline(rng, knots, rises, shares, frame=None, base=None):
+def make_spline(rng, knots, rises, shares, frame=None):
     """Return the law of curves with these rises, and slopes as shares of the chords."""
-    base = draw_base(rng) if base is None else base
+    base = draw_base(rng)
     center, scale = draw_frame(rng) if frame is None else frame
     least = 0.4 * np.diff(knots)  # room for end slopes that keep four moments finite
     rises[:, :1] = np.maximum(rises[:, :1], least[:1])

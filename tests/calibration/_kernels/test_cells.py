@@ -47,18 +47,12 @@ def test_collapse_ties_sums_neighbours_and_drops_empty_cells():
     assert weight1.tolist() == [0.5, 4.0]
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_merge_cells_adds_signed_weights(rng, sign):
+def test_merge_cells_adds_weights(rng):
     a = np.unique(rng.integers(0, 20, 12)).astype(float)
     b = np.unique(rng.integers(0, 20, 12)).astype(float)
     wa, wb = rng.uniform(1, 2, (2, len(a))), rng.uniform(1, 2, (2, len(b)))
-    got = merge_cells(a, wa[0], wa[1], b, wb[0], wb[1], sign)
-    both = np.concatenate([a, b])
-    expected = tally(
-        both,
-        np.concatenate([wa[0], sign * wb[0]]),
-        np.concatenate([wa[1], sign * wb[1]]),
-    )
+    got = merge_cells(a, wa[0], wa[1], b, wb[0], wb[1])
+    expected = tally(np.concatenate([a, b]), *np.concatenate([wa, wb], axis=1))
     table = tally(*got)
     assert table.keys() == expected.keys()
     assert_allclose([*table.values()], [*expected.values()], atol=1e-14)

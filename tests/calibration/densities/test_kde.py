@@ -107,7 +107,7 @@ def test_silverman_is_the_rule_of_thumb(rng):
         assert ratio == pytest.approx(factor, abs=5e-4)
 
 
-def brute_force(x, y, bandwidths, prior_weight, kernel="gaussian"):
+def brute_force(x, y, bandwidths, prior_weight):
     """Fit without each row and score it; plain arithmetic of the docstring."""
     losses = []
     for i in range(len(x)):
@@ -116,7 +116,7 @@ def brute_force(x, y, bandwidths, prior_weight, kernel="gaussian"):
         for k in (0, 1):
             rows = others[y[others] == k]
             place = np.sort(x[rows])
-            given = place, np.ones(len(rows)), kernel, bandwidths[k]
+            given = place, np.ones(len(rows)), "gaussian", bandwidths[k]
             density = KernelDensity.from_rows(*given)
             rate = (len(rows) + 1) / (len(others) + 2)
             height = density.sums(x[i : i + 1])[0] / bandwidths[k]

@@ -114,14 +114,14 @@ CASES = {
 
 
 @pytest.fixture(params=CASES)
-def case(request):
-    """A measure of two classes or of four, and what draws labels and forecasts."""
-    return CASES[request.param]
+def case(request, rng):
+    """A measure of two classes or of four, labels and forecasts."""
+    measure, draw_rows = CASES[request.param]
+    return measure, *draw_rows(rng)
 
 
 def test_a_weight_is_a_number_of_repetitions(case, rng):
-    measure, draw_rows = case
-    y_true, y_prob = draw_rows(rng)
+    measure, y_true, y_prob = case
     weight = rng.integers(0, 4, size=len(y_true))
     repeated = measure(np.repeat(y_true, weight), np.repeat(y_prob, weight, axis=0))
     weighted = measure(y_true, y_prob, sample_weight=weight)
@@ -129,8 +129,7 @@ def test_a_weight_is_a_number_of_repetitions(case, rng):
 
 
 def test_rows_have_no_order(case, rng):
-    measure, draw_rows = case
-    y_true, y_prob = draw_rows(rng)
+    measure, y_true, y_prob = case
     weight = rng.integers(0, 4, size=len(y_true))
     order = rng.permutation(len(y_true))
     np.testing.assert_allclose(
@@ -142,8 +141,7 @@ def test_rows_have_no_order(case, rng):
 
 
 def test_inputs_are_read_only(case, rng, frozen):
-    measure, draw_rows = case
-    y_true, y_prob = draw_rows(rng)
+    measure, y_true, y_prob = case
     weight = rng.uniform(0.5, 2.0, size=len(y_true))
     before = y_prob.copy()
     measure(frozen(y_true), frozen(y_prob), sample_weight=frozen(weight))

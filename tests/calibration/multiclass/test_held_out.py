@@ -6,12 +6,12 @@ import pytest
 from calibration.multiclass.class_scores import ClassScores, deal_by_class, draw_rows
 
 
-def make(labels, weight=None):
+def make(labels):
     """Return rows of some labels; scores are their numbers."""
     labels = np.asarray(labels)
     n = len(labels)
     scores = np.column_stack([np.arange(n), np.zeros(n), np.zeros(n)]).astype(float)
-    return ClassScores(scores, labels, np.ones(n) if weight is None else weight)
+    return ClassScores(scores, labels, np.ones(n))
 
 
 def test_folds_spread_classes_evenly(rng):

@@ -72,11 +72,13 @@ def corner_names(ax):
 
 
 class TestArrows:
-    def test_lead_from_scores_to_predictions(self, ax, scores):
-        assert calibration.plot_simplex(Sharpened(), scores, ax=ax) is ax
+    @pytest.mark.parametrize("calibrator", [Sharpened(), Flat()])
+    def test_lead_from_scores_to_predictions(self, ax, scores, calibrator):
+        given = np.log(scores) + 7.0 if isinstance(calibrator, Flat) else scores
+        assert calibration.plot_simplex(calibrator, given, ax=ax) is ax
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, to_plane(scores))
-        np.testing.assert_allclose(head, to_plane(Sharpened().predict(scores)))
+        np.testing.assert_allclose(head, to_plane(calibrator.predict(given)))
         assert ax.get_legend() is None
         assert len(plt.get_fignums()) == 1
 
@@ -99,13 +101,6 @@ class TestArrows:
             np.testing.assert_allclose(start, to_plane(scores[y == column]))
         legend = [text.get_text() for text in ax.get_legend().get_texts()]
         assert legend == [f"outcome {name}" for name in NAMES]
-
-    def test_logits(self, ax, scores):
-        logits = np.log(scores) + 7.0
-        calibration.plot_simplex(Flat(), logits, ax=ax)
-        ((start, head),) = arrows(ax)
-        np.testing.assert_allclose(start, to_plane(scores))
-        np.testing.assert_allclose(head, to_plane(Flat().predict(logits)))
 
     def test_names_of_the_calibrator(self, ax, scores):
         y = np.array(NAMES)[np.arange(40) % 3]

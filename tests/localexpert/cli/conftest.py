@@ -89,6 +89,11 @@ def houses(tmp_path_factory):
     return folder
 
 
+def save_frame(frame, path):
+    """Write a table as CSV or Parquet."""
+    (frame.to_csv if path.suffix == ".csv" else frame.to_parquet)(path, index=False)
+
+
 def write_parts(folder, frame, n_parts, suffix="csv", change=lambda part, _: part):
     """Write a table as several files and name them."""
     folder.mkdir(exist_ok=True)
@@ -96,10 +101,7 @@ def write_parts(folder, frame, n_parts, suffix="csv", change=lambda part, _: par
     for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
         part = change(frame.iloc[rows].reset_index(drop=True), number)
         path = folder / f"part{number}.{suffix}"
-        if suffix == "csv":
-            part.to_csv(path, index=False)
-        else:
-            part.to_parquet(path)
+        save_frame(part, path)
         paths.append(str(path))
     return paths
 

@@ -14,7 +14,7 @@ from calibration import CalibrationMonitor, PlattCalibrator
 from calibration.storage import save
 from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.pit import ShiftRecalibration
-from tests.localexpert.cli.conftest import house_rows
+from tests.localexpert.cli.conftest import house_rows, save_frame
 
 
 @pytest.fixture
@@ -242,12 +242,8 @@ def batch(tmp_path):
     """Return a function that writes rows to a file."""
 
     def write(rows, name="batch.csv"):
-        path = tmp_path / name
-        if path.suffix == ".parquet":
-            rows.to_parquet(path)
-        else:
-            rows.to_csv(path, index=False)
-        return path
+        save_frame(rows, tmp_path / name)
+        return tmp_path / name
 
     return write
 

@@ -44,10 +44,10 @@ def test_curves_increase_whatever_the_probabilities(rng, builder, k):
     assert_allclose(curves.slopes[:, [0, -1]], 1.0)
 
 
-def follow(curves, t, nu=0):
-    """Return the curves, or their derivatives, at t between the end knots."""
+def follow(curves, t):
+    """Return the curves at t between the end knots."""
     parts = curves.knots, curves.values, curves.slopes
-    return CubicHermiteSpline(*parts, axis=1)(t, nu)
+    return CubicHermiteSpline(*parts, axis=1)(t)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 25])

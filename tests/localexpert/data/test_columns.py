@@ -22,7 +22,6 @@ from localexpert import (
 from localexpert.data.table import Table
 
 DAYS = pd.date_range("2020-01-01", periods=3)
-NAT = pd.Series([pd.NaT, *DAYS[1:]])
 
 
 def objects(values):

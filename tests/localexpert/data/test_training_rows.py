@@ -11,6 +11,7 @@ from localexpert.data.training_rows import (
     ColumnSummary,
     TableSummary,
     TrainingSketch,
+    hash_rows,
 )
 
 
@@ -119,7 +120,7 @@ def smooth(rng, n, p=3):
 
 
 def sketch_of(X, y):
-    return TrainingSketch.of((Table.of(X), y))
+    return TrainingSketch.of(hash_rows(Table.of(X), y))
 
 
 def test_mixes_as_splitmix64_does():
@@ -133,7 +134,7 @@ def test_mixes_as_splitmix64_does():
 def test_each_of_few_rows_is_known(rng):
     X, y = smooth(rng, 1200)
     order = rng.permutation(1200)
-    seen = sketch_of(X[:800], y[:800]).compare(Table.of(X[order]), y[order])
+    seen = sketch_of(X[:800], y[:800]).find(hash_rows(Table.of(X[order]), y[order]))
     np.testing.assert_array_equal(seen.learned, order < 800)
     assert seen.share == pytest.approx(800 / 1200)
     assert str(seen) == "The model has learned from 800 of the 1,200 rows."
@@ -143,14 +144,14 @@ def test_of_many_rows_a_share_is_known(rng):
     X, y = smooth(rng, 30_000)
     sketch = sketch_of(X[:20_000], y[:20_000])
     assert (len(sketch.hashes), sketch.is_whole) == (8192, False)
-    seen = sketch.compare(Table.of(X[10_000:]), y[10_000:])
+    seen = sketch.find(hash_rows(Table.of(X[10_000:]), y[10_000:]))
     # Four deviations of a share of about 8200 rows.
     assert seen.share == pytest.approx(0.5, abs=0.022)
     assert seen.learned is None
     assert f"judged by {seen.n_checked:,} of them" in str(seen)
-    new = sketch.compare(Table.of(X[20_000:]), y[20_000:])
+    new = sketch.find(hash_rows(Table.of(X[20_000:]), y[20_000:]))
     assert (new.found, new.share) == (False, 0.0)
-    few = sketch.compare(Table.of(X[:30]), y[:30])
+    few = sketch.find(hash_rows(Table.of(X[:30]), y[:30]))
     assert (few.share, few.found) == (None, False)
     assert "cannot be told" in str(few)
 
@@ -162,7 +163,7 @@ def test_new_rows_of_a_table_of_few_cells_are_not_taken_for_old_ones(rng):
     for n in (60, 800, 20_000):
         X, y = draw(n)
         assert TrainingSketch.learn([(Table.of(X), y, np.ones(n))]) is None
-        seen = sketch_of(X, y).compare(Table.of(X), y)
+        seen = sketch_of(X, y).find(hash_rows(Table.of(X), y))
         assert (seen.share, seen.found) == (None, False)
 
 
@@ -173,8 +174,8 @@ def test_chance_is_allowed_for(rng):
         cells = rng.integers(4000, size=(700, 1)).astype(float)
         sketch = sketch_of(cells[:400], np.zeros(400))
         if sketch.recognises:
-            claims += sketch.compare(Table.of(cells[400:]), np.zeros(300)).found
-            assert sketch.compare(Table.of(cells[:300]), np.zeros(300)).found
+            claims += sketch.find(hash_rows(Table.of(cells[400:]), np.zeros(300))).found
+            assert sketch.find(hash_rows(Table.of(cells[:300]), np.zeros(300))).found
     assert claims <= 1
 
 
@@ -186,16 +187,15 @@ def test_rows_are_the_same_in_any_order_container_and_precision(rng):
     frame.loc[:5, "a"] = np.nan
     y = rng.normal(size=60)
     reader = TableReader.learn(frame)
-    want = TrainingSketch.of((reader.read(frame), y))
+    want = hash_rows(reader.read(frame), y)
     doubled = frame.astype({"a": np.float64, "town": "category"})
     turned = frame[["town", "b", "a"]]
     other = TableReader.learn(turned)
     again = reader.read(polars.from_pandas(frame))
     for table in (reader.read(doubled), other.read(turned), again):
-        np.testing.assert_array_equal(TrainingSketch.of((table, y)).hashes, want.hashes)
+        np.testing.assert_array_equal(hash_rows(table, y), want)
     swapped = frame.rename(columns={"a": "b", "b": "a"})
-    sketch = TrainingSketch.of((Table.of(swapped), y))
-    assert not sketch.compare(reader.read(frame), y).found
+    assert not sketch_of(swapped, y).find(want).found
 
 
 def test_hashes_are_those_of_other_processes_and_versions():
@@ -208,7 +208,9 @@ def test_it_does_not_depend_on_how_a_table_is_parted(rng):
     X[-500:], y[-500:] = X[:500], y[:500]
     whole = sketch_of(X, y)
     cuts = np.split(np.arange(25_000), [100, 12_000, 21_000])
-    joined = TrainingSketch.of(*((Table.of(X[part]), y[part]) for part in cuts))
+    joined = TrainingSketch.learn(
+        (Table.of(X[part]), y[part], np.ones(len(part))) for part in cuts
+    )
     np.testing.assert_array_equal(joined.hashes, whole.hashes)
     np.testing.assert_array_equal(joined.counts, whole.counts)
     assert joined.n_rows == 25_000

@@ -217,11 +217,11 @@ def test_a_hit_at_an_atom_is_worth_a_hundredth_of_the_spread(rest, spread):
     assert atom_widths(np.zeros(2), rest, weight).tolist() == [0.01 * spread] * 2
 
 
-def collected(atoms, borders, shares, mean=0.3, sd=1.5):
+def collected(atoms, borders, shares):
     step = NearAtoms(np.array(atoms))
     step.borders_, step.shares_ = np.array(borders), np.array(shares)
     step.widths_ = np.full(len(atoms), 0.1)
-    return step.read(normal([mean], sd).law)
+    return step.read(normal([0.3], 1.5).law)
 
 
 @pytest.mark.parametrize(

@@ -338,9 +338,9 @@ def test_weights_within_groups_are_those_of_each_alone(rng):
         again.fit(said(400), y, group, weight)
 
 
-def fitted(recalibrate="conformal", groups=(), y=100):
+def fitted(recalibrate="conformal", groups=()):
     groups = np.repeat(["a", "b"], 50) if len(groups) == 0 else groups
-    return GroupedRecalibration(recalibrate).fit(said(100), np.zeros(y), groups)
+    return GroupedRecalibration(recalibrate).fit(said(100), np.zeros(100), groups)
 
 
 TABLE = pd.DataFrame({"a": [1.0]})

@@ -14,7 +14,6 @@ from localexpert import (
     DistributionEnsemble,
     LocalExpertRegressor,
     PitRecalibration,
-    PredictiveDistribution,
     ShiftWeights,
     adapt,
     interval_coverage,
@@ -23,6 +22,7 @@ from localexpert import (
     shift_weights,
 )
 from localexpert.regressor.recalibrated import RecalibratedRegressor
+from tests.forecasts import Coin
 
 QUICK = {"strategy": "joint", "frame": None, "n_thresholds": 5, "cv": 2}
 
@@ -245,11 +245,6 @@ def test_wrappers_are_opened(model, rows):
 
 
 def test_nothing_is_said_of_models_that_cannot_tell(rows):
-    class Coin:
-        def predict_dist(self, X):
-            masses = np.full((len(X), 2), 0.5)
-            return PredictiveDistribution.from_arrays(atoms=[0, 1], masses=masses)
-
     X, y = rows
     assert seen_rows(Coin(), X, y).share is None
     model = quick().fit(X[:100], y[:100])

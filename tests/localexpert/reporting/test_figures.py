@@ -24,12 +24,7 @@ from localexpert.reporting.groups import (
     show_p,
     show_percent,
 )
-from tests.forecasts import normal, of_values
-
-
-class Coin:
-    def predict_dist(self, X):
-        return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
+from tests.forecasts import Coin, normal
 
 
 class Width:

@@ -15,17 +15,12 @@ from scipy.stats import t
 import localexpert
 from localexpert import PredictiveDistribution, report_figures
 from localexpert.reporting import pictures, report
-from tests.forecasts import normal, of_values
+from tests.forecasts import Coin, normal
 
 SCORES = "Means over the rows; less is better"
 DASH = "\u2013"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 DAY = datetime.date(2026, 11, 3)
-
-
-class Coin:
-    def predict_dist(self, X):
-        return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
 
 def test_pictures_of_near_outcomes_in_a_unit_that_looks_like_a_formula():
