@@ -67,6 +67,17 @@ def test_penalty_is_the_documented_one(data, cls, scale):
     np.testing.assert_allclose(got, best.x, atol=2e-5)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_two_scores_tell_no_curvature(penalty):
+    y = np.repeat([0, 1, 0, 1], [35, 15, 12, 38])
+    for pair in [(0.2, 0.8), (0.1, 0.9), (0.2, 0.801)]:
+        fits = [
+            cls(penalty).fit(np.repeat(pair, 50), y).predict([pair[0], 0.5, pair[1]])
+            for cls in (calibration.LogisticCalibrator, calibration.QuadraticCalibrator)
+        ]
+        np.testing.assert_allclose(fits[0], fits[1], atol=0.003)
+
+
 def test_temperature_is_the_best_single_factor(data):
     x, y, weight = data
 
