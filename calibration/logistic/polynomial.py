@@ -400,7 +400,9 @@ def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:
     # No beta has a mean of 0 or 1, which are what far log-odds round to.
     mean, rest = (max(float(share @ expit(s)), 2.0**-1000) for s in (x, -x))
     bound = mean * rest
-    variance = float(share @ (expit(x) - mean) ** 2)
+    # Of the lesser side, which keeps its digits where the other one rounds to 1.
+    small = expit(x if mean < rest else -x)
+    variance = float(share @ (small - min(mean, rest)) ** 2)
     least = bound / (weight.sum() + 1.0) ** 2
     concentration = bound / min(max(variance, least), 0.999 * bound) - 1.0
     return mean * concentration, rest * concentration

@@ -192,6 +192,17 @@ def test_moments_of_a_class_with_one_score_are_finite():
     assert p[1] > 0
 
 
+def test_moments_of_far_log_odds_mirror(rng):
+    """The variance near 1 is as exact as that near 0."""
+    y = np.arange(400) % 2
+    x = rng.normal(100.0 + 0.5 * y, 0.5)
+    fitted = calibration.BetaCalibrator("moments", scale="logit")
+    weight = rng.uniform(0.1, 10.0, 400)
+    p = fitted.fit(x, y, weight).predict([99.0, 101.0])
+    mirror = fitted.fit(-x, 1 - y, weight).predict([-99.0, -101.0])
+    np.testing.assert_allclose(p, 1.0 - mirror, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("x", "p"), [([-900, -800, 800, 900], [0, 0, 1, 1]), ([800, 900, 850, 950], 0.5)]
 )
