@@ -441,6 +441,9 @@ def summarize(
         if not isinstance(name, str):
             refuse(parameter, "be the name of a column", f"{name!r}", TypeError)
     columns = {parameter: str(name) for parameter, name in given.items()}
+    if len(set(columns.values())) < len(columns):
+        got = ", ".join(columns.values())
+        refuse("score`, `label` and `weight", "be different", got)
     opened = open_parts(parts, columns)
     job = _Summarize(tuple(columns.values()), max_cells)
     found: ScoreSummary | None = opened.ask(job, n_jobs=n_jobs)
@@ -465,12 +468,16 @@ class _Summarize:
 
     def __call__(self, name: str, frame: Any) -> ScoreSummary | None:
         """Return the summary of a part, None where no row counts."""
-        if len(self.columns) > 2:
+        weighted = len(self.columns) > 2
+        values = [frame[column].to_numpy(copy=weighted) for column in self.columns]
+        if weighted:
             # A gap of a nullable column is no weight of 0: it is refused below.
-            frame = frame[(frame[self.columns[2]] != 0).fillna(True)]
-            if not len(frame):
+            is_zero = (frame[[self.columns[2]]] == 0).fillna(False)
+            is_out = is_zero.to_numpy(bool).any(axis=1)
+            if is_out.all():
                 return None
-        values = [frame[column].to_numpy() for column in self.columns]
+            # Whatever they hold, they stay: messages tell the place of a row.
+            values[0][is_out] = values[1][is_out] = 0
         try:
             return ScoreSummary.from_scores(*values, max_cells=self.max_cells)
         except (TypeError, ValueError) as error:

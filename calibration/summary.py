@@ -68,7 +68,9 @@ class ScoreSummary:
     keeps their number within `max_cells`; a cell is represented by its midpoint,
     clipped to [lowest, highest]. Cells of one level are unions of cells of the next,
     and the level of a union of data is never finer than that of its parts, so
-    merging is associative and commutative and gives the summary of all rows.
+    merging is associative and commutative and gives the summary of all rows. This
+    and `max_cells` hold for probabilities, and for scores up to 2^1000 whose sizes
+    differ by a factor of 2^52 at most.
 
     Examples
     --------

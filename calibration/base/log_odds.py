@@ -206,6 +206,7 @@ def fit_coefficients(
     *,
     ridge: Float64Array | float,
     prior: Float64Array,
+    powers: bool = False,
 ) -> tuple[float, Float64Array]:
     """Fit log-odds = intercept + coef' columns by penalised maximum likelihood.
 
@@ -221,6 +222,10 @@ def fit_coefficients(
     weight0, weight1 : ndarrays of shape (n_cells,)
     ridge : float or ndarray of shape (p,)
     prior : ndarray of shape (p,)
+    powers : bool
+        Whether columns are powers of the first. Each then counts as spread by at least
+        half that power of the first one's deviation. The square of scores that are all
+        alike in size varies by rounding alone.
 
     Returns
     -------
@@ -239,8 +244,9 @@ def fit_coefficients(
         # one ridge for all.
         np.subtract(column, center[j], out=design[j + 1])
         variance = np.einsum("i,i,i", design[j + 1], design[j + 1], weight) / total
+        least = 0.5 * spread[0] ** (j + 1) if powers and j else 0.0
         # A constant column is zero from here on, in any unit.
-        spread[j] = np.sqrt(variance) if variance > 0.0 else 1.0
+        spread[j] = max(np.sqrt(variance), least) or 1.0
         design[j + 1] /= spread[j]
     scaled_prior = np.append(0.0, prior * spread)
     penalty = np.append(0.0, limit_pull(ridge, scaled_prior[1:]))

@@ -313,7 +313,8 @@ def _fit_bins(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> tuple[floa
     """Return the log-likelihood at the event rates of a binning, and its bins."""
     starts = quantile_starts(sum0, sum1, n_bins)
     n0, n1 = bin_weights(sum0, sum1, starts)
-    rate = n1 / (n0 + n1)
+    # Weights too small for the running sums leave a bin empty.
+    rate = n1 / np.maximum(n0 + n1, np.finfo(np.float64).tiny)
     return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
 
 

@@ -44,8 +44,10 @@ class _PolynomialCalibrator(LogOddsCalibrator):
         # The penalty pulls towards doing nothing, which "real" scores do not have.
         prior = np.zeros(self._degree)
         prior[0] = 0.0 if self.scale == "real" else 1.0
+        # Two scores alone tell no curvature, with no penalty either.
+        ridges = np.maximum(ridge, WEAK_RIDGE * (np.arange(self._degree) > 0))
         self.intercept_, self.coef_ = fit_coefficients(
-            columns, weight0, weight1, ridge=ridge, prior=prior
+            columns, weight0, weight1, ridge=ridges, prior=prior, powers=True
         )
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
@@ -162,7 +164,8 @@ class QuadraticCalibrator(LogisticCalibrator):
     penalty : float
         Weight of the ridge. 1 weighs like about four rows. Each coefficient is measured
         in standard deviations of its column, and pulled towards doing nothing, as in
-        `LogisticCalibrator`.
+        `LogisticCalibrator`. The square counts as spread by at least :math:`s_x^2 / 2`,
+        and keeps a ridge of .001: two scores alone tell no curvature.
     scale : {"probability", "logit", "real"}
         What a score is; probabilities enter by their log-odds.
 
@@ -397,7 +400,9 @@ def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:
     # No beta has a mean of 0 or 1, which are what far log-odds round to.
     mean, rest = (max(float(share @ expit(s)), 2.0**-1000) for s in (x, -x))
     bound = mean * rest
-    variance = float(share @ (expit(x) - mean) ** 2)
+    # Of the lesser side, which keeps its digits where the other one rounds to 1.
+    small = expit(x if mean < rest else -x)
+    variance = float(share @ (small - min(mean, rest)) ** 2)
     least = bound / (weight.sum() + 1.0) ** 2
     concentration = bound / min(max(variance, least), 0.999 * bound) - 1.0
     return mean * concentration, rest * concentration

@@ -210,6 +210,19 @@ def test_a_gap_among_weights_is_no_weight_of_zero(kind):
         summarize(frame, weight="w")
 
 
+@pytest.mark.parametrize("kind", ["float64", "Float64", "object"])
+def test_rows_of_weight_0_count_among_places_alone(kind):
+    frame = pd.DataFrame({"score": [None, 0.2, 0.3], "label": [None, 1, 0]})
+    frame = frame.astype(kind).assign(w=[0, 1, 2])
+    assert_same(
+        summarize(frame, weight="w"),
+        ScoreSummary.from_scores([0.2, 0.3, 0.3], [1, 0, 0]),
+    )
+    frame.loc[2, "score"] = np.inf
+    with pytest.raises(ValueError, match="finite, got inf at position 2"):
+        summarize(frame, weight="w")
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("max_cells", [None, 64])
 def test_any_parts_in_any_order_are_the_whole(rng, scored, weight, max_cells):
@@ -278,6 +291,7 @@ def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, me
         ({"w": 0}, "syw", ValueError, "at least one row that counts, got the frame"),
         ({}, "py", ValueError, "`score` must be .* got 'p'; the frame has 's'"),
         ({}, ["s", 3], TypeError, "`label` must be the name of a column, got 3"),
+        ({}, "sys", ValueError, "`weight` must be different, got s, y, s"),
     ],
 )
 def test_what_cannot_be_summarised(scored, change, given, error, message):

@@ -67,6 +67,17 @@ def test_penalty_is_the_documented_one(data, cls, scale):
     np.testing.assert_allclose(got, best.x, atol=2e-5)
 
 
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_two_scores_tell_no_curvature(penalty):
+    y = np.repeat([0, 1, 0, 1], [35, 15, 12, 38])
+    for pair in [(0.2, 0.8), (0.1, 0.9), (0.2, 0.801)]:
+        fits = [
+            cls(penalty).fit(np.repeat(pair, 50), y).predict([pair[0], 0.5, pair[1]])
+            for cls in (calibration.LogisticCalibrator, calibration.QuadraticCalibrator)
+        ]
+        np.testing.assert_allclose(fits[0], fits[1], atol=0.003)
+
+
 def test_temperature_is_the_best_single_factor(data):
     x, y, weight = data
 
@@ -179,6 +190,17 @@ def test_moments_of_a_class_with_one_score_are_finite():
     p = fitted.predict([0.0, 0.2, 0.5, 1.0])
     assert np.isfinite(p).all()
     assert p[1] > 0
+
+
+def test_moments_of_far_log_odds_mirror(rng):
+    """The variance near 1 is as exact as that near 0."""
+    y = np.arange(400) % 2
+    x = rng.normal(100.0 + 0.5 * y, 0.5)
+    fitted = calibration.BetaCalibrator("moments", scale="logit")
+    weight = rng.uniform(0.1, 10.0, 400)
+    p = fitted.fit(x, y, weight).predict([99.0, 101.0])
+    mirror = fitted.fit(-x, 1 - y, weight).predict([-99.0, -101.0])
+    np.testing.assert_allclose(p, 1.0 - mirror, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

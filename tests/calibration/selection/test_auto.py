@@ -245,6 +245,15 @@ def test_the_answer_is_the_pool_of_what_was_fitted(rng):
     assert "quadratic" in str(auto.report_)
 
 
+def test_a_pool_of_nothing_is_the_uniform_law():
+    y = np.arange(60) % 3
+    z = -10.0 * np.eye(3)[y]
+    auto = AutoCalibrator({"one": SoftmaxCalibrator("temperature")}, scale="logit")
+    auto.fit(z, y)
+    assert auto.report_.chosen == ()
+    np.testing.assert_allclose(auto.predict(z), 1.0 / 3.0)
+
+
 def test_zeros_that_happen_do_not_stand(rng):
     p, y = draw(rng, 600, 3, 1.0)
     hard = np.round(p)
