@@ -143,10 +143,9 @@ class TargetCodes:
             within = float(w @ (y - means[cell]) ** 2)
             # Unbiased: each mean has used up a row.
             within /= max(total - np.count_nonzero(mass), 0.5)
-            strength = within / max(variance - within, 1e-3 * variance, 1e-300)
-            self.means_[j] = np.where(
-                mass > 0.0, (mass * means + strength * mean) / (mass + strength), mean
-            )
+            between = max(variance - within, 1e-3 * variance, 1e-300)
+            strength = max(within / between, 1e-300)
+            self.means_[j] = (mass * means + strength * mean) / (mass + strength)
         return self
 
     def transform(self, X: Float64Array) -> Float64Array:

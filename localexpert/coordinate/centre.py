@@ -35,8 +35,6 @@ from localexpert.data.table import Table
 from localexpert.data.target_values import is_skewed
 from localexpert.progress import current_progress, run_jobs
 
-# If a category has fewer values, one or two splits tell all of them apart.
-_FEWEST_VALUES = 3
 # A family is fitted further if it lowers the error of a blend by this share of it...
 _LEAST_GAIN = 0.001
 # ...on a fold of this many rows. On tables with 200 to 480 rows in a fold this saved a
@@ -211,8 +209,7 @@ class CentreStack:
             named = {f"{type(r).__name__}_{j}": r for j, r in enumerate(given)}
             return [each({name: model}, "given") for name, model in named.items()]
         trees = partial(BoostedTrees, random_state=seed, n_jobs=n_jobs)
-        known = table.reader.category_codes
-        n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
+        n_values = table.reader.n_values
         forest = Forest(random_state=seed, n_jobs=n_jobs)
         plain = {"extra trees": forest.make(len(table))}
         nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}

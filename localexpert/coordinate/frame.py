@@ -66,7 +66,13 @@ class ScaleModel:
             "feature_fraction_bynode": 0.7,
             "seed": self.random_state,
         }
-        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, n_jobs=self.n_jobs)
+        # The scale of a category with many values is read from its mean log residual.
+        self.boosters_ = FoldBoosters(
+            parameters,
+            _MOST_ROUNDS,
+            n_jobs=self.n_jobs,
+            n_values=sample.table.reader.n_values or None,
+        )
         logs = self.boosters_.fit(sample.table.codes, target, sample.folds, w)
         known = np.isfinite(logs)
         typical = np.average(logs[known], weights=w[known])

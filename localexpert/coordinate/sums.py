@@ -14,7 +14,7 @@ from localexpert._kernels.lasso import lasso_path
 from localexpert.coordinate.small_nets import Ramps
 
 _N_RAMPS = 10
-_RIDGE_PENALTIES = np.logspace(-6.0, 3.0, 28)
+_RIDGE_PENALTIES = np.logspace(-9.0, 3.0, 37)
 # As shares of the least penalty that leaves no line.
 _LASSO_PENALTIES = np.logspace(0.0, -3.5, 30)
 # Most degrees of freedom, as a share of the rows.

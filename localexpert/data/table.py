@@ -185,6 +185,8 @@ def _cut(encoded: Float64Array) -> Float64Array:
     return np.clip(encoded, -_FARTHEST, _FARTHEST)
 
 
+# If a category has fewer values, one or two splits tell all of them apart.
+_FEWEST_VALUES = 3
 # A message names at most this many columns.
 _MOST_NAMED = 5
 
@@ -264,6 +266,12 @@ class TableReader:
     def categories(self) -> list[int]:
         """Numbers of the columns that hold categories."""
         return sorted(self.category_codes)
+
+    @property
+    def n_values(self) -> dict[int, int]:
+        """Number of values of each feature of categories, if they are not too few."""
+        known = self.category_codes
+        return {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
 
     def read(self, X: Any, *, warns: bool = False) -> Table:
         """Return a table with these columns, whose views can be made.

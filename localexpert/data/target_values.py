@@ -120,12 +120,19 @@ def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
     )
 
 
-def is_skewed(y: Float64Array) -> bool:
-    """Say whether the skewness of a target is above 1, so its logarithm may be simpler.
+# The ninth decile over the first, from which on the logarithm may be simpler.
+_MAGNITUDES = 30.0
 
-    The skewness of an exponential law is 2, that of a normal one is 0.
+
+def is_skewed(y: Float64Array) -> bool:
+    """Say whether the logarithm of a target may be simpler.
+
+    That is so if its skewness is above 1 (that of an exponential law is 2, that of a
+    normal one is 0), or if most of it spreads over more than a magnitude.
     """
-    return bool(np.mean((y - y.mean()) ** 3) > np.std(y) ** 3)
+    low, high = np.quantile(y, [0.1, 0.9])
+    wide = 0.0 < _MAGNITUDES * low < high
+    return bool(wide or np.mean((y - y.mean()) ** 3) > np.std(y) ** 3)
 
 
 def count_values(

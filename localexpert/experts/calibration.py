@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,6 +48,10 @@ from localexpert.progress import current_progress
 _LEAST_GAIN = 1e-3
 # A step map gives the probabilities 0 and 1. They only hold at its training rows.
 HELD_OUT_CLIP = 1e-3
+# Penalty of the quadratic, for log-odds that spread by this much or more. The penalty
+# counts in their spread, so answers that hardly differ would get any slope, even a
+# negative one. This happened where a few rows of each category know each other.
+_RIDGE, _LEAST_SPREAD = 10.0, 0.5
 # Calibrators whose maps never decrease, for any data.
 _INCREASING: tuple[type[ScoreCalibrator], ...] = (
     BaggedIsotonicCalibrator,
@@ -136,7 +141,7 @@ class ExpertCalibration(BaseEstimator):
         self
         """
         weight = np.ones(len(fold)) if sample_weight is None else sample_weight
-        kinds = self.kinds()
+        kinds = self.kinds(_choose_ridge(probabilities, weight))
         rows = {int(number): fold == number for number in np.unique(fold)}
         summaries = [
             {
@@ -197,8 +202,13 @@ class ExpertCalibration(BaseEstimator):
         means = {name: float(loss.mean()) for name, loss in self.losses_.items()}
         return {"chosen": self.chosen_, "losses": means}
 
-    def kinds(self) -> dict[str, ScoreCalibrator]:
+    def kinds(self, ridge: float = _RIDGE) -> dict[str, ScoreCalibrator]:
         """Return the candidates by name. "No calibration" comes first if it is one.
+
+        Parameters
+        ----------
+        ridge : float
+            Penalty of the quadratic.
 
         Returns
         -------
@@ -213,7 +223,7 @@ class ExpertCalibration(BaseEstimator):
             smooth = BetaCalibrator() if self.increasing else None
             return {
                 "identity": IdentityCalibrator(),
-                "beta" if smooth else "quadratic": smooth or QuadraticCalibrator(10.0),
+                "beta" if smooth else "quadratic": smooth or QuadraticCalibrator(ridge),
             }
         named, name = isinstance(given, str), type(given).__name__
         kind = make_calibrator(given, random_state=None) if named else given
@@ -226,6 +236,14 @@ class ExpertCalibration(BaseEstimator):
             )
             raise ValueError(msg)
         return {given if named else name: seeded(kind, self.random_state)}
+
+
+def _choose_ridge(probabilities: Float64Array, weight: Float64Array) -> float:
+    """Return the quadratic's penalty for answers, shape (n, n_thresholds)."""
+    x = logit(np.clip(probabilities, HELD_OUT_CLIP, 1.0 - HELD_OUT_CLIP))
+    share = weight / weight.sum()
+    variance = float((share @ (x - share @ x) ** 2).mean())
+    return _RIDGE * max(1.0, _LEAST_SPREAD**2 / max(variance, 1e-6))
 
 
 def check_calibrator(calibrator: Any) -> None:

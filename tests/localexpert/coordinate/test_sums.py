@@ -32,7 +32,7 @@ def test_ridge_solves_the_penalised_normal_equations(rng, n_features):
     root = np.sqrt(w / w.sum())[:, None] * B
     n = w.sum() ** 2 / (w @ w)
     best = None
-    for penalty in np.logspace(-6.0, 3.0, 28):
+    for penalty in np.logspace(-9.0, 3.0, 37):
         inverse = np.linalg.inv(gram + penalty * np.eye(len(gram)))
         freedom = 1.0 + np.trace(root @ inverse @ root.T)
         error = np.average((z - B @ (inverse @ cross)) ** 2, weights=w)
