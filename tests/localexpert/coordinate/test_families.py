@@ -178,6 +178,10 @@ class TestStack:
         assert is_skewed(skewed)
         assert not is_skewed(-skewed)
         assert not is_skewed(rng.uniform(1.0, 2.0, size=200))
+        # Two clusters of different magnitude are not skewed.
+        magnitudes = np.tile([10.0, 1e4], 100) * rng.uniform(1.0, 2.0, 200)
+        assert np.mean((magnitudes - magnitudes.mean()) ** 3) < magnitudes.std() ** 3
+        assert is_skewed(magnitudes)
 
     def test_the_logarithm_is_unbiased_on_the_whole(self, rng):
         X = rng.uniform(size=(600, 1))
@@ -394,6 +398,12 @@ def test_weights_are_repetitions_and_gaps_are_a_category(rng):
     assert_allclose(told, copied, rtol=1e-9)
     # A value without rows is told as the mean of all.
     assert told[2, 0] == pytest.approx(np.average(y, weights=weight))
+
+
+def test_values_of_one_row_each_tell_nothing_of_others():
+    codes, y = np.arange(5.0)[:, None], np.arange(5.0)
+    told = TargetCodes({0: 6}, 0).fit(codes, y, np.ones(5))
+    assert_allclose(told.transform(np.array([[3.0], [5.0]]))[:, 0], [3.0, 2.0])
 
 
 def test_rows_of_training_do_not_know_themselves(rng):

@@ -1,9 +1,12 @@
 """The frame: honest centre and scale, screening, weights."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 
 from localexpert.coordinate.centre import CentreStack, marginal_crps
 from localexpert.coordinate.frame import Frame
@@ -44,6 +47,17 @@ def test_scale_follows_the_noise_and_has_a_floor(data):
     spread = np.std(quiet - still.oof_center_)
     assert still.oof_scale_.min() >= 0.019 * spread
     assert np.isfinite(still.oof_coordinate_).all()
+
+
+def test_scale_finds_the_noise_of_a_category_in_no_order(rng):
+    kind, x = rng.integers(0, 15, 600), rng.normal(size=600)
+    sd = np.exp(rng.normal(size=15))
+    X = pd.DataFrame({"x": x, "kind": [f"k{j:02d}" for j in kind]})
+    y, folds = x + sd[kind] * rng.normal(size=600), make_folds(600, 5, random_state=0)
+    own = make_pipeline(make_column_transformer(("passthrough", ["x"])), Ridge())
+    sample = Sample(Table.of(X), y, np.ones(600), folds)
+    frame = Frame("standardize", CentreStack(own)).fit(sample)
+    assert np.corrcoef(np.log(frame.oof_scale_), np.log(sd[kind]))[0, 1] > 0.85
 
 
 def test_new_rows_are_credited_with_the_mean_of_the_models(data):

@@ -101,6 +101,14 @@ def test_few_lines_are_those_of_the_lasso(rng):
     assert 3 <= np.count_nonzero(model.coefficients_) < 29
 
 
+def test_a_small_difference_of_two_columns_is_found(rng):
+    x, difference = rng.normal(size=200), rng.normal(size=200)
+    X = np.column_stack([x, x + 1e-3 * difference])
+    y = 2.0 * difference + rng.normal(size=200)
+    miss = Lines().fit(X, y, np.ones(200)).predict(X) - 2.0 * difference
+    assert np.std(miss) < 0.2
+
+
 @pytest.mark.parametrize("kind", [AdditiveRidge, Lines, FewLines, Products])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_fewer_rows_than_columns(rng, kind, n):

@@ -54,6 +54,14 @@ def test_auto_leaves_honest_experts_alone(rng):
     assert_array_equal(stage.predict(p), p)
 
 
+def test_answers_that_hardly_differ_are_not_turned_round(rng):
+    # Rows of one category know each other: the answers are against their own labels.
+    below = rng.uniform(size=(300, 4)) < 0.5
+    p = expit(0.02 * rng.normal(size=below.shape) - 0.01 * (2 * below - 1))
+    stage = ExpertCalibration().fit(p, below, np.arange(300) % 5)
+    assert np.abs(stage.predict(p) - 0.5).max() < 0.15
+
+
 @pytest.mark.parametrize("calibrator", ["isotonic", "beta", PlattCalibrator(), "auto"])
 def test_a_row_never_calibrates_itself(experts, calibrator):
     p, below, fold = experts
