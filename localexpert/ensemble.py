@@ -205,7 +205,7 @@ class DistributionEnsemble(DistributionRegressor):
         "linear" averages the CDFs. "probit" averages their normal scores. It is sharper
         if members make similar errors, and needs laws without jumps, or laws with only
         jumps. "auto" takes the one with the smaller out-of-fold CRPS after
-        recalibration.
+        recalibration. Weights and this choice move targets that are far out nearer.
     recalibrate : {"pit"}, Recalibration or None
         Correction of the pool by its out-of-fold PIT values. It is needed because a
         linear pool of calibrated laws is too wide.
@@ -347,7 +347,7 @@ class DistributionEnsemble(DistributionRegressor):
         weight = weight[rows]
         parts = None if groups is None else groups[rows]
         target, folds, scores = _score_some(laws, y[rows], weight, parts, seed)
-        alone = [mean_crps(law, target, weight) for law in laws]
+        alone = [mean_crps(law, y[rows], weight) for law in laws]
         self.losses_ = dict(zip(fitted, alone, strict=True))
         least = np.inf
         number = number_folds(folds, len(target))
@@ -357,7 +357,8 @@ class DistributionEnsemble(DistributionRegressor):
             recalibration = make_recalibration(self.recalibrate, seed)
             if recalibration is not None:
                 law = recalibration.fit(law, target, weight, folds).apply_oof(law)
-            loss = self.losses_[kind] = mean_crps(law, target, weight)
+            loss = mean_crps(law, target, weight)
+            self.losses_[kind] = mean_crps(law, y[rows], weight)
             if loss < least:
                 least, self.pool_, self.recalibration_ = loss, kind, recalibration
                 self.weights_ = dict(zip(fitted, map(float, own), strict=True))

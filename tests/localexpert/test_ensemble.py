@@ -62,6 +62,16 @@ class TestFitted:
         assert losses[model.pool_] == min(losses["linear"], losses["probit"])
         assert losses[model.pool_] < 1.005 * min(losses[name] for name in names)
 
+    @pytest.mark.filterwarnings("ignore:.*is far from all its other values")
+    def test_losses_are_of_targets_as_they_are(self):
+        X, y = make_data(90)
+        y[3] = 1e4
+        model = DistributionEnsemble(members()[:2], random_state=0).fit(X, y)
+        parts = {name: m.oof_distribution_ for name, m in model.members_.items()}
+        parts[model.pool_] = model.oof_distribution_
+        for name, dist in parts.items():
+            assert model.losses_[name] == pytest.approx(crps_score(y, dist))
+
     def test_a_linear_pool_is_the_mixture(self, fitted):
         model, X, y = fitted
         own = clone(model).set_params(pool="linear", recalibrate=None)
