@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -184,9 +185,9 @@ class GroupedRecalibration:
             else:
                 laws.append(one.apply(own, self._in_units(weight[part])))
         if not laws:
-            return PredictiveDistribution(law.law)
+            return law
         back = np.argsort(np.concatenate(list(parts.values())))
-        return PredictiveDistribution(append_laws(laws).take(back))
+        return replace(law, law=append_laws(laws).take(back))
 
     @property
     def asks_weights(self) -> bool:
