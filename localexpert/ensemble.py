@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
 from typing import Any, Literal, Self
 
@@ -97,7 +97,8 @@ def pool(
     >>> pool([low, high], [0.25, 0.75], kind="probit").median().round(3)
     array([1.5])
     """
-    laws = _laws_of(dists)
+    given = _check_dists(dists)
+    laws = [dist.law for dist in given]
     check_choice(kind, "kind", ("linear", "probit"))
     if weights is None:
         weights = np.full(len(laws), 1.0 / len(laws))
@@ -107,7 +108,7 @@ def pool(
         shapes = f"({len(laws)},) or ({n}, {len(laws)})"
         rule = f"have shape {shapes}, a weight for each distribution"
         refuse("weights", rule, f"shape {rows.shape}")
-    return PredictiveDistribution(pool_laws(laws, rows, kind))
+    return replace(given[0], law=pool_laws(laws, rows, kind))
 
 
 def pool_weights(
@@ -154,11 +155,14 @@ def pool_weights(
     >>> bool(pool_weights([good, bad], y)[0] > 0.95)
     True
     """
-    laws = _laws_of(dists)
+    given = _check_dists(dists)
     check_choice(kind, "kind", ("linear", "probit"))
     seed = check_integer(random_state, "random_state", 0)
-    outcomes = check_outcomes(y, dists[0])
+    outcomes = check_outcomes(y, given[0])
+    if len(outcomes) < 2:
+        refuse("y", "have at least two rows", len(outcomes))
     weight = check_weights(sample_weight, len(outcomes))
+    laws = [dist.law for dist in given]
     return _score_some(laws, outcomes, weight, groups, seed)[2].learn(kind, seed)[0]
 
 
@@ -178,18 +182,18 @@ def _score_some(
     return target, folds, PoolScores.of(drawn, *held, number, len(folds))
 
 
-def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
-    """Return the laws of distributions. There must be one or more, of equal length."""
+def _check_dists(dists: Any) -> list[PredictiveDistribution]:
+    """Return distributions as a list: one or more, of equal length."""
     if isinstance(dists, PredictiveDistribution):
         rule = "be a list of distributions"
         refuse("dists", rule, "one PredictiveDistribution", TypeError)
     given = check_list(dists, "dists", "distributions")
     if len(given) == 0:
         refuse("dists", "hold at least one distribution", "none")
-    laws = [check_distribution(dist, "dists").law for dist in given]
-    for law in laws:
-        check_same_length(len(laws[0]), "the first of them", len(law), "dists")
-    return laws
+    for dist in given:
+        own = len(check_distribution(dist, "dists"))
+        check_same_length(len(given[0]), "the first of them", own, "dists")
+    return given
 
 
 @dataclass(eq=False, repr=False)

@@ -218,6 +218,11 @@ def test_linear_pools_are_mixtures(dists, rng):
     assert_allclose(both.mean(), 0.5 * a.mean() + 0.15, atol=1e-9)
 
 
+def test_pools_keep_the_labels_of_the_first():
+    total = from_scipy(stats.norm(0.0, 1.0), 4).total(groups=["u", "u", "v", "v"])
+    assert_array_equal(pool([total, total[::-1]]).labels, ["u", "v"])
+
+
 def test_probit_pools_of_normal_laws_are_normal(dists, rng):
     (a, b), center = dists
     y = rng.normal(size=300)
@@ -271,3 +276,5 @@ def test_what_is_refused(dists):
             pool(given, weights, kind=kind)
     with pytest.raises(ValueError, match="`y` must be as long as"):
         pool_weights([a, b], np.zeros(5))
+    with pytest.raises(ValueError, match="`y` must have at least two rows, got 1"):
+        pool_weights([a[:1], b[:1]], [0.0])
