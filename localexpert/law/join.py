@@ -131,6 +131,12 @@ def _has_lattice_of(law: Law, other: Law) -> bool:
     return near and abs(away - round(away)) <= OF_STEP
 
 
+def _have_one_lattice(laws: Sequence[Law]) -> bool:
+    """Return whether all curves are rounded to the same values, or none is."""
+    curved = [law for law in laws if law.curve is not None]
+    return all(_has_lattice_of(law, curved[0]) for law in curved)
+
+
 def jump_values(laws: Sequence[Law]) -> Float64Array:
     """Return the values of all laws' atoms, sorted, near ones once, (A,)."""
     every = np.unique(np.concatenate([np.empty(0), *(law.atoms for law in laws)]))
@@ -150,9 +156,10 @@ def _masses_at(law: Law, values: Float64Array) -> Float64Array:
 
 def can_pool_scores(laws: Sequence[Law]) -> bool:
     """Return whether laws have a probit pool: all in values alone, or all smooth."""
-    return all(law.is_discrete for law in laws) or not any(
-        len(law.atoms) or law.is_clipped for law in laws
-    )
+    if all(law.is_discrete for law in laws):
+        return True
+    jumps = any(len(law.atoms) or law.is_clipped for law in laws)
+    return not jumps and _have_one_lattice(laws)
 
 
 def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
@@ -184,15 +191,11 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
         return laws[0]
     if kind == "probit" and not can_pool_scores(laws):
         what = "laws with values of positive probability beside a smooth rest"
-        refuse("kind", f'be "linear" for {what}', '"probit"')
-    curved = [law for law in laws if law.curve is not None]
-    if not all(_has_lattice_of(law, curved[0]) for law in curved):
-        got = ", ".join(f"{step:g}" for step in sorted(law.step for law in curved))
-        msg = f"distributions of different lattices have no pool, got steps {got}."
-        raise ValueError(msg)
+        refuse("kind", f'be "linear" for {what}, or of unlike steps', '"probit"')
     laws = [law.clipped for law in laws]
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
-    if not all(_keeps_values(law, lattices) for law in laws):
+    alike = _have_one_lattice(laws)
+    if not (alike and all(_keeps_values(law, lattices) for law in laws)):
         laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
     values = jump_values(laws)
     discrete = all(law.is_discrete for law in laws)

@@ -125,7 +125,14 @@ class _Model:
         alike = np.ptp(near) == 0.0
         unit = np.ptp(ends[:2][np.isfinite(ends[:2])]) if alike else np.sqrt(variance)
         unit = float(unit) or 1.0
-        return (ends - centre) / unit, centre, unit
+        ends = (ends - centre) / unit
+        if self.outcomes.known.any():
+            return ends, centre, unit
+        # Most rows may lie in one interval. Then y varies more than their ends do.
+        one = np.ones((len(near), 1))
+        moved, wider = map(float, _fit(self.errors, ends, self.weight, one)[:, 0])
+        factor = float(np.exp(wider))
+        return (ends - moved) / factor, centre + unit * moved, unit * factor
 
     @cached_property
     def weight(self) -> Float64Array:

@@ -65,6 +65,9 @@ class HeldOut:
         """
         share = draw_shares(random_state, (len(y), 1))
         scores = law.scores(y[:, None], share)[:, 0]
+        held = np.flatnonzero(weight > 0.0)
+        order = held[np.argsort(scores[held], kind="stable")]
+        scores = scores[order]
         far = int((np.abs(scores) > _FAR).sum())
         if far >= _FEWEST and far > _MANY * len(scores):
             msg = (
@@ -75,9 +78,7 @@ class HeldOut:
             warnings.warn(msg, CalibrationWarning, stacklevel=4)
         known = scores[np.isfinite(scores)]
         most = max(_FURTHEST, 1.0 + float(np.abs(known).max(initial=0.0)))
-        held = np.flatnonzero(weight > 0.0)
-        order = held[np.argsort(scores[held], kind="stable")]
-        scores = scores[order].clip(-most, most)
+        scores = scores.clip(-most, most)
         return cls(law.take(order), y[order], weight[order], scores)
 
     @property

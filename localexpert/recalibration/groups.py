@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -184,8 +185,8 @@ class GroupedRecalibration:
             else:
                 laws.append(one.apply(own, self._in_units(weight[part])))
         if not laws:
-            return PredictiveDistribution(law.law)
-        return PredictiveDistribution(gather_laws(laws, parts.values()))
+            return law
+        return replace(law, law=gather_laws(laws, parts.values()))
 
     @property
     def asks_weights(self) -> bool:

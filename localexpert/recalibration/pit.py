@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from scipy.interpolate import BSpline
 from scipy.special import ndtr, ndtri
 
 from calibration._validation import (
+    check_list,
     check_number,
     check_same_length,
     check_vector,
@@ -129,7 +130,9 @@ def correct(given: Forecast, levels: LevelMap) -> Forecast:
     mapped = map_levels(law, levels)
     if mapped is law:
         return given
-    return cast(Forecast, mapped if given is law else PredictiveDistribution(mapped))
+    if isinstance(given, PredictiveDistribution):
+        return replace(given, law=mapped)
+    return mapped
 
 
 def _law_of(given: Any) -> Law:
@@ -384,6 +387,8 @@ class _ByScores(Recalibration):
     ) -> None:
         n = len(y)
         if folds is None:
+            if n < 2:
+                refuse("y", "have at least two rows", n)
             seed = self.random_state
             folds = make_folds(n, random_state=seed, sample_weight=weight)
         number = number_folds(folds, n)
@@ -512,7 +517,7 @@ class PitRecalibration(_ByScores):
         return maps[best]
 
     def _check_parameters(self) -> None:
-        for strength in self.strengths:
+        for strength in check_list(self.strengths, "strengths", "numbers"):
             check_number(strength, "strengths", 0.0, np.inf)
 
     def choices(self) -> dict[str, Any]:

@@ -164,10 +164,10 @@ class DistributionAdapter(DistributionRegressor):
         self
         """
         with all_or_nothing(self):
+            self._check_parameters()
             given, target, weight, groups = self._check_data(
                 X, y, sample_weight, groups
             )
-            self._check_parameters()
             seed = check_seed(self.random_state)
             recalibration = make_recalibration(self.recalibrate, seed)
             extra = arguments_of_fit(
@@ -229,8 +229,9 @@ class DistributionAdapter(DistributionRegressor):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before anything is fitted."""
-        if not hasattr(self.estimator, "fit"):
-            refuse("estimator", "have a method `fit`", repr(self.estimator), TypeError)
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            rule = "be an object with a method `fit`"
+            refuse("estimator", rule, repr(self.estimator), TypeError)
         if self.forecast is None:
             self._check_own_forecast()
         elif not callable(self.forecast) or self.level_name is not None:

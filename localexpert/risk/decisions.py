@@ -267,7 +267,7 @@ def _check_actions(actions: ArrayLike, n: int) -> Float64Array:
 def check_rows(values: ArrayLike, name: str, n: int) -> Float64Array:
     """Return finite values of shape (n,); a number stands for all rows."""
     array = check_targets(values, name, n)
-    if array.ndim > 1:
+    if array.shape != (n,):
         refuse(name, f"be a number or have shape ({n},)", f"shape {array.shape}")
     return array
 

@@ -62,6 +62,16 @@ class TestFitted:
         assert losses[model.pool_] == min(losses["linear"], losses["probit"])
         assert losses[model.pool_] < 1.005 * min(losses[name] for name in names)
 
+    @pytest.mark.filterwarnings("ignore:.*is far from all its other values")
+    def test_losses_are_of_targets_as_they_are(self):
+        X, y = make_data(90)
+        y[3] = 1e4
+        model = DistributionEnsemble(members()[:2], random_state=0).fit(X, y)
+        parts = {name: m.oof_distribution_ for name, m in model.members_.items()}
+        parts[model.pool_] = model.oof_distribution_
+        for name, dist in parts.items():
+            assert model.losses_[name] == pytest.approx(crps_score(y, dist))
+
     def test_a_linear_pool_is_the_mixture(self, fitted):
         model, X, y = fitted
         own = clone(model).set_params(pool="linear", recalibrate=None)
@@ -208,6 +218,11 @@ def test_linear_pools_are_mixtures(dists, rng):
     assert_allclose(both.mean(), 0.5 * a.mean() + 0.15, atol=1e-9)
 
 
+def test_pools_keep_the_labels_of_the_first():
+    total = from_scipy(stats.norm(0.0, 1.0), 4).total(groups=["u", "u", "v", "v"])
+    assert_array_equal(pool([total, total[::-1]]).labels, ["u", "v"])
+
+
 def test_probit_pools_of_normal_laws_are_normal(dists, rng):
     (a, b), center = dists
     y = rng.normal(size=300)
@@ -261,3 +276,5 @@ def test_what_is_refused(dists):
             pool(given, weights, kind=kind)
     with pytest.raises(ValueError, match="`y` must be as long as"):
         pool_weights([a, b], np.zeros(5))
+    with pytest.raises(ValueError, match="`y` must have at least two rows, got 1"):
+        pool_weights([a[:1], b[:1]], [0.0])

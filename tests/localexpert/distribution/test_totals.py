@@ -63,6 +63,22 @@ def test_rounding_of_many_rows_does_not_add_up():
     assert_allclose(total.quantiles(levels)[0], want, rtol=1e-6)
 
 
+def test_rows_much_narrower_than_the_sum_do_not_move_it():
+    coins = concatenate([normal([0.0], 1000.0), make_coins(2000, 0.4)])
+    want = stats.norm(800.0, np.sqrt(1e6 + 480.0)).ppf([0.05, 0.5, 0.95])
+    assert_allclose(coins.total().cdf_at(want)[0], [0.05, 0.5, 0.95], atol=2e-3)
+
+
+def test_correlated_tenths_are_counts_in_another_unit(rng):
+    masses = rng.dirichlet(np.ones(3), 60)
+    counts, tenths = (
+        of_values(np.arange(3) * unit, masses).total(correlation=0.1, random_state=0)
+        for unit in (1.0, 0.1)
+    )
+    k = np.arange(121.0)
+    assert_allclose(tenths.pmf(0.1 * k[:, None]), counts.pmf(k[:, None]), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("values", "weights"),
     [

@@ -98,6 +98,14 @@ def test_rows_not_seen_count(columns, rng):
     assert y[seen].mean() > mean[seen].mean() + 0.3
 
 
+def test_effects_are_found_where_most_rows_share_an_interval(columns, rng):
+    y = np.exp(columns[:, 0] + 0.5 * rng.normal(size=N))
+    edges = np.array([0.0, *np.quantile(y, [0.85, 0.95]), INF])
+    place = np.searchsorted(edges, y) - 1
+    dist = forecast(edges[place], edges[place + 1], columns)
+    assert np.polyfit(columns[:, 0], np.log(dist.median()), 1)[0] > 0.35
+
+
 def test_hard_cases_have_finite_laws(columns):
     ends = np.full(N, 3.0)
     few = np.where(np.arange(N) < 2, 3.0, INF)

@@ -246,6 +246,23 @@ def test_the_bound_holds_for_forecasts_that_are_far_too_narrow(seed):
     assert (np.abs(shares - levels) <= learned.bound_ + 3.0 * errors).all()
 
 
+def test_rows_without_weight_do_not_make_forecasts_too_narrow(rng):
+    y, weight = np.append(rng.normal(size=400), np.full(12, 100.0)), np.ones(412)
+    weight[400:] = 0.0
+    found = ConformalRecalibration(random_state=0).fit(same_law(412), y, weight)
+    assert found.bound_ < 0.1
+
+
+def test_labels_of_totals_stay(rng):
+    total = normal(np.zeros(4)).total(groups=["u", "u", "v", "v"])
+    for kind in (PitRecalibration, ConformalRecalibration):
+        learned = kind(random_state=0).fit(said(300), rng.normal(size=300))
+        assert_array_equal(learned.apply(total).labels, ["u", "v"])
+    grouped = GroupedRecalibration(random_state=0)
+    grouped.fit(said(300), rng.normal(size=300), None)
+    assert_array_equal(grouped.apply(total, None).labels, ["u", "v"])
+
+
 def fit(recalibration, law=30, y=30, weight=None):
     law = same_law(law) if isinstance(law, int) else law
     return recalibration.fit(law, np.zeros(y), weight)
@@ -263,6 +280,8 @@ FEW = np.repeat([0.0, 1.0], [100, 20])
         (fit, (ConformalRecalibration(16),), "`largest_gap` must be at most half the"),
         (fit, (ConformalRecalibration("best"),), '`largest_gap` must be "auto" or an'),
         (fit, (PitRecalibration((-1.0,)),), "`strengths` must"),
+        (fit, (PitRecalibration(30.0),), "`strengths` must be a list of numbers, got"),
+        (fit, (PitRecalibration(), 1, 1), "`y` must have at least two rows, got 1"),
         (fit, (PitRecalibration(), 30, 5), "`y` must be as long as law, got 5"),
         (fit, (PitRecalibration(), [1.0]), "`law` must be a Law or a Predictive"),
         (set_aside, (np.ones(1000), 5, np.zeros(1000), 0), "`groups` must be of sizes"),

@@ -180,7 +180,8 @@ BY_LEVEL = {"forecast": None, "level_name": "alpha"}
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"estimator": "ridge"}, "`estimator` must have a method `fit`"),
+        ({"estimator": "ridge"}, "`estimator` must be an object with a method `fit`"),
+        ({"estimator": LinearRegression}, "`estimator` must be an object .* <class"),
         ({"forecast": None}, "`forecast` must be a function .* a LinearReg"),
         ({"forecast": "normal"}, "`forecast` must be callable, got 'normal'"),
         ({"level_name": "alpha"}, "`forecast` must be None where `level_name`"),

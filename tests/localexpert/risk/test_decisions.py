@@ -185,6 +185,7 @@ def test_actions_are_shared_or_each_rows_own_and_the_first_of_equals_wins():
         (expected_loss, {"loss": lambda *of: len(of)}, "`loss` must return an array"),
         (expected_loss, {"loss": lambda *of: of[0] + np.nan}, r"nan for y = .*n = 1\."),
         (expected_loss, {"action": np.ones((2, 3))}, r"a number or have shape \(3,\)"),
+        (newsvendor, {"dist": normal([0.0]), "overage": [1, 2]}, r"shape \(1,\), got"),
         (expected_loss, {"breaks": [[1.0], [2.0]]}, r"`breaks` must have shape \(3, a"),
     ],
 )
@@ -195,7 +196,7 @@ def test_refusals(call, given, message):
         expected_loss: {"loss": asymmetric, "action": 1.0},
     }
     with pytest.raises(ValueError, match=message):
-        call(FORECASTS["smooth"], **{**right[call], **given})
+        call(**{"dist": FORECASTS["smooth"], **right[call], **given})
 
 
 # Give a loan (0) or refuse it (1) to one who repays (0) or defaults (1); the two
