@@ -6,7 +6,7 @@ from calibration._kernels._jit import njit
 from calibration.typing import Float64Array
 
 # Sweeps of one penalty, and the last step in units of the greatest coefficient.
-_MOST_SWEEPS, _LITTLE = 500, 1e-5
+_MOST_SWEEPS, _LITTLE = 2000, 1e-6
 
 
 @njit
@@ -16,17 +16,20 @@ def lasso_path(
     """Return the b that minimise b'Gb / 2 - b'c + l |b|_1, shape (n_penalties, p).
 
     G is `gram`, c is `along`. Penalties fall, and each begins where the one before it
-    ended (Friedman, Hastie & Tibshirani 2010). Columns without variance get 0. After a
-    b with more than `most` numbers that are not 0, all are 0.
+    ended (Friedman, Hastie & Tibshirani 2010). Sweeps go over the numbers that are not
+    0 until these are still, and then over all. Columns without variance get 0. The path
+    ends, and the rest is 0, after a b with more than `most` numbers that are not 0, and
+    where sweeps do not settle.
     """
     p = len(along)
     b, rest = np.zeros(p), along.copy()
     paths = np.zeros((len(penalties), p))
     for k, penalty in enumerate(penalties):
+        is_whole, still = True, False
         for _ in range(_MOST_SWEEPS):
             moved, greatest = 0.0, 0.0
             for j in range(p):
-                if gram[j, j] <= 0.0:
+                if gram[j, j] <= 0.0 or not (is_whole or b[j] != 0.0):
                     continue
                 goal = rest[j] + gram[j, j] * b[j]
                 new = max(abs(goal) - penalty, 0.0) / gram[j, j]
@@ -35,8 +38,13 @@ def lasso_path(
                     b[j] += step
                     rest -= step * gram[j]
                 moved, greatest = max(moved, abs(step)), max(greatest, abs(b[j]))
-            if moved <= _LITTLE * greatest:
+            calm = moved <= _LITTLE * greatest
+            still = calm and is_whole
+            if still:
                 break
+            is_whole = calm
+        if not still:
+            break
         paths[k] = b
         if np.count_nonzero(b) > most:
             break

@@ -61,8 +61,9 @@ _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 _N_RAMPS = 10
 # Kernels take the cube of the number of rows.
 _MOST_ROWS_OF_KERNELS = 4_000
-# 30 columns have 465 products. The lasso's time grows with the square of the columns.
-_MOST_COLUMNS_OF_PRODUCTS, _MOST_COLUMNS_OF_FEW = 30, 1_000
+# 30 columns have 465 products. Of more columns than the second, there are only sums of
+# bent columns: each takes its time, and the square of their number the lasso's.
+_MOST_COLUMNS_OF_PRODUCTS, _MOST_COLUMNS_OF_SUMS = 30, 600
 
 
 @dataclass(eq=False, repr=False)
@@ -220,7 +221,7 @@ class CentreStack:
         narrow = width <= _MOST_COLUMNS_OF_PRODUCTS
         sums = dict[str, Family]()
         for name, (model, view) in _SUMS.items():
-            if width <= _MOST_COLUMNS_OF_FEW or not isinstance(model, FewLines):
+            if width <= _MOST_COLUMNS_OF_SUMS or view == "bent":
                 sums |= each({name: model}, view)
         smooth = KernelMachines(KernelMachine(smooth=True), view="bent", n_jobs=n_jobs)
         groups: list[dict[str, Family]] = [

@@ -65,7 +65,7 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.coordinate.ridge import KernelMachine
+    >>> from localexpert.coordinate.kernel_machine import KernelMachine
     >>> X = np.random.default_rng(0).normal(size=(300, 5))
     >>> model = KernelMachine(penalty=0.01).fit(X, np.sin(2.0 * X[:, 0]), np.ones(300))
     >>> int(np.argmax(np.diag(model.directions_ @ model.directions_.T)))

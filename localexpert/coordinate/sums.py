@@ -17,6 +17,8 @@ _N_RAMPS = 10
 _RIDGE_PENALTIES = np.logspace(-9.0, 3.0, 37)
 # As shares of the least penalty that leaves no line.
 _LASSO_PENALTIES = np.logspace(0.0, -3.5, 30)
+# Directions with less variance, as a share of the greatest, are rounding.
+_LEAST_VARIANCE = 1e-12
 # Most degrees of freedom, as a share of the rows.
 _MOST_FREEDOM = 0.5
 # Sums need no more rows than this.
@@ -33,7 +35,7 @@ class Sum(RegressorMixin, BaseEstimator, ABC):
 
         GCV(l) = RSS(l) / (1 - df(l) / n)^2,   df(l) = 1 + sum d / (d + l).
 
-    If there are more than 50 000 rows, some of them are used, from all over the table.
+    If there are more than 50 000 rows with weight, so many of them are drawn.
 
     References
     ----------
@@ -44,7 +46,10 @@ class Sum(RegressorMixin, BaseEstimator, ABC):
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
         """Choose the penalty and solve."""
-        rows = slice(None, None, -(-len(y) // _MOST_ROWS))
+        rows = np.flatnonzero(sample_weight > 0.0)
+        if len(rows) > _MOST_ROWS:
+            # Not every k-th row: a table may have a period.
+            rows = np.sort(np.random.default_rng(0).permutation(rows)[:_MOST_ROWS])
         X, y, w = X[rows], y[rows], sample_weight[rows]
         self._learn(X, w)
         scaled = _Scaled.of(self._spread(X), y, w)
@@ -61,7 +66,7 @@ class Sum(RegressorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, X: Float64Array, w: Float64Array) -> None:
-        """Learn from the rows what `_spread` needs."""
+        """Learn from rows with weight what `_spread` needs."""
 
     @abstractmethod
     def _spread(self, X: Float64Array) -> NDArray[Any]:
@@ -71,8 +76,10 @@ class Sum(RegressorMixin, BaseEstimator, ABC):
         columns = scaled.columns
         if columns.shape[1] > len(columns):
             # There are fewer rows than columns. Other directions have no variance.
-            _, roots, directions = np.linalg.svd(columns, full_matrices=False)
-            values, vectors = roots**2, directions.T
+            values, places = np.linalg.eigh(columns @ columns.T)
+            kept = values > _LEAST_VARIANCE * values[-1]
+            values, places = values[kept], places[:, kept]
+            vectors = columns.T @ places / np.sqrt(values)
         else:
             values, vectors = np.linalg.eigh(columns.T @ columns)
             values = np.maximum(values, 0.0)
@@ -108,8 +115,8 @@ class Lines(Sum):
     """
 
     def _learn(self, X: Float64Array, w: Float64Array) -> None:
-        held = X[w > 0.0]
-        low, high = held.min(axis=0), held.max(axis=0)
+        del w
+        low, high = X.min(axis=0), X.max(axis=0)
         self.ends_ = low - (high - low), high + (high - low)
 
     def _spread(self, X: Float64Array) -> NDArray[Any]:
@@ -144,8 +151,8 @@ class Products(Sum):
     """
 
     def _learn(self, X: Float64Array, w: Float64Array) -> None:
-        held, share = X[w > 0.0], w / w.sum()
-        self.ends_ = held.min(axis=0), held.max(axis=0)
+        share = w / w.sum()
+        self.ends_ = X.min(axis=0), X.max(axis=0)
         self.mean_ = share @ X
         spread = np.sqrt(share @ (X - self.mean_) ** 2)
         self.spread_ = np.where(spread > 0.0, spread, 1.0)

@@ -246,7 +246,8 @@ def list_categories(column: Any) -> list[Any] | None:
     and no row has only counts if the type is ordered: then it lies between others.
     """
     kind = _name_type(column)
-    # Types with an order of their own: pandas' category, polars' Enum.
+    # Types that list their values: pandas' category, polars' Enum. What an Enum lists
+    # has an order, too, but most often it means nothing.
     if kind in ("category", "enum"):
         listed = list(column.dtype.categories)
         if getattr(column.dtype, "ordered", False):

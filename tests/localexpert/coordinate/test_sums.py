@@ -101,6 +101,22 @@ def test_few_lines_are_those_of_the_lasso(rng):
     assert 3 <= np.count_nonzero(model.coefficients_) < 29
 
 
+def test_many_rows_with_a_period_are_drawn(rng):
+    X = np.column_stack([np.arange(100_001) % 2, rng.normal(size=100_001)])
+    y, w = X @ [3.0, 1.0], (np.arange(100_001) % 4 > 0) * 1.0
+    for kind in (AdditiveRidge, Lines, FewLines, Products):
+        miss = kind().fit(X, np.where(w > 0.0, y, 1e6), w).predict(X) - y
+        assert np.abs(miss).max() < 0.05
+
+
+def test_few_lines_do_not_hang_on_the_order_of_alike_columns(rng):
+    X = rng.normal(size=(400, 1)) + 0.03 * rng.normal(size=(400, 60))
+    y, order = X @ rng.normal(size=60) + rng.normal(size=400), rng.permutation(60)
+    first = FewLines().fit(X, y, np.ones(400)).predict(X)
+    second = FewLines().fit(X[:, order], y, np.ones(400)).predict(X[:, order])
+    assert_allclose(first, second, atol=1e-3 * y.std())
+
+
 def test_a_small_difference_of_two_columns_is_found(rng):
     x, difference = rng.normal(size=200), rng.normal(size=200)
     X = np.column_stack([x, x + 1e-3 * difference])

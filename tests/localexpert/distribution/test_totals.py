@@ -313,3 +313,12 @@ def test_very_heavy_rain_keeps_the_chance_of_none(rng):
     assert total.pmf(0.0)[0] == pytest.approx(0.6**3)
     y = np.quantile(draws.sum(axis=1), [0.3, 0.5, 0.9, 0.99])
     assert_allclose(total.cdf_at(y)[0], [0.3, 0.5, 0.9, 0.99], atol=0.01)
+
+
+def test_draws_of_a_group_do_not_hang_on_the_unit_of_another():
+    counts = of_values(np.arange(4), np.full((10, 4), 0.25))
+    group = np.repeat([0, 1], 5)
+    weights = np.where(group == 0, 1.0, 1e13)
+    both = counts.total(weights, groups=group, correlation=0.5, random_state=0)
+    alone = counts[:5].total(correlation=0.5, random_state=0)
+    assert both.std()[0] == pytest.approx(alone.std()[0], rel=0.05)
