@@ -398,10 +398,10 @@ def draw_sums(
         added[g] = _covariances(np.concatenate(parts), correlation, rows)
     if law.has_jumps:
         # Equal sums differ by rounding, depending on which rows give what.
-        for own in draws:
-            every = np.unique(own)
-            values = every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
-            own[:] = values[nearest_places(values, own)]
+        for sums in draws:
+            every = np.unique(sums)
+            distinct = every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+            sums[:] = distinct[nearest_places(distinct, sums)]
     return draws, added
 
 
