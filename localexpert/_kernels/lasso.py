@@ -21,23 +21,32 @@ def lasso_path(
     ends, and the rest is 0, after a b with more than `most` numbers that are not 0, and
     where sweeps do not settle.
     """
-    p = len(along)
-    b, rest = np.zeros(p), along.copy()
-    paths = np.zeros((len(penalties), p))
-    for k, penalty in enumerate(penalties):
+    n_penalties, p = len(penalties), len(along)
+    # Loops in place of `zeros` and `copy`: each of these is one more to compile.
+    b, rest, paths = np.empty(p), np.empty(p), np.empty((n_penalties, p))
+    for j in range(p):
+        b[j], rest[j] = 0.0, along[j]
+        for k in range(n_penalties):
+            paths[k, j] = 0.0
+    for k in range(n_penalties):
         is_whole, still = True, False
         for _ in range(_MOST_SWEEPS):
             moved, greatest = 0.0, 0.0
             for j in range(p):
                 if gram[j, j] <= 0.0 or not (is_whole or b[j] != 0.0):
                     continue
-                goal = rest[j] + gram[j, j] * b[j]
-                new = max(abs(goal) - penalty, 0.0) / gram[j, j]
-                step = (new if goal > 0.0 else -new) - b[j]
+                goal, new = rest[j] + gram[j, j] * b[j], 0.0
+                if goal > penalties[k]:
+                    new = (goal - penalties[k]) / gram[j, j]
+                elif goal < -penalties[k]:
+                    new = (goal + penalties[k]) / gram[j, j]
+                step = new - b[j]
                 if step != 0.0:
-                    b[j] += step
-                    rest -= step * gram[j]
-                moved, greatest = max(moved, abs(step)), max(greatest, abs(b[j]))
+                    b[j] = new
+                    for i in range(p):
+                        rest[i] -= step * gram[j, i]
+                moved = max(moved, abs(step))
+                greatest = max(greatest, abs(new))
             calm = moved <= _LITTLE * greatest
             still = calm and is_whole
             if still:
@@ -45,7 +54,10 @@ def lasso_path(
             is_whole = calm
         if not still:
             break
-        paths[k] = b
-        if np.count_nonzero(b) > most:
+        held = 0
+        for j in range(p):
+            paths[k, j] = b[j]
+            held += b[j] != 0.0
+        if held > most:
             break
     return paths
