@@ -22,11 +22,7 @@ from calibration.multiclass.base import (
     MulticlassCalibrator,
 )
 from calibration.multiclass.binary import FAMILIES, OneVsRestCalibrator
-from calibration.multiclass.class_scores import (
-    ClassScores,
-    log_softmax,
-    to_probabilities,
-)
+from calibration.multiclass.class_scores import ClassScores, to_probabilities
 from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import (
     MOST_MATRIX_CLASSES,
@@ -373,10 +369,12 @@ class AutoCalibrator(EitherCalibrator):
 
     def log_predict(self, table: Float64Array) -> Float64Array:
         """Return log-probabilities of checked scores (n, k), shape (k, n)."""
-        total = np.zeros(table.T.shape)
-        for weight, one in zip(self.weights_, self.calibrators_.values(), strict=True):
-            total += weight * read_logs(one, table, self._n)
-        return log_softmax(total)
+        fitted = self.calibrators_.values()
+        # The pool may have no members. Then it is the uniform law.
+        logs = np.empty((len(fitted), *table.T.shape))
+        for place, one in enumerate(fitted):
+            logs[place] = read_logs(one, table, self._n)
+        return pool_logs(self.weights_, logs)
 
     def _choose(self, menu: Mapping[str, Any], rows: Rows) -> None:
         """Learn which candidates answer, and fit these on all rows."""

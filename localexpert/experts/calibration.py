@@ -141,7 +141,10 @@ class ExpertCalibration(BaseEstimator):
         self
         """
         weight = np.ones(len(fold)) if sample_weight is None else sample_weight
-        kinds = self.kinds(_choose_ridge(probabilities, weight))
+        ridge = _RIDGE
+        if is_auto(self.calibrator) and not self.increasing:
+            ridge = _choose_ridge(probabilities, weight)
+        kinds = self.kinds(ridge)
         rows = {int(number): fold == number for number in np.unique(fold)}
         summaries = [
             {
