@@ -36,7 +36,7 @@ FAMILIES = {
     "nets": "net",
     "nets of ramps": "net of ramps",
     "nets of the logarithm": "net of the logarithm",
-    "sums": "linear",
+    "sums": "additive",
     "products": "products",
     "kernels": "kernel",
     "smooth kernels": "smooth kernel",

@@ -601,15 +601,20 @@ def _beside(
 def _stretch(curve: Curve, mean: Float64Array, variance: Float64Array) -> Curve:
     """Return curves moved and stretched to known means and variances (n,)."""
     moments = curve.moments()
-    # With a heavy tail most values lie much closer than one deviation.
-    body = 0.5 * np.diff(curve.values(np.tile([-1.0, 1.0], (len(mean), 1))))[:, 0]
-    usual = np.minimum(np.sqrt(moments[:, 1]), body)
-    near = np.abs(mean - moments[:, 0]) <= _MOST_STRETCH * usual
-    mean = np.where(near, mean, moments[:, 0])
     factor = np.sqrt(np.maximum(variance, 0.0) / moments[:, 1])
     factor = np.where(np.abs(factor - 1.0) <= _MOST_STRETCH, factor, 1.0)[:, None]
     # Not around the mean: a huge one would take the digits of all others.
     moved = (mean - moments[:, 0])[:, None]
     moved = moved + (factor - 1.0) * (curve.coefficients - moments[:, :1])
-    c = curve.coefficients + moved
-    return replace(curve, coefficients=c, slopes=factor * curve.slopes)
+    # Heavy tails have most values much closer than one deviation, and a narrow peak
+    # beside a wide rest is narrower still. None of them may leave its place.
+    at = np.tile(np.linspace(-2.0, 2.0, 9), (len(mean), 1))
+    narrowest = 2.0 * np.diff(curve.values(at)).min(axis=1)
+    body = np.abs(curve.basis.greville) < 2.0
+    most = np.abs(moved[:, body]).max(axis=1)
+    # A normal curve may be moved and stretched by this share of its deviation.
+    near = (most <= 3.0 * _MOST_STRETCH * narrowest)[:, None]
+    c = curve.coefficients + np.where(near, moved, 0.0)
+    return replace(
+        curve, coefficients=c, slopes=np.where(near, factor, 1.0) * curve.slopes
+    )

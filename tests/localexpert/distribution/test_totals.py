@@ -69,6 +69,14 @@ def test_rows_much_narrower_than_the_sum_do_not_move_it():
     assert_allclose(coins.total().cdf_at(want)[0], [0.05, 0.5, 0.95], atol=2e-3)
 
 
+def test_a_narrow_peak_beside_a_wide_rest_stays_in_its_place():
+    wide = PredictiveDistribution.from_scipy(stats.norm(1000.0, 200.0))
+    rain, narrow = beside(wide, [0.0], [[0.6]], [0.1]), normal([5.0], [1.0])
+    total = concatenate([rain, narrow]).total()
+    y = np.array([4.0, 5.0, 6.0])
+    assert_allclose(total.cdf_at(y)[0], 0.6 * stats.norm(5.0, 1.0).cdf(y), atol=0.005)
+
+
 def test_correlated_tenths_are_counts_in_another_unit(rng):
     masses = rng.dirichlet(np.ones(3), 60)
     counts, tenths = (
