@@ -429,7 +429,8 @@ class ForecastMonitor(DriftMonitor):
         self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)
         self._law_.step(counts)
         for t, process, said in zip(thresholds, self._at_, p.T, strict=True):
-            one = ScoreSummary.from_scores(said, outcomes <= t, weight)
+            upto_t = outcomes <= dist.law.snap(t)
+            one = ScoreSummary.from_scores(said, upto_t, weight)
             rows = logit(one.scores), one.weight0, one.weight1
             logs.append(process.step(*shift_likelihoods(*rows, process.shifts), n))
             cells.append(gather([one], max_cells=_CELLS))

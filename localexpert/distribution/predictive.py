@@ -583,11 +583,14 @@ def check_distribution(dist: Any, name: str = "dist") -> PredictiveDistribution:
 
 
 def check_outcomes(y: ArrayLike, dist: Any, name: str = "y") -> Float64Array:
-    """Return outcomes (n,), one for each row of what must be a forecast."""
+    """Return outcomes (n,), one for each row of what must be a forecast.
+
+    Those that equal one of its values up to rounding are this value.
+    """
     check_distribution(dist)
     outcomes = check_vector(y, name)
     check_same_length(len(dist), "`dist`", len(outcomes), name)
-    return outcomes
+    return np.asarray(dist.law.snap(outcomes))
 
 
 def _check_confidence(level: ArrayLike, n: int) -> Float64Array:

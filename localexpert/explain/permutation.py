@@ -229,7 +229,8 @@ def permutation_importance(
     def measure(forecast: Any) -> Float64Array:
         options = {"sample_weight": weight}
         pinball = [pinball_loss(target, forecast, level=q, **options) for q in asked]
-        below = [(target <= v, forecast.cdf(v)) for v in values]
+        snap = forecast.law.snap
+        below = [(snap(target) <= snap(v), forecast.cdf(v)) for v in values]
         events = [brier_score(*both, **options) for both in below]
         return np.array([crps_score(target, forecast, **options), *pinball, *events])
 

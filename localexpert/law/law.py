@@ -256,7 +256,7 @@ class Law:
         self, y: Float64Array, *, left: bool = False
     ) -> tuple[Float64Array, Float64Array]:
         """Return P(Y <= y) and P(Y > y), or with `left` P(Y < y) and P(Y >= y)."""
-        at = y
+        at = y = self.snap(y)
         if self.step > 0.0:
             at = self.lattice_edges(y, -1.0 if left else 1.0)
         below, above = self._inner_levels(at, left=left)
@@ -277,6 +277,20 @@ class Law:
     def sf(self, y: Float64Array) -> Float64Array:
         """Return P(Y > y), accurate where it is small."""
         return self.levels(y)[1]
+
+    def snap(self, y: Float64Array) -> Float64Array:
+        """Return y, where it equals a value up to rounding as this value."""
+        if self.step > 0.0:
+            place = (y - self.offset) / self.step
+            near = np.rint(np.where(np.isfinite(place), place, 0.0))
+            on, values = np.abs(place - near) <= OF_STEP, near * self.step + self.offset
+        elif len(self.atoms):
+            at = nearest_places(self.atoms, y)
+            values = self.atoms[at]
+            on = np.abs(values - y) <= self._reach[at]
+        else:
+            return y
+        return np.where(on, values, y)
 
     @_of_clipped
     def mass_at(self, y: Float64Array) -> Float64Array:

@@ -13,6 +13,8 @@ from calibration.typing import Float64Array
 
 # Sums in another order, or a cumulated sum, miss each other by less than this share.
 _NEAR = 1e-12
+# Numbers of single precision miss values by less than this share.
+_SINGLE = 1e-7
 _FEW_ULPS = 2.0
 # A run of near values that is wider than some such steps is a sample, not rounding.
 _WIDEST_RUN = 10.0
@@ -107,7 +109,7 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
     size = np.maximum(np.abs(values), widths)
     gaps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
     room = np.minimum(np.minimum(gaps[:-1], gaps[1:]), widths)
-    reach: Float64Array = np.minimum(_NEAR * size, _CELL_SHARE * room)
+    reach: Float64Array = np.minimum(_SINGLE * size, _CELL_SHARE * room)
     return reach
 
 

@@ -221,25 +221,34 @@ def read_right(y: Any, name: str = "y") -> tuple[Float64Array, NDArray[np.bool_]
 
 
 def product_limit(
-    time: Float64Array, hit: NDArray[np.bool_], weight: Float64Array
+    time: Float64Array,
+    event: NDArray[np.bool_],
+    weight: Float64Array,
+    *,
+    limits: bool = False,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return the different times (m,) and the share that is not hit until then.
+    """Return the different times (m,) and the share without an event until then.
 
     Parameters
     ----------
     time : ndarray of shape (n,)
-    hit : ndarray of shape (n,)
-        Whether what is waited for comes at this time. Else it comes later.
+    event : ndarray of shape (n,)
+        Whether the event comes at this time. Otherwise this is a limit, and the event
+        comes later, even if another row has its event at the same time.
     weight : ndarray of shape (n,)
+    limits : bool
+        Wait for limits, of which those of rows with an event come later.
 
     Returns
     -------
     times, share : ndarrays of shape (m,)
     """
     times, place = np.unique(time, return_inverse=True)
-    hits, others = (np.bincount(place, weight * part) for part in (hit, ~hit))
+    events, ends = (np.bincount(place, weight * part) for part in (event, ~event))
     # Those who go on after a time; if there are none, exactly 0 are left.
-    later = np.append(np.cumsum((hits + others)[:0:-1])[::-1], 0.0) + others
+    later = np.append(np.cumsum((events + ends)[:0:-1])[::-1], 0.0)
+    # Events come before limits. So a row with an event has no part in limits then.
+    later, hits = (later, ends) if limits else (later + ends, events)
     at_risk = later + hits
     left = np.divide(later, at_risk, out=np.ones(len(times)), where=at_risk > 0.0)
     return times, np.cumprod(left)

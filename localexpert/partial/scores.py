@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,7 +48,7 @@ def _check_ends(
     check_distribution(dist)
     lower, upper = read_ends(y, name)
     check_same_length(len(dist), "`dist`", len(lower), name)
-    return lower, upper
+    return dist.law.snap(lower), dist.law.snap(upper)
 
 
 def known_levels(
@@ -198,10 +198,21 @@ class _Steps:
     def __getitem__(self, _: slice) -> _Steps:
         return self
 
-    def sf(self, t: Float64Array) -> Float64Array:
-        """Return the share that is not censored until t, of the shape of t."""
+    def sf(
+        self, t: Float64Array, side: Literal["left", "right"] = "right"
+    ) -> Float64Array:
+        """Return the share not censored until t, or before it, of the shape of t."""
         steps = np.append(1.0, self.shares)
-        return np.asarray(steps[np.searchsorted(self.times, t, "right")])
+        return np.asarray(steps[np.searchsorted(self.times, t, side)])
+
+
+def _not_before(
+    time: Float64Array, limits: PredictiveDistribution | _Steps
+) -> Float64Array:
+    """Return P(C >= time) of every row, shape (n,): events come before limits."""
+    if isinstance(limits, _Steps):
+        return limits.sf(time, "left")
+    return limits.law.levels(time[:, None], left=True)[1][:, 0]
 
 
 def crps_losses(
@@ -236,7 +247,8 @@ def crps_losses(
         edges = np.sort(np.minimum(edges, limit[rows]), axis=0)
         middle, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges, axis=0)
         alive = middle < time[rows]
-        left = limits[rows].sf(np.where(alive, middle, time[rows]))
+        ends = _not_before(time[rows], limits[rows])
+        left = np.where(alive, limits[rows].sf(middle), ends)
         held = (alive | event[rows]) & (width > 0.0)
         # The PIT is the CDF, or the middle of its jump if an edge was left out there.
         gap = np.where(held, dist[rows].pit(middle) - ~alive, 0.0)
@@ -255,9 +267,10 @@ def _read_censored(
         check_same_length(len(time), "`dist`", len(censoring), "censoring")
         return time, event, censoring
     if censoring is None:
-        return time, event, _Steps(*product_limit(time, ~event, weight))
+        return time, event, _Steps(*product_limit(time, event, weight, limits=True))
     known, seen = read_right(censoring, "censoring")
-    return time, event, _Steps(*product_limit(known, ~seen, np.ones(len(known))))
+    weight = np.ones(len(known))
+    return time, event, _Steps(*product_limit(known, seen, weight, limits=True))
 
 
 def survival_brier_score(
@@ -294,12 +307,12 @@ def survival_brier_score(
     With the share :math:`G(t) = P(C > t)` that is not yet censored it is the mean of
 
     .. math:: \frac{1\{T_i > t\}}{G(t)} F_i(t)^2
-        + \frac{1\{T_i \le t\} \, \delta_i}{G(T_i)} (1 - F_i(t))^2,
+        + \frac{1\{T_i \le t\} \, \delta_i}{G(T_i-)} (1 - F_i(t))^2,
 
     where :math:`T_i` is the target or the limit, and :math:`\delta_i` says whether the
-    target is known. So rows that are still seen stand for those that are not. It is
-    the score of the full targets in expectation if limits follow G, independently of
-    targets given what G depends on.
+    target is known. A target that equals its limit is known, as is usual. So rows that
+    are still seen stand for those that are not. It is the score of the full targets in
+    expectation if limits follow G, independently of targets given what G depends on.
 
     References
     ----------
@@ -319,14 +332,15 @@ def survival_brier_score(
     time, event, limits = _read_censored(y_true, dist, censoring, weight)
     t = check_vector(times, "times")
     check_increasing(t, "times")
-    dead = event & (time <= t[:, None])
-    left = np.where(dead, limits.sf(time), limits.sf(t[:, None]))
-    held = dead | (time > t[:, None])
+    time, at = dist.law.snap(time), dist.law.snap(t)[:, None]
+    dead = event & (time <= at)
+    left = np.where(dead, _not_before(time, limits), limits.sf(at))
+    held = dead | (time > at)
     lost = (held & (weight > 0.0) & ~(left > 0.0)).any(axis=1)
     if lost.any():
         rule = "leave rows that are not yet censored at every one of `times`"
         refuse("censoring", rule, f"none at {t[lost][0]:g}")
-    gap = dist.cdf(t[:, None]) - dead
+    gap = dist.cdf(at) - dead
     losses = np.where(held, gap**2 / np.where(left > 0.0, left, 1.0), 0.0)
     return np.asarray(losses @ weight / weight.sum())
 

@@ -76,7 +76,8 @@ class Evidence:
     @cached_property
     def ends(self) -> tuple[Float64Array, Float64Array]:
         """Lower and upper ends of the outcomes; equal ones where they are known."""
-        return (self.y[:, 0], self.y[:, 1]) if self.partial else (self.y, self.y)
+        y = self.dist.law.snap(self.y)
+        return (y[:, 0], y[:, 1]) if self.partial else (y, y)
 
     @cached_property
     def is_known(self) -> NDArray[np.bool_]:
@@ -186,7 +187,8 @@ class Evidence:
         """Levels of values at risk, which rows passed, and how probable it was."""
         levels = () if self.partial else self.var_levels
         values = {level: self.dist.value_at_risk(level) for level in levels}
-        return [(p, self.y > value, self.dist.sf(value)) for p, value in values.items()]
+        y = self.ends[0]
+        return [(p, y > value, self.dist.sf(value)) for p, value in values.items()]
 
     @cached_property
     def losses(self) -> dict[str, tuple[Float64Array, Float64Array, Float64Array]]:

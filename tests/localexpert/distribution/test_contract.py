@@ -10,7 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import ndtr
 
-from localexpert import PredictiveDistribution
+from calibration import brier_score
+from localexpert import PredictiveDistribution, survival_brier_score
+from localexpert.recalibration.pit import PitRecalibration
+from tests.forecasts import of_values
 from tests.localexpert.distribution.contract_cases import (
     CASES,
     LEVELS,
@@ -127,7 +130,19 @@ def test_ppf_is_the_least_value_of_enough_probability(name):
     levels = np.tile(LEVELS[:, None], 3)
     found = dist.ppf(levels)
     assert (dist.cdf(found) >= levels - 1e-9).all()
-    assert (dist.cdf(found - 1e-6) <= levels + 1e-9).all()
+    assert (dist.cdf(found - 1e-5) <= levels + 1e-9).all()
+
+
+@pytest.mark.parametrize("slip", [2.0**-54, 5e-8, -5e-8])
+def test_outcomes_are_values_up_to_rounding(slip):
+    values = np.array([0.1, 0.2, 0.3, 0.4])
+    y, dist = values * (1.0 + slip), of_values(values, np.tile(values, (4, 1)))
+    for found, want in ((dist.pit(y), dist.pit(values)), (dist.pmf(y), values)):
+        assert_array_equal(found, want)
+    maps = [PitRecalibration((10.0,)).fit(dist, came) for came in (y, values)]
+    assert_array_equal(*(one.apply(dist).pmf(values) for one in maps))
+    found = survival_brier_score(np.column_stack([y, y]), dist, [0.3])
+    assert_allclose(found, brier_score(values <= 0.3, dist.cdf(0.3)))
 
 
 @every

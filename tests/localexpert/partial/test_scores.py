@@ -66,6 +66,20 @@ def test_numbers_of_scikit_survival():
     assert concordance_index(y, dist) == pytest.approx(0.61044177)
 
 
+def test_events_come_before_limits_of_the_same_day(rng):
+    n, masses = 200_000, np.array([0.3, 0.3, 0.2, 0.2])
+    life, limit = rng.choice(4, n, p=masses) + 1.0, rng.integers(1, 5, n)
+    dist = of_values(np.arange(1.0, 5.0), np.tile(masses, (n, 1)))
+    y = censored(np.minimum(life, limit), life <= limit)
+    survives = 1.0 - np.cumsum(masses)[:3]
+    want = survives * (1.0 - survives)
+    assert_allclose(survival_brier_score(y, dist, [1, 2, 3]), want, atol=0.003)
+    # The forecast of limits and their own steps say the same.
+    limits = of_values(np.arange(1.0, 5.0), np.full((n, 4), 0.25))
+    found = survival_brier_score(y, dist, [1, 2, 3], censoring=limits)
+    assert_allclose(found, want, atol=0.003)
+
+
 def _brute_crps(y, dist, limit):
     """Sum over fine thresholds; G by its definition, row by row."""
     time, event = y[:, 0], y[:, 0] == y[:, 1]
@@ -74,14 +88,16 @@ def _brute_crps(y, dist, limit):
     step = (high - low) / 20_000
     z = low + step * (np.arange(20_000) + 0.5)
 
-    def share(t):
+    def share(t, passed=np.greater_equal):
         out = np.ones(np.shape(t))
         for v in np.unique(time[~event]):
-            left = 1.0 - ((time == v) & ~event).sum() / (time >= v).sum()
-            out = np.where(np.asarray(t) >= v, out * left, out)
+            # Events at v come first.
+            ends = ((time == v) & ~event).sum()
+            left = 1.0 - ends / (ends + (time > v).sum())
+            out = np.where(passed(t, v), out * left, out)
         return np.maximum(out, 1e-9)
 
-    level, own = dist.cdf_at(z), share(time)[:, None]
+    level, own = dist.cdf_at(z), share(time, np.greater)[:, None]
     alive, dead = time[:, None] > z, event[:, None] & (time[:, None] <= z)
     losses = alive / share(z) * level**2 + dead / own * (1.0 - level) ** 2
     return losses.sum(axis=1) * step
