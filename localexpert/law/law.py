@@ -284,10 +284,14 @@ class Law:
             place = (y - self.offset) / self.step
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
             on, values = np.abs(place - near) <= OF_STEP, near * self.step + self.offset
-        elif len(self.atoms):
-            at = nearest_places(self.atoms, y)
-            values = self.atoms[at]
-            on = np.abs(values - y) <= self._reach[at]
+        elif self.has_jumps:
+            held, reach = self.atoms, self._reach
+            if self.is_clipped:
+                held = np.union1d(held, [end for end in self.ends if np.isfinite(end)])
+                narrowest = self.widths.min(initial=self.end_width)
+                reach = reach_of_values(held, np.full(len(held), narrowest))
+            at = nearest_places(held, y)
+            values, on = held[at], np.abs(held[at] - y) <= reach[at]
         else:
             return y
         return np.where(on, values, y)
