@@ -410,14 +410,15 @@ class PredictiveDistribution(MadeForecasts):
         Returns
         -------
         PredictiveDistribution
-            Values of positive probability are mapped and keep their probabilities. An
-            affine func is exact. For any other func curves are read anew, at 91 normal
-            scores: there quantiles are exact. Between them, quantiles, moments and the
-            CRPS are exact to about 1e-5 of the spread for a smooth func, and log scores
-            to 1e-4. The result keeps neither function, so it can always be pickled.
-            Some moments do not exist, such as those of exp(Y) where Y has tails
-            heavier than normal ones. They come out huge, infinite or nan, because
-            curves are lines beyond 8 deviations; quantiles are as good as before.
+            Values of positive probability are mapped and keep their probabilities,
+            clipped ends to about 1e-4. An affine func is exact. For any other func
+            curves are read anew, at 91 normal scores: there quantiles are exact.
+            Between them, quantiles, moments and the CRPS are exact to about 1e-5 of the
+            spread for a smooth func, and log scores to 1e-4. The result keeps neither
+            function, so it can always be pickled. Some moments do not exist, such as
+            those of exp(Y) where Y has tails heavier than normal ones. They come out
+            huge, infinite or nan, because curves are lines beyond 8 deviations;
+            quantiles are as good as before.
 
         Examples
         --------

@@ -21,6 +21,7 @@ from localexpert.law.steps import (
     count_upto,
     densest_runs,
     densest_values,
+    join_points,
     log_between,
     nearest_places,
     reach_of_values,
@@ -40,7 +41,6 @@ _ALL_CELLS, _GROWTH, OF_STEP = 256, 1.02, 1e-6
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS, _GOLDEN_STEPS = 65, 32
 _NOWHERE = (-np.inf, np.inf)
-
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -284,10 +284,14 @@ class Law:
             place = (y - self.offset) / self.step
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
             on, values = np.abs(place - near) <= OF_STEP, near * self.step + self.offset
-        elif len(self.atoms):
-            at = nearest_places(self.atoms, y)
-            values = self.atoms[at]
-            on = np.abs(values - y) <= self._reach[at]
+        elif self.has_jumps:
+            held, reach = self.atoms, self._reach
+            if self.is_clipped:
+                held = np.union1d(held, [end for end in self.ends if np.isfinite(end)])
+                narrowest = self.widths.min(initial=self.end_width)
+                reach = reach_of_values(held, np.full(len(held), narrowest))
+            at = nearest_places(held, y)
+            values, on = held[at], np.abs(held[at] - y) <= reach[at]
         else:
             return y
         return np.where(on, values, y)
@@ -682,16 +686,8 @@ class Law:
             held = densest_values(part.masses, part.masses, own)
             for i, intervals in enumerate(smooth):
                 inner = intervals if left[i] > 0.0 else np.empty((0, 2))
-                out.append(_join_points(inner, self.atoms[held[i]]))
+                out.append(join_points(inner, self.atoms[held[i]]))
         return out
-
-
-def _join_points(intervals: Float64Array, points: Float64Array) -> Float64Array:
-    """Return intervals and the points outside of them, in order."""
-    inside = (points >= intervals[:, :1]) & (points <= intervals[:, 1:])
-    outside = points[~inside.any(axis=0)]
-    union = np.vstack([intervals, np.column_stack([outside, outside])])
-    return np.asarray(union[np.argsort(union[:, 0], kind="stable")])
 
 
 def cells_upto(most: float) -> Float64Array:

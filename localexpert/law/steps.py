@@ -231,6 +231,14 @@ def densest_runs(
     ]
 
 
+def join_points(intervals: Float64Array, points: Float64Array) -> Float64Array:
+    """Return intervals and the points outside of them, in order."""
+    inside = (points >= intervals[:, :1]) & (points <= intervals[:, 1:])
+    outside = points[~inside.any(axis=0)]
+    union = np.vstack([intervals, np.column_stack([outside, outside])])
+    return np.asarray(union[np.argsort(union[:, 0], kind="stable")])
+
+
 def log_between(low: Float64Array, high: Float64Array) -> Float64Array:
     """Return log(Phi(high) - Phi(low)), -inf where low is not below high."""
     # Use the tail that both are in, so that nothing cancels far out.

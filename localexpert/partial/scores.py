@@ -263,13 +263,14 @@ def _read_censored(
     check_distribution(dist)
     time, event = read_right(y, "y_true")
     check_same_length(len(dist), "`dist`", len(time), "y_true")
+    time = dist.law.snap(time)
     if isinstance(censoring, PredictiveDistribution):
         check_same_length(len(time), "`dist`", len(censoring), "censoring")
         return time, event, censoring
     if censoring is None:
         return time, event, _Steps(*product_limit(time, event, weight, limits=True))
     known, seen = read_right(censoring, "censoring")
-    weight = np.ones(len(known))
+    known, weight = dist.law.snap(known), np.ones(len(known))
     return time, event, _Steps(*product_limit(known, seen, weight, limits=True))
 
 
@@ -332,7 +333,7 @@ def survival_brier_score(
     time, event, limits = _read_censored(y_true, dist, censoring, weight)
     t = check_vector(times, "times")
     check_increasing(t, "times")
-    time, at = dist.law.snap(time), dist.law.snap(t)[:, None]
+    at = dist.law.snap(t)[:, None]
     dead = event & (time <= at)
     left = np.where(dead, _not_before(time, limits), limits.sf(at))
     held = dead | (time > at)

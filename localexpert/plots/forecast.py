@@ -47,6 +47,8 @@ _SMOOTH, _SPIKE = "C0", "C1"
 _LINES = {"mean": ("C0", "--"), "prediction": ("C3", "-."), "outcome": ("", "-")}
 # Room above the highest point.
 _HEADROOM = 1.06
+# Densities are cut at this multiple of the greatest one of the central 90 %, in scores.
+_MOST_PEAK, _CENTRAL = 1.2, np.linspace(-1.645, 1.645, 201)[None]
 # A row of a ridge reaches this far up into the rows above it, but its stems, which
 # would be taken for those of the next row, do not.
 _OVERLAP, _STEM = 1.6, 0.8
@@ -111,7 +113,8 @@ def plot_forecast(
     Notes
     -----
     The picture reaches over the central 99 % of the probability, or less far where
-    the tails are longer than three times the central 80 %.
+    the tails are longer than three times the central 80 %. A density that is much
+    higher outside the central 90 % than inside is cut off.
 
     Examples
     --------
@@ -325,13 +328,12 @@ class ForecastShape:
         return np.unique(np.concatenate([even, dense[inside]]))
 
     def density(self, x: Float64Array) -> Float64Array:
-        """Return the density without the spikes at x (g,)."""
-        law = self.dist.law
-        if not len(self.spikes):
-            return self.dist.pdf(x[:, None])[:, 0]
-        law = law.clipped
+        """Return the density without the spikes at x (g,), cut off far up."""
+        law = self.dist.law.clipped
         assert law.curve is not None
-        return np.asarray(law.rest[0] * np.exp(law.curve.densities(x[None, :])[1][0]))
+        most = law.curve.heights(_CENTRAL)[1].max() + np.log(_MOST_PEAK)
+        found = np.minimum(law.curve.densities(x[None, :])[1][0], most)
+        return np.asarray(law.rest[0] * np.exp(found))
 
     def steps(self, x: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the points of the CDF over x; an x where it jumps is there twice."""

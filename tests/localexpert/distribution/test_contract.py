@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from calibration import brier_score
 from localexpert import PredictiveDistribution, survival_brier_score
 from localexpert.recalibration.pit import PitRecalibration
-from tests.forecasts import of_values
+from tests.forecasts import normal, of_values
 from tests.localexpert.distribution.contract_cases import (
     CASES,
     LEVELS,
@@ -143,6 +143,12 @@ def test_outcomes_are_values_up_to_rounding(slip):
     assert_array_equal(*(one.apply(dist).pmf(values) for one in maps))
     found = survival_brier_score(np.column_stack([y, y]), dist, [0.3])
     assert_allclose(found, brier_score(values <= 0.3, dist.cdf(0.3)))
+    clipped = PredictiveDistribution.from_arrays(
+        coefficients=normal([0.0], [1.0]).to_arrays()["coefficients"],
+        ends=(0.1, 0.4),
+        end_width=0.1,
+    )
+    assert_array_equal(*(clipped.cdf_at(came[[0, 3]]) for came in (y, values)))
 
 
 @every

@@ -74,6 +74,9 @@ def test_events_come_before_limits_of_the_same_day(rng):
     survives = 1.0 - np.cumsum(masses)[:3]
     want = survives * (1.0 - survives)
     assert_allclose(survival_brier_score(y, dist, [1, 2, 3]), want, atol=0.003)
+    # Rounded limits are those days, too.
+    late = np.where(y == np.inf, y, np.nextafter(y, np.inf))
+    assert_allclose(survival_brier_score(late, dist, [1, 2, 3]), want, atol=0.003)
     # The forecast of limits and their own steps say the same.
     limits = of_values(np.arange(1.0, 5.0), np.full((n, 4), 0.25))
     found = survival_brier_score(y, dist, [1, 2, 3], censoring=limits)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.dates import date2num
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from scipy.integrate import trapezoid
 
 from localexpert import (
@@ -312,6 +313,16 @@ def test_very_many_values_are_joined(many, labelled):
     assert (np.diff(drawn[:, 0]) > 0.0).all()
     # Of 2001 rows the first 500th holds those whose middle is below 4.002: four.
     assert_allclose(drawn[0, 1], dist.median()[:4].mean())
+
+
+def test_a_density_without_bound_can_be_seen():
+    dist = PredictiveDistribution.from_scipy(stats.chi2([1.0, 3.0]))
+    x, line = curve(plot_forecast(dist, 0)[0])
+    assert 3.0 < line.max() < 10.0
+    inner = x > 0.1
+    assert_allclose(line[inner], stats.chi2(1.0).pdf(x[inner]), rtol=0.01)
+    heights = plot_forecasts(dist, scale="common").lines[1].get_ydata()
+    assert (heights > 1.05).mean() > 0.1
 
 
 def test_outcomes_are_dots(smooth, many, labelled):
