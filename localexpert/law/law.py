@@ -17,8 +17,6 @@ from localexpert.law.steps import (
     as_shares,
     cell_edges,
     cell_widths,
-    count_below,
-    count_upto,
     densest_runs,
     densest_values,
     join_points,
@@ -175,9 +173,13 @@ class Law:
         )
 
     @cached_property
-    def _reach(self) -> Float64Array:
-        """How far from an atom a number is still taken for it, (A,)."""
-        return reach_of_values(self.atoms, self.widths)
+    def _values(self) -> tuple[Float64Array, Float64Array]:
+        """Atoms and clipped ends, and how far from each a number is taken for it."""
+        if not self.is_clipped:
+            return self.atoms, reach_of_values(self.atoms, self.widths)
+        values = np.union1d(self.atoms, [end for end in self.ends if np.isfinite(end)])
+        width = np.full(len(values), self.widths.min(initial=self.end_width))
+        return values, reach_of_values(values, width)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -247,7 +249,7 @@ class Law:
             z, rest = self.curve.scores(y), self.rest[:, None]
             below, above = rest * ndtr(z), rest * ndtr(-z)
         if len(self.atoms):
-            count = (count_below if left else count_upto)(self.atoms, self._reach, y)
+            count = np.searchsorted(self.atoms, y, "left" if left else "right")
             below = below + np.take_along_axis(self._upto, count, axis=1)
             above = above + np.take_along_axis(self._beyond, count, axis=1)
         return np.minimum(below, 1.0), np.minimum(above, 1.0)
@@ -256,9 +258,8 @@ class Law:
         self, y: Float64Array, *, left: bool = False
     ) -> tuple[Float64Array, Float64Array]:
         """Return P(Y <= y) and P(Y > y), or with `left` P(Y < y) and P(Y >= y)."""
-        at = y = self.snap(y)
-        if self.step > 0.0:
-            at = self.lattice_edges(y, -1.0 if left else 1.0)
+        y = self.snap(y)
+        at = self.lattice_edges(y, -1.0 if left else 1.0) if self.step > 0.0 else y
         below, above = self._inner_levels(at, left=left)
         low, high = self.ends if self.curve is not None else self.support
         under = (y <= low) if left else (y < low)
@@ -285,11 +286,7 @@ class Law:
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
             on, values = np.abs(place - near) <= OF_STEP, near * self.step + self.offset
         elif self.has_jumps:
-            held, reach = self.atoms, self._reach
-            if self.is_clipped:
-                held = np.union1d(held, [end for end in self.ends if np.isfinite(end)])
-                narrowest = self.widths.min(initial=self.end_width)
-                reach = reach_of_values(held, np.full(len(held), narrowest))
+            held, reach = self._values
             at = nearest_places(held, y)
             values, on = held[at], np.abs(held[at] - y) <= reach[at]
         else:
@@ -303,9 +300,13 @@ class Law:
             below, above = self.levels(y)
             left, right = self.levels(y, left=True)
             return np.maximum(np.where(below < 0.5, below - left, right - above), 0.0)
-        place = nearest_places(self.atoms, y)
-        on = np.abs(self.atoms[place] - y) <= self._reach[place]
+        place, on = self._places(y)
         return np.where(on, np.take_along_axis(self.masses, place, axis=1), 0.0)
+
+    def _places(self, y: Float64Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return an atom's position for each value, and whether they are equal."""
+        place = nearest_places(self.atoms, y)
+        return place, self.atoms[place] == self.snap(y)
 
     def scores(
         self, y: Float64Array, share: Float64Array | float = 1.0
@@ -330,9 +331,9 @@ class Law:
             smooth = np.log(self.rest)[:, None] + self.curve.densities(y)[1]
         if not len(self.atoms):
             return smooth
-        place = np.minimum(count_below(self.atoms, self._reach, y), len(self.atoms) - 1)
+        place, equal = self._places(y)
         mass = np.take_along_axis(self.masses, place, axis=1)
-        on = (np.abs(self.atoms[place] - y) <= self._reach[place]) & (mass > 0.0)
+        on = equal & (mass > 0.0)
         held = np.where(on, mass / self.widths[place], 1.0)
         return np.where(on, np.log(held), smooth)
 
@@ -362,9 +363,8 @@ class Law:
         with np.errstate(divide="ignore"):
             found = np.log(self.rest)[:, None] + log_between(z0, z1)
             if len(self.atoms):
-                sides = (count_upto(self.atoms, self._reach, y) for y in (lower, upper))
-                parts = (np.take_along_axis(self._upto, at, axis=1) for at in sides)
-                before, upto = parts
+                sides = np.searchsorted(self.atoms, np.stack([lower, upper]), "right")
+                before, upto = (np.take_along_axis(self._upto, at, 1) for at in sides)
                 found = np.logaddexp(found, np.log(np.maximum(upto - before, 0.0)))
         inside = (upper > low) & (lower < high)
         return np.where(inside, found - np.log(self.step), -np.inf)

@@ -21,7 +21,7 @@ from localexpert.law.curve import (
     increase_curves,
 )
 from localexpert.law.law import Law
-from localexpert.law.steps import clip_scores, log_between, reach_of_values, scores_of
+from localexpert.law.steps import clip_scores, log_between, scores_of
 
 # Length of one more piece at each end, on which a map goes over to slope 1.
 _END_STEP = 1.0
@@ -390,8 +390,7 @@ def condition(law: Law, low: Float64Array, high: Float64Array) -> Law:
     Law
     """
     law, (lower, upper) = law.clipped, (low[:, None], high[:, None])
-    reach = reach_of_values(law.atoms, law.widths)
-    inside = (law.atoms + reach >= lower) & (law.atoms - reach <= upper)
+    inside = (law.atoms >= law.snap(lower)) & (law.atoms <= law.snap(upper))
     masses = np.where(inside, law.masses, 0.0)
     if law.curve is None:
         return replace(law, masses=masses / masses.sum(axis=1, keepdims=True))

@@ -113,31 +113,6 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
     return reach
 
 
-def count_upto(
-    values: Float64Array, reach: Float64Array, y: Float64Array
-) -> NDArray[np.intp]:
-    """Return how many values are at most y, or equal y up to rounding.
-
-    Parameters
-    ----------
-    values, reach : ndarrays of shape (m,)
-        Increasing, and what `reach_of_values` says of them.
-    y : ndarray of any shape
-
-    Returns
-    -------
-    ndarray of the shape of y
-    """
-    return np.searchsorted(values - reach, y, "right")
-
-
-def count_below(
-    values: Float64Array, reach: Float64Array, y: Float64Array
-) -> NDArray[np.intp]:
-    """Return how many values are below y by more than rounding; see `count_upto`."""
-    return np.searchsorted(values + reach, y, "left")
-
-
 def nearest_places(values: Float64Array, at: Float64Array) -> NDArray[np.intp]:
     """Return the positions of the values that are nearest to `at`, of its shape.
 
