@@ -148,9 +148,9 @@ class ScoreSummary:
             parts = np.sort(values[~ones]), np.sort(values[ones])
             cells = count_classes(parts[0] + 0.0, parts[1] + 0.0)
         else:
-            # Stable, so that weights of one cell are added in the order of rows on
-            # every machine.
-            order = np.argsort(values, kind="stable")
+            # Weights of one cell are added in the order of their size: sums in another
+            # order may differ by rounding, and numbers of bins and folds by one.
+            order = np.lexsort((weights, values))
             weights, ones = weights[order], ones[order]
             of_classes = np.where(ones, 0.0, weights), np.where(ones, weights, 0.0)
             cells = collapse_ties(values[order] + 0.0, *of_classes)

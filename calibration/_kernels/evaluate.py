@@ -6,6 +6,25 @@ from calibration._kernels._jit import for_kernels, inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 
+def window_sums(
+    values: Float64Array, first: Int64Array, length: Int64Array
+) -> Float64Array:
+    """Return the sums of so many values from `first` on.
+
+    Of runs of 1, 2, 4, ... values, as the bits of a length say: in differences of
+    running sums light rows would be lost beside heavy ones.
+    """
+    total, place, runs = np.zeros(len(first)), first.copy(), values
+    width, longest = 1, length.max()
+    while width <= longest:
+        asked = np.flatnonzero(length & width)
+        total[asked] += runs[place[asked]]
+        place[asked] += width
+        runs = runs[:-width] + runs[width:]
+        width *= 2
+    return total
+
+
 def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     """Number of knots <= each point (`searchsorted` side="right"), shape (n,).
 

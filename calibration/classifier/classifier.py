@@ -554,6 +554,9 @@ class AllPairsClassifier(ClassifierAround):
                     np.isin(labels, np.array(pair, self.classes_.dtype))
                 )
                 weight = None if routed is None else routed[rows]
+                if weight is not None and not weight.any():
+                    # How two classes without weight divide nothing does not matter.
+                    weight = None
                 with told_of_light():
                     expert = self._make_expert()
                     if folds is not None:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._kernels.evaluate import window_sums
 from calibration._validation import check_choice, check_flag, check_number, refuse
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.densities.kde import class_bandwidths
@@ -168,7 +169,7 @@ class _Windows(NamedTuple):
         begun, ended = _count(self.opens, knots), _count(self.closes, knots)
         # A window holds both its ends.
         spans = (ended[0], begun[0]), (ended[0], begun[1]), (ended[1], begun[1])
-        return np.stack([_window_sums(self.mass, a, b - a) for a, b in spans])
+        return np.stack([window_sums(self.mass, a, b - a) for a, b in spans])
 
 
 def _count(
@@ -178,25 +179,6 @@ def _count(
     here = np.bincount(np.searchsorted(knots, ends), minlength=len(knots))
     upto = np.cumsum(here)
     return upto - here, upto
-
-
-def _window_sums(
-    values: Float64Array, first: NDArray[np.intp], length: NDArray[np.intp]
-) -> Float64Array:
-    """Return the sums of so many values from `first` on.
-
-    Of runs of 1, 2, 4, ... values, as the bits of a length say: in differences of
-    running sums light rows would be lost beside heavy ones.
-    """
-    total, place, runs = np.zeros(len(first)), first.copy(), values
-    width, longest = 1, length.max()
-    while width <= longest:
-        asked = np.flatnonzero(length & width)
-        total[asked] += runs[place[asked]]
-        place[asked] += width
-        runs = runs[:-width] + runs[width:]
-        width *= 2
-    return total
 
 
 def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:

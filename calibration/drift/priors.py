@@ -250,8 +250,9 @@ def estimate_prior(
     of new priors. In this law their log-odds are normal around those of the old ones,
     with a standard deviation of 2. There are two reasons for it. A few hundred rows may
     hold too little of a rare class to tell it from none, and forecasts moved to a prior
-    of 0 have an infinite loss. And if scores say nothing, the old prior is the better
-    guess. This treats the ratios as known. If calibrators were fitted on few rows, the
+    of 0 have an infinite loss. And if scores say little, priors near the old one are
+    more likely. (If they say nothing, this mean is .073 for an old prior of .02.) This
+    treats the ratios as known. If calibrators were fitted on few rows, the
     interval is too short. If they have the wrong shape, the estimate is off.
 
     Rows of the old prior remove both assumptions. The score functions are :math:`g_k =

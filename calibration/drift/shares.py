@@ -57,7 +57,7 @@ def fit_shares(
     for _ in range(_MAX_STEPS):
         scaled = ratios / (ratios @ shares)[:, None]
         gradient = weight @ scaled / n
-        if n * (gradient.max() - 1.0) <= _GAP:
+        if max(n, 1.0) * (gradient.max() - 1.0) <= _GAP:
             break
         curvature = (weight[:, None] * scaled).T @ scaled / n
         step = _quadratic_step(curvature, gradient, shares) - shares

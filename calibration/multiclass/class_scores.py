@@ -223,7 +223,9 @@ class ClassScores:
         _, first, places = np.unique(
             keys, axis=0, return_index=True, return_inverse=True
         )
-        weight = np.bincount(places.ravel(), self.weight, len(first))
+        # In the order of their size, so that sums do not depend on the order of rows.
+        order = np.argsort(self.weight, kind="stable")
+        weight = np.bincount(places.ravel()[order], self.weight[order], len(first))
         return self.take(first, weight.astype(np.float64))
 
 

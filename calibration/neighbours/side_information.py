@@ -14,7 +14,7 @@ from scipy.special import logit
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import validate_data
 
-from calibration._kernels.evaluate import count_below
+from calibration._kernels.evaluate import count_below, window_sums
 from calibration._validation import (
     all_or_nothing,
     as_numbers,
@@ -104,8 +104,8 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         Distinct calibration scores.
     factor_ : float
         Intervals are multiplied by this about their score. It is 1 if `fit` got none.
-    cumulative0_, cumulative1_ : ndarrays of shape (n_cells + 1,)
-        Weight of each class below each of these scores, and in total.
+    weight0_, weight1_ : ndarrays of shape (n_cells,)
+        Weight of each class at these scores.
     base_rate_ : float
         Share of class 1.
     constant_ : float or None
@@ -150,8 +150,8 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     """
 
     scores_: Float64Array
-    cumulative0_: Float64Array
-    cumulative1_: Float64Array
+    weight0_: Float64Array
+    weight1_: Float64Array
     factor_: float
 
     def __init__(self, *, smoothing: float = 0.0, scale: Scale = "probability"):
@@ -202,8 +202,7 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         self._settle(summary, stacklevel=6)
         self.factor_ = 1.0
         self.scores_ = summary.scores
-        self.cumulative0_ = np.append(0.0, np.cumsum(summary.weight0))
-        self.cumulative1_ = np.append(0.0, np.cumsum(summary.weight1))
+        self.weight0_, self.weight1_ = summary.weight0, summary.weight1
 
     def predict(self, scores: ArrayLike, intervals: ArrayLike) -> Float64Array:
         """Return the calibrated probability of class 1.
@@ -231,10 +230,7 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
                 "score; ACPCalibrator stretches them to the nearest."
             )
             warnings.warn(msg, CalibrationWarning, stacklevel=2)
-        return self._rate(
-            self.cumulative0_[beyond] - self.cumulative0_[first],
-            self.cumulative1_[beyond] - self.cumulative1_[first],
-        )
+        return self._rate(*self._weights(first, beyond))
 
     def llr(self, scores: ArrayLike, intervals: ArrayLike) -> Float64Array:
         """Return log-likelihood ratios: evidence that is free of the training prior.
@@ -264,6 +260,14 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         first = count_below(self.scores_, np.nextafter(low, -np.inf))
         return first, count_below(self.scores_, high)
 
+    def _weights(
+        self, first: Int64Array, beyond: Int64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return the weights of both classes in windows of cells, shape (n,)."""
+        length = beyond - first
+        zero, one = self.weight0_, self.weight1_
+        return window_sums(zero, first, length), window_sums(one, first, length)
+
     def _find_factor(
         self,
         values: Float64Array,
@@ -278,11 +282,10 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         losses = []
         for factor in _FACTORS:
             first, beyond = self._cells(values, low, high, factor)
-            weight0 = self.cumulative0_[beyond] - self.cumulative0_[first]
-            weight1 = self.cumulative1_[beyond] - self.cumulative1_[first]
+            weight0, weight1 = self._weights(first, beyond)
             weight0 = np.maximum(weight0 - np.where(ones, 0.0, left_out), 0.0)
             weight1 = np.maximum(weight1 - np.where(ones, left_out, 0.0), 0.0)
-            alone = weight0 + weight1 <= _ROUNDING * self.cumulative0_[-1]
+            alone = weight0 + weight1 <= _ROUNDING * left_out
             rate = np.full(len(values), self.base_rate_)
             rate[~alone] = self._rate(weight0[~alone], weight1[~alone])
             losses.append(float(weight @ (rate - ones) ** 2))

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import calibration.summary as summary_module
 from calibration import ScoreSummary
+from calibration.multiclass.class_scores import read_class_scores
 
 MASKED = np.ma.masked_array([0.1, 0.2], mask=[False, True])
 
@@ -277,6 +278,26 @@ class TestCondense:
     def test_a_small_summary_is_returned_as_it_is(self):
         summary = ScoreSummary.from_scores([0.1, 0.2], [0, 1])
         assert summary.condense(2) is summary
+
+
+@pytest.mark.parametrize("kind", ["two", "three"])
+def test_tied_rows_with_decimal_weights_may_come_in_any_order(kind, rng):
+    n, k = 120, 2 if kind == "two" else 3
+    scores = rng.dirichlet(np.ones(k), 5)[rng.integers(0, 5, n)]
+    y, weight = rng.integers(0, k, n), rng.integers(1, 9, n) / 10.0
+    for order in (rng.permutation(n) for _ in range(5)):
+        found = [_merge(scores[o], y[o], weight[o]) for o in (np.arange(n), order)]
+        for one, other in zip(*found, strict=True):
+            assert_array_equal(one, other)
+
+
+def _merge(scores, y, weight):
+    """Return the weights of distinct rows, of two classes or more."""
+    if scores.shape[1] == 2:
+        summary = ScoreSummary.from_scores(scores[:, 1], y, weight)
+        return summary.weight0, summary.weight1
+    rows = read_class_scores(scores, y, weight, None, "probability").merged()
+    return rows.weight, rows.labels
 
 
 def test_percentiles_are_weighted():

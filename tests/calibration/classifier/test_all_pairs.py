@@ -48,6 +48,14 @@ def test_experts_are_calibrated_classifiers_of_pairs(estimator, weighted, data, 
     np.testing.assert_array_equal(model.predict(X), expected.argmax(axis=1))
 
 
+def test_two_classes_without_weight(data):
+    X, y = data
+    model = AllPairsClassifier(LogisticRegression())
+    with pytest.warns(CalibrationWarning, match="`y` holds class 0 only"):
+        model.fit(X, y, (y < 2).astype(float))
+    assert (model.predict(X) < 2).all()
+
+
 def test_calibrators_see_no_score_of_a_row_that_was_learned(data):
     X, _ = data
     y = np.random.default_rng(1).integers(0, 3, size=len(X))

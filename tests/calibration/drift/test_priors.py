@@ -127,6 +127,9 @@ def test_weights_of_rows_without_labels_are_repetitions(rng, k):
             one, other = getattr(found, name), getattr(wanted, name)
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
         assert found.n_rows == wanted.n_rows == weight.sum()
+    light = estimate_prior(p, old, sample_weight=1e-12 * weight)
+    found = estimate_prior(p, old, sample_weight=weight)
+    np.testing.assert_allclose(light.most_likely, found.most_likely, atol=1e-6)
 
 
 def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):

@@ -47,6 +47,15 @@ def test_weights_are_repetitions_to_the_bit(rows, rng):
     assert_array_equal(first, second)
 
 
+def test_light_rows_are_not_lost_beside_heavy_ones():
+    acp = ACPCalibrator().fit(
+        [0.1, 0.12, 0.5, 0.6], [0, 1, 0, 1], [1e12, 1e12, 1e-5, 1e-5]
+    )
+    assert_array_equal(
+        acp.predict([0.5, 0.6], [[0.45, 0.55], [0.55, 0.65]]), [0.0, 1.0]
+    )
+
+
 def test_an_empty_interval_reaches_to_the_nearest_score():
     acp = ACPCalibrator().fit([0.125, 0.5, 0.75], [0, 1, 0])
     points = np.array([0.0625, 0.25, 0.4, 0.625, 0.8])
