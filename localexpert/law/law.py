@@ -14,15 +14,18 @@ from scipy.special import ndtr, ndtri, xlogy
 from calibration.typing import Float64Array
 from localexpert.law.curve import Curve, cut_curve, golden_section, without_caches
 from localexpert.law.steps import (
+    ALL_CELLS,
     as_shares,
     cell_edges,
     cell_widths,
+    cells_upto,
     densest_runs,
     densest_values,
     join_points,
     log_between,
     nearest_places,
     reach_of_values,
+    reach_within,
     scores_of,
     step_entropy,
     step_integrals,
@@ -35,7 +38,7 @@ _SLACK, _TINIEST = 1e-14, 5e-324
 _ROUNDING = 1e-12
 # Up to so many steps from the median every cell of a lattice is kept; cells further out
 # grow by this factor. A number may miss its place by this share of a step.
-_ALL_CELLS, _GROWTH, OF_STEP = 256, 1.02, 1e-6
+OF_STEP = 1e-6
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS, _GOLDEN_STEPS = 65, 32
 _NOWHERE = (-np.inf, np.inf)
@@ -175,11 +178,13 @@ class Law:
     @cached_property
     def _values(self) -> tuple[Float64Array, Float64Array]:
         """Atoms and clipped ends, and how far from each a number is taken for it."""
-        if not self.is_clipped:
-            return self.atoms, reach_of_values(self.atoms, self.widths)
-        values = np.union1d(self.atoms, [end for end in self.ends if np.isfinite(end)])
-        width = np.full(len(values), self.widths.min(initial=self.end_width))
-        return values, reach_of_values(values, width)
+        low, high = self.ends if self.is_clipped else _NOWHERE
+        inside = (self.atoms > low) & (self.atoms < high)
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        values = np.append(self.atoms[inside], ends)
+        widths = np.append(self.widths[inside], np.full(len(ends), self.end_width))
+        order = np.argsort(values, kind="stable")
+        return values[order], reach_of_values(values[order], widths[order])
 
     @property
     def support(self) -> tuple[float, float]:
@@ -284,11 +289,16 @@ class Law:
         if self.step > 0.0:
             place = (y - self.offset) / self.step
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
-            on, values = np.abs(place - near) <= OF_STEP, near * self.step + self.offset
+            values = self.offset + self.step * near
+            reach = reach_within(np.maximum(np.abs(y), self.step), self.step)
+            # Ends are what they were given as, which may be a rounding away.
+            for end in filter(np.isfinite, self.ends):
+                values = np.where(np.abs(values - end) <= reach, end, values)
+            on = np.abs(values - y) <= reach
         elif self.has_jumps:
-            held, reach = self._values
+            held, far = self._values
             at = nearest_places(held, y)
-            values, on = held[at], np.abs(held[at] - y) <= reach[at]
+            values, on = held[at], np.abs(held[at] - y) <= far[at]
         else:
             return y
         return np.where(on, values, y)
@@ -466,7 +476,7 @@ class Law:
         cells = place[:, 1:2] + grid
         walls = [end for end in self.ends if np.isfinite(end)]
         own = np.rint((np.append(self.atoms, walls) - self.offset) / self.step)
-        far = (np.abs(own - place[:, 1:2]) > _ALL_CELLS).any(axis=0)
+        far = (np.abs(own - place[:, 1:2]) > ALL_CELLS).any(axis=0)
         if far.any():
             # Alone between its neighbours. The first of equal ones has the mass.
             own = np.unique(np.add.outer([-1.0, 0.0, 1.0], own[far]))
@@ -688,13 +698,3 @@ class Law:
                 inner = intervals if left[i] > 0.0 else np.empty((0, 2))
                 out.append(join_points(inner, self.atoms[held[i]]))
         return out
-
-
-def cells_upto(most: float) -> Float64Array:
-    """Return numbers of cells up to `most`: all at first, then fewer and fewer."""
-    near = np.arange(min(most, _ALL_CELLS) + 1.0)
-    if most <= _ALL_CELLS:
-        return near
-    n_far = int(np.ceil(np.log(most / _ALL_CELLS) / np.log(_GROWTH)))
-    far = np.rint(_ALL_CELLS * _GROWTH ** np.arange(1.0, n_far + 1.0))
-    return np.concatenate([near, np.unique(far)])

@@ -389,8 +389,10 @@ def condition(law: Law, low: Float64Array, high: Float64Array) -> Law:
     -------
     Law
     """
-    law, (lower, upper) = law.clipped, (low[:, None], high[:, None])
-    inside = (law.atoms >= law.snap(lower)) & (law.atoms <= law.snap(upper))
+    law = law.clipped
+    low, high, atoms = law.snap(low), law.snap(high), law.snap(law.atoms)
+    lower, upper = low[:, None], high[:, None]
+    inside = (atoms >= lower) & (atoms <= upper)
     masses = np.where(inside, law.masses, 0.0)
     if law.curve is None:
         return replace(law, masses=masses / masses.sum(axis=1, keepdims=True))

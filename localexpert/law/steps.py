@@ -20,7 +20,10 @@ _FEW_ULPS = 2.0
 _WIDEST_RUN = 10.0
 # A number counts as a value if it lies within this share of the value's cell, and of
 # the way to the next value. So values that differ by a few roundings only stay apart.
-_CELL_SHARE = 1e-6
+_CELL_SHARE = 1e-3
+# So many cells of a lattice have their own place. Farther out each has this many times
+# as many as the one before.
+ALL_CELLS, _GROWTH = 256, 1.02
 
 
 def merge_near_values(y: Float64Array, weight: Float64Array) -> Float64Array:
@@ -109,8 +112,12 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
     size = np.maximum(np.abs(values), widths)
     gaps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
     room = np.minimum(np.minimum(gaps[:-1], gaps[1:]), widths)
-    reach: Float64Array = np.minimum(_SINGLE * size, _CELL_SHARE * room)
-    return reach
+    return reach_within(size, room)
+
+
+def reach_within(size: Float64Array, room: Float64Array | float) -> Float64Array:
+    """Return how far rounding may move numbers of a size, where they have this room."""
+    return np.asarray(np.minimum(_SINGLE * size, _CELL_SHARE * room))
 
 
 def nearest_places(values: Float64Array, at: Float64Array) -> NDArray[np.intp]:
@@ -299,3 +306,13 @@ def step_shortest(
         first = int(np.argmin(own[last] - own[: len(last)]))
         out[i] = own[first], own[last[first]]
     return out
+
+
+def cells_upto(most: float) -> Float64Array:
+    """Return numbers of cells up to `most`: all at first, then fewer and fewer."""
+    near = np.arange(min(most, ALL_CELLS) + 1.0)
+    if most <= ALL_CELLS:
+        return near
+    n_far = int(np.ceil(np.log(most / ALL_CELLS) / np.log(_GROWTH)))
+    far = np.rint(ALL_CELLS * _GROWTH ** np.arange(1.0, n_far + 1.0))
+    return np.concatenate([near, np.unique(far)])

@@ -12,8 +12,8 @@ from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
-from localexpert.law.law import Law, cells_upto
-from localexpert.law.steps import nearest_places
+from localexpert.law.law import Law
+from localexpert.law.steps import cells_upto, nearest_places
 
 Vectorised = Callable[[Float64Array], Float64Array]
 

@@ -47,8 +47,9 @@ _SMOOTH, _SPIKE = "C0", "C1"
 _LINES = {"mean": ("C0", "--"), "prediction": ("C3", "-."), "outcome": ("", "-")}
 # Room above the highest point.
 _HEADROOM = 1.06
-# Densities are cut at this multiple of the greatest one of the central 90 %, in scores.
-_MOST_PEAK, _CENTRAL = 1.2, np.linspace(-1.645, 1.645, 201)[None]
+# Densities are cut at these multiples of the greatest and the middle one of the central
+# 90 %, in scores.
+_MOST_PEAK, _MOST_STEEP, _CENTRAL = 1.2, 20.0, np.linspace(-1.645, 1.645, 201)[None]
 # A row of a ridge reaches this far up into the rows above it, but its stems, which
 # would be taken for those of the next row, do not.
 _OVERLAP, _STEM = 1.6, 0.8
@@ -331,7 +332,9 @@ class ForecastShape:
         """Return the density without the spikes at x (g,), cut off far up."""
         law = self.dist.law.clipped
         assert law.curve is not None
-        most = law.curve.heights(_CENTRAL)[1].max() + np.log(_MOST_PEAK)
+        heights = law.curve.heights(_CENTRAL)[1]
+        steep = np.median(heights) + np.log(_MOST_STEEP)
+        most = min(heights.max() + np.log(_MOST_PEAK), steep)
         found = np.minimum(law.curve.densities(x[None, :])[1][0], most)
         return np.asarray(law.rest[0] * np.exp(found))
 
