@@ -290,7 +290,7 @@ class Law:
             place = (y - self.offset) / self.step
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
             values = self.offset + self.step * near
-            reach = reach_within(np.maximum(np.abs(y), self.step), self.step)
+            reach = reach_within(y, OF_STEP * self.step, self.step)
             # Ends are what they were given as, which may be a rounding away.
             for end in filter(np.isfinite, self.ends):
                 values = np.where(np.abs(values - end) <= reach, end, values)

@@ -109,15 +109,17 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
     -------
     ndarray of shape (m,)
     """
-    size = np.maximum(np.abs(values), widths)
     gaps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
     room = np.minimum(np.minimum(gaps[:-1], gaps[1:]), widths)
-    return reach_within(size, room)
+    return reach_within(values, _NEAR * widths, room)
 
 
-def reach_within(size: Float64Array, room: Float64Array | float) -> Float64Array:
-    """Return how far rounding may move numbers of a size, where they have this room."""
-    return np.asarray(np.minimum(_SINGLE * size, _CELL_SHARE * room))
+def reach_within(
+    values: Float64Array, least: Float64Array | float, room: Float64Array | float
+) -> Float64Array:
+    """Return how far rounding may move numbers, at least so far, in their room."""
+    far = np.maximum(_SINGLE * np.abs(values), least)
+    return np.asarray(np.minimum(far, _CELL_SHARE * room))
 
 
 def nearest_places(values: Float64Array, at: Float64Array) -> NDArray[np.intp]:
