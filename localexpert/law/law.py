@@ -25,7 +25,6 @@ from localexpert.law.steps import (
     log_between,
     nearest_places,
     reach_of_values,
-    reach_within,
     scores_of,
     step_entropy,
     step_integrals,
@@ -290,7 +289,7 @@ class Law:
             place = (y - self.offset) / self.step
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
             values = self.offset + self.step * near
-            reach = reach_within(y, OF_STEP * self.step, self.step)
+            reach = OF_STEP * self.step
             # Ends are what they were given as, which may be a rounding away.
             for end in filter(np.isfinite, self.ends):
                 values = np.where(np.abs(values - end) <= reach, end, values)

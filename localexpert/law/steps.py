@@ -20,7 +20,7 @@ _FEW_ULPS = 2.0
 _WIDEST_RUN = 10.0
 # A number counts as a value if it lies within this share of the value's cell, and of
 # the way to the next value. So values that differ by a few roundings only stay apart.
-_CELL_SHARE = 1e-3
+_CELL_SHARE = 1e-6
 # So many cells of a lattice have their own place. Farther out each has this many times
 # as many as the one before.
 ALL_CELLS, _GROWTH = 256, 1.02
@@ -111,14 +111,7 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
     """
     gaps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
     room = np.minimum(np.minimum(gaps[:-1], gaps[1:]), widths)
-    return reach_within(values, _NEAR * widths, room)
-
-
-def reach_within(
-    values: Float64Array, least: Float64Array | float, room: Float64Array | float
-) -> Float64Array:
-    """Return how far rounding may move numbers, at least so far, in their room."""
-    far = np.maximum(_SINGLE * np.abs(values), least)
+    far = np.maximum(_SINGLE * np.abs(values), _NEAR * widths)
     return np.asarray(np.minimum(far, _CELL_SHARE * room))
 
 
