@@ -175,15 +175,19 @@ class Law:
         )
 
     @cached_property
-    def _values(self) -> tuple[Float64Array, Float64Array]:
-        """Atoms and clipped ends, and how far from each a number is taken for it."""
-        low, high = self.ends if self.is_clipped else _NOWHERE
-        inside = (self.atoms > low) & (self.atoms < high)
-        ends = [end for end in (low, high) if np.isfinite(end)]
-        values = np.append(self.atoms[inside], ends)
-        widths = np.append(self.widths[inside], np.full(len(ends), self.end_width))
-        order = np.argsort(values, kind="stable")
-        return values[order], reach_of_values(values[order], widths[order])
+    def _values(self) -> tuple[Float64Array, Float64Array, NDArray[np.bool_]]:
+        """Clipped ends and the atoms between, their widths, and which atoms are."""
+        ends = self.ends if self.is_clipped else _NOWHERE
+        inside = (self.atoms > ends[0]) & (self.atoms < ends[1])
+        first, last = ([end] if np.isfinite(end) else [] for end in ends)
+        beside, own = (len(first), len(last)), self.widths[inside]
+        widths = np.pad(own, beside, constant_values=self.end_width)
+        return np.concatenate([first, self.atoms[inside], last]), widths, inside
+
+    @cached_property
+    def _reach(self) -> Float64Array:
+        """How far from each of these values a number is taken for it."""
+        return reach_of_values(*self._values[:2])
 
     @property
     def support(self) -> tuple[float, float]:
@@ -208,17 +212,14 @@ class Law:
     def _cut_at_ends(self) -> Law:
         low, high = self.ends
         assert self.curve is not None
-        inside = (self.atoms > low) & (self.atoms < high)
-        atoms, masses = [self.atoms[inside]], [self.masses[:, inside]]
-        for side, end in enumerate((low, high)):
-            if np.isfinite(end):
-                at = np.full((len(self), 1), end)
-                atoms.append(np.array([end]))
-                masses.append(self._inner_levels(at, left=side == 1)[side])
-        values, rows = np.concatenate(atoms), np.hstack(masses)
-        order = np.argsort(values, kind="stable")
-        widths = np.full(len(values), self.end_width)
-        widths[: int(inside.sum())] = self.widths[inside]
+        values, widths, inside = self._values
+        rows = self.masses[:, inside]
+        if np.isfinite(low):
+            at = np.full((len(self), 1), low)
+            rows = np.hstack([self._inner_levels(at)[0], rows])
+        if np.isfinite(high):
+            at = np.full((len(self), 1), high)
+            rows = np.hstack([rows, self._inner_levels(at, left=True)[1]])
         total = rows.sum(axis=1, keepdims=True)
         whole = total >= 1.0 - _ROUNDING
         rows = np.where(whole, rows / np.where(whole, total, 1.0), rows)
@@ -228,7 +229,7 @@ class Law:
         curve = self.curve
         if len(held):
             curve = cut_curve(curve.take(held), low, high)[0].take(place)
-        return Law(curve, values[order], rows[:, order], widths[order])
+        return Law(curve, values, rows, widths)
 
     # Levels and densities at values.
 
@@ -295,9 +296,9 @@ class Law:
                 values = np.where(np.abs(values - end) <= reach, end, values)
             on = np.abs(values - y) <= reach
         elif self.has_jumps:
-            held, far = self._values
+            held, _, _ = self._values
             at = nearest_places(held, y)
-            values, on = held[at], np.abs(held[at] - y) <= far[at]
+            values, on = held[at], np.abs(held[at] - y) <= self._reach[at]
         else:
             return y
         return np.where(on, values, y)
