@@ -6,7 +6,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from calibration._kernels.cells import group_starts
-from calibration._kernels.mixture import (
+from calibration._validation import check_integer, check_number
+from calibration.base.calibrators import Scale
+from calibration.densities.kde import DensityCalibrator, robust_spread
+from calibration.densities.mixture import (
     COUNT,
     MEAN,
     PRECISION,
@@ -14,9 +17,6 @@ from calibration._kernels.mixture import (
     SHAPE,
     grow_mixture,
 )
-from calibration._validation import check_integer, check_number
-from calibration.base.calibrators import Scale
-from calibration.densities.kde import DensityCalibrator, robust_spread
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
