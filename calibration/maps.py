@@ -251,9 +251,8 @@ class CalibrationMap(Saved):
         values = check_vector(scores, "scores")
         coverage = check_level(coverage, "coverage")
         n0, n1 = self.block_weights()
-        tail = 0.5 * (1.0 - coverage)
-        lower = np.where(n1 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, tail), 0.0)
-        upper = np.where(n0 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, 1.0 - tail), 1.0)
+        lower, upper = beta_interval(n1 + 0.5, n0 + 0.5, coverage)
+        lower[n1 == 0.0], upper[n0 == 0.0] = 0.0, 1.0
         block = np.maximum(count_below(self.knots, values) - 1, 0)
         return np.column_stack([lower[block], upper[block]])
 
@@ -289,6 +288,13 @@ class CalibrationMap(Saved):
         below[place[on]] = self.left[on]
         above[place[on]] = self.right[on]
         return below, value, above
+
+
+def beta_interval(a: Float64Array, b: Float64Array, coverage: float) -> Float64Array:
+    """Return the equal-tailed intervals of Beta(a, b) laws, shape (2, k)."""
+    tail = 0.5 * (1.0 - coverage)
+    # Rounding may turn the ends of a narrow one round.
+    return np.sort([betaincinv(a, b, tail), betaincinv(a, b, 1.0 - tail)], axis=0)
 
 
 def block_starts(scores: Float64Array, first: NDArray[np.int64]) -> Float64Array:

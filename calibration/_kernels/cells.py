@@ -108,28 +108,16 @@ def _merge(
     return scores, (np.searchsorted(scores, a), np.searchsorted(scores, b))
 
 
-@njit
 def collapse_ties(
     scores: Float64Array, weight0: Float64Array, weight1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Sum the weights of equal neighbours in sorted `scores`; drop empty cells."""
-    m = len(scores)
-    out = np.empty(m)
-    sum0 = np.empty(m)
-    sum1 = np.empty(m)
-    k, i = 0, 0
-    while i < m:
-        score = scores[i]
-        total0, total1 = 0.0, 0.0
-        while i < m and scores[i] == score:
-            total0 += weight0[i]
-            total1 += weight1[i]
-            i += 1
-        # A cell without weight must not exist: it would be a score that nobody had.
-        if total0 > 0.0 or total1 > 0.0:
-            out[k], sum0[k], sum1[k] = score, total0, total1
-            k += 1
-    return out[:k].copy(), sum0[:k].copy(), sum1[:k].copy()
+    new = np.append(True, scores[1:] != scores[:-1])
+    cell = np.cumsum(new) - 1
+    sum0, sum1 = np.bincount(cell, weight0), np.bincount(cell, weight1)
+    # A cell without weight must not exist: it would be a score that nobody had.
+    held = (sum0 > 0.0) | (sum1 > 0.0)
+    return scores[new][held], sum0[held], sum1[held]
 
 
 def merge_cells(
@@ -278,45 +266,25 @@ def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
     A cell goes to group floor(n_groups * mid / total), mid being the cumulative
     weight up to the middle of the cell, so that ties are never split.
     """
-    starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
-    return starts[: _group_starts(weight, n_groups, starts)].copy()
+    # The centre decides: a heavy cell goes to the group that holds its middle.
+    place = np.zeros(len(weight))
+    np.cumsum(weight[:-1], out=place[1:])
+    total = place[-1] + weight[-1]
+    place += 0.5 * weight
+    place /= total
+    group = np.minimum((n_groups * place).astype(np.int64), n_groups - 1)
+    return np.append(0, np.flatnonzero(group[1:] != group[:-1]) + 1)
 
 
-@njit
-def _group_starts(weight: Float64Array, n_groups: int, starts: Int64Array) -> int:
-    """Fill in the groups' first cells and return the number of groups."""
-    total = 0.0
-    for mass in weight:
-        total += mass
-    before, count, last = 0.0, 0, -1
-    for i in range(len(weight)):
-        # The centre decides: a heavy cell goes to the group that holds its middle.
-        group = int(n_groups * ((before + 0.5 * weight[i]) / total))
-        group = min(group, n_groups - 1)
-        if group != last:
-            starts[count] = i
-            count += 1
-            last = group
-        before += weight[i]
-    return count
-
-
-@njit
 def group_means(
     values: Float64Array, weight: Float64Array, starts: Int64Array
 ) -> Float64Array:
     """Return the weighted mean of each run of values that starts at `starts`."""
-    means = np.empty(len(starts))
-    for g in range(len(starts)):
-        end = starts[g + 1] if g + 1 < len(starts) else len(values)
-        # Deviations from a value of the run lose no digits to a far origin.
-        origin = values[starts[g]]
-        total = moved = 0.0
-        for i in range(starts[g], end):
-            total += weight[i]
-            moved += weight[i] * (values[i] - origin)
-        means[g] = origin + moved / total
-    return means
+    # Deviations from a value of the run lose no digits to a far origin.
+    origin = values[starts]
+    apart = values - np.repeat(origin, np.diff(starts, append=len(values)))
+    moved = np.add.reduceat(weight * apart, starts)
+    return np.asarray(origin + moved / np.add.reduceat(weight, starts))
 
 
 @njit

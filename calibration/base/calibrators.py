@@ -250,10 +250,7 @@ class ScoreCalibrator(SummaryEstimator):
         if constant is not None:
             # The one answer to all scores is no evidence.
             return constant
-        if summary.n0 == 0.0 or summary.n1 == 0.0:
-            return _laplace_rate(summary)
-        # Weights may differ by more than floats below 1 resolve.
-        return min(max(summary.base_rate, _LEAST_RATE), 1.0 - _RESOLUTION)
+        return prior_rate(summary)
 
     def _evidence(self, values: Float64Array) -> Float64Array:
         """Return the log-likelihood ratio of checked scores."""
@@ -317,6 +314,14 @@ def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:
     """Return the map with one value everywhere, and the weights as one block."""
     block = (summary.scores[0], value, summary.n0, summary.n1)
     return CalibrationMap.step(*(np.array([number]) for number in block))
+
+
+def prior_rate(summary: ScoreSummary) -> float:
+    """Return the base rate, in (0, 1) also of one class, and of weights far apart."""
+    if summary.n0 == 0.0 or summary.n1 == 0.0:
+        return _laplace_rate(summary)
+    # Weights may differ by more than floats below 1 resolve.
+    return min(max(summary.base_rate, _LEAST_RATE), 1.0 - _RESOLUTION)
 
 
 def _laplace_rate(summary: ScoreSummary) -> float:

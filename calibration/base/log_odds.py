@@ -270,9 +270,10 @@ def limit_units(problem: LogisticProblem) -> LogisticProblem:
 
     Steps are judged by the last digits of sums. With very many rows these are noise.
     """
-    share = _MOST_UNITS / (problem.weight0.sum() + problem.weight1.sum())
-    if share >= 1.0:
+    total = problem.weight0.sum() + problem.weight1.sum()
+    if total <= _MOST_UNITS:
         return problem
+    share = _MOST_UNITS / total
     return problem._replace(
         weight0=share * problem.weight0,
         weight1=share * problem.weight1,

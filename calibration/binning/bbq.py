@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, expit, xlogy
+from scipy.special import expit, xlogy
 
 from calibration._kernels.binnings import (
     jumps_of_binnings,
@@ -23,7 +23,12 @@ from calibration.base.calibrators import (
     constant_map,
     criterion_logs,
 )
-from calibration.maps import CalibrationMap, block_starts, edges_between
+from calibration.maps import (
+    CalibrationMap,
+    beta_interval,
+    block_starts,
+    edges_between,
+)
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
@@ -103,11 +108,12 @@ def settle_moments(
     -------
     mean, variance : ndarrays of shape (k,)
     """
-    least = 0.01 / (n + 2.0)
+    # Rounding of a mean near 1 is more than that from 1e14 rows on.
+    least = max(0.01 / (n + 2.0), np.finfo(np.float64).eps)
     mean = np.clip(mean, least, 1.0 - least)
-    # The variance of a 0/1 variable of that mean, which no law on [0, 1] exceeds.
+    # The variance of a 0/1 variable of that mean, which laws within (0, 1) stay below.
     most = mean * (1.0 - mean)
-    return mean, np.clip(square - mean**2, most / (n + 3.0), most)
+    return mean, np.clip(square - mean**2, most / (n + 3.0), most / (1.0 + least))
 
 
 class AveragedBinsCalibrator(ScoreCalibrator):
@@ -147,10 +153,9 @@ class AveragedBinsCalibrator(ScoreCalibrator):
         # The Beta law's a + b from its mean and variance: v = m (1 - m) / (a + b + 1).
         count = mean * (1.0 - mean) / self.variance_.at - 1.0
         shapes = mean * count, (1.0 - mean) * count
-        tail = 0.5 * (1.0 - coverage)
         step = self.map_.kind == "step"
         make = CalibrationMap.step if step else CalibrationMap.linear
-        bounds = np.array([betaincinv(*shapes, q) for q in (tail, 1.0 - tail)])
+        bounds = beta_interval(*shapes, coverage)
         return np.column_stack([make(self.map_.knots, b)(values) for b in bounds])
 
     def _set_moments(
@@ -314,8 +319,9 @@ def _fit_bins(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> tuple[floa
     starts = quantile_starts(sum0, sum1, n_bins)
     n0, n1 = bin_weights(sum0, sum1, starts)
     # Weights too small for the running sums leave a bin empty.
-    rate = n1 / np.maximum(n0 + n1, np.finfo(np.float64).tiny)
-    return float((xlogy(n1, rate) + xlogy(n0, 1.0 - rate)).sum()), len(starts)
+    total = np.maximum(n0 + n1, np.finfo(np.float64).tiny)
+    # A rate that rounds to 1 leaves the zeros theirs.
+    return float((xlogy(n1, n1 / total) + xlogy(n0, n0 / total)).sum()), len(starts)
 
 
 def _average(cells: Int64Array, jumps: Float64Array) -> tuple[Int64Array, Float64Array]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from calibration._kernels.cells import group_starts
-from calibration._kernels.mixture import (
+from calibration._kernels.cells import group_means, group_starts
+from calibration._validation import check_integer, check_number
+from calibration.base.calibrators import Scale
+from calibration.densities.kde import DensityCalibrator, robust_spread
+from calibration.densities.mixture import (
     COUNT,
     MEAN,
     PRECISION,
@@ -14,9 +17,6 @@ from calibration._kernels.mixture import (
     SHAPE,
     grow_mixture,
 )
-from calibration._validation import check_integer, check_number
-from calibration.base.calibrators import Scale
-from calibration.densities.kde import DensityCalibrator, robust_spread
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -179,13 +179,10 @@ def _group_rows(place: Float64Array, weight: Float64Array) -> Float64Array:
     if len(place) <= _GROUPS:
         return np.stack([weight, place, np.zeros(len(place))])
     starts = group_starts(weight, _GROUPS)
-    total = np.add.reduceat(weight, starts)
-    # Deviations from a row of the group lose no digits to a far origin.
-    origin = place[starts]
-    apart = place - np.repeat(origin, np.diff(starts, append=len(place)))
-    mean = np.add.reduceat(weight * apart, starts) / total
-    square = np.add.reduceat(weight * apart**2, starts) / total
-    return np.stack([total, origin + mean, np.maximum(square - mean**2, 0.0)])
+    mean = group_means(place, weight, starts)
+    apart = place - np.repeat(mean, np.diff(starts, append=len(place)))
+    variance = group_means(apart**2, weight, starts)
+    return np.stack([np.add.reduceat(weight, starts), mean, variance])
 
 
 def _law_of_new_row(

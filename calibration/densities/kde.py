@@ -317,7 +317,7 @@ class LeaveOneOut:
         float
         """
         # In the unit of the heights: rows per bandwidth, the geometric mean of the two.
-        peak = self._prior_weight / np.sqrt(heights0[0] * heights1[0])
+        peak = self._prior_weight / np.sqrt(heights0[0]) / np.sqrt(heights1[0])
         total = 0.0
         for c, (own, other) in enumerate(((heights0, heights1), (heights1, heights0))):
             held = self._weights[c] > 0.0
@@ -481,7 +481,7 @@ class KDECalibrator(DensityCalibrator):
         h0, h1 = (density.bandwidth for density in self._kernel_densities)
         extra = self.prior_weight * rates / np.sqrt(h0 * h1)
         log0, log1 = (
-            np.log((density.sums(place) / density.bandwidth + row) / total)
+            np.log(density.sums(place) / density.bandwidth + row) - np.log(total)
             for density, row, total in zip(
                 self._kernel_densities, extra, self._totals, strict=True
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaln, expit, logit
+from scipy.special import betaln, expit
 
 from calibration._kernels.logistic import LogisticProblem
 from calibration._validation import check_choice, check_number
@@ -343,7 +343,7 @@ class BetaCalibrator(LogOddsCalibrator):
         if min(fits[0][1]) < 0.0:
             edges = [_fit_free(columns, [j], summary) for j in (0, 1)]
             # No slope at all: the base rate is what is left to learn.
-            corner = (float(logit(summary.base_rate)), np.zeros(2))
+            corner = (float(np.log(summary.n1) - np.log(summary.n0)), np.zeros(2))
             fits = [fit for fit in edges if min(fit[1]) >= 0.0] + [corner]
         # Without penalty: edges have fewer coefficients to be penalised.
         losses = [_loss(columns, fit, summary) for fit in fits] if fits[1:] else [0.0]
@@ -403,6 +403,7 @@ def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:
     # Of the lesser side, which keeps its digits where the other one rounds to 1.
     small = expit(x if mean < rest else -x)
     variance = float(share @ (small - min(mean, rest)) ** 2)
-    least = bound / (weight.sum() + 1.0) ** 2
-    concentration = bound / min(max(variance, least), 0.999 * bound) - 1.0
+    # As shares of the bound, which may be as small as floats are.
+    least = (weight.sum() + 1.0) ** -2
+    concentration = 1.0 / min(max(variance / bound, least), 0.999) - 1.0
     return mean * concentration, rest * concentration

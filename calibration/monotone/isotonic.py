@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from calibration._kernels.cells import group_means
 from calibration._kernels.pav import (
     always_pooled,
     pool_adjacent_violators,
@@ -153,12 +154,8 @@ class CenteredIsotonicCalibrator(MapCalibrator):
         # Blocks' means increase strictly and so do centres: the line between is
         # increasing.
         weight = weight0 + weight1
-        # Deviations from a score of the block lose no digits to a far origin.
-        origin = summary.scores[first]
-        sizes = np.diff(first, append=summary.n_cells)
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = summary.weight * (summary.scores - np.repeat(origin, sizes))
-            centers = origin + np.add.reduceat(spread, first) / weight
+            centers = group_means(summary.scores, summary.weight, first)
         if not np.isfinite(centers).all():
             low, high = map(show, summary.scores[[0, -1]])
             refuse("scores", "have means that are finite", f"them from {low} to {high}")

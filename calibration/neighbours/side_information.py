@@ -34,6 +34,7 @@ from calibration.base.calibrators import (
     ScaledEstimator,
     SummaryEstimator,
     find_constant,
+    prior_rate,
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.summary import ScoreSummary
@@ -62,7 +63,7 @@ class SideInformationCalibrator(ScaledEstimator):
 
     def _settle(self, summary: ScoreSummary, stacklevel: int) -> None:
         """Learn the base rate, or a constant if there is no more."""
-        self.base_rate_ = summary.base_rate
+        self.base_rate_ = prior_rate(summary)
         self.constant_ = find_constant(self, summary, stacklevel=stacklevel + 1)
 
     def _evidence(self, rates: Float64Array) -> Float64Array:

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from sklearn.exceptions import NotFittedError
 
 import calibration
 from calibration import (
+    BBQCalibrator,
     BetaCalibrator,
     CalibrationWarning,
     IdentityCalibrator,
     IsotonicCalibrator,
+    KDECalibrator,
     LogisticCalibrator,
     MulticlassCalibrator,
     PlattCalibrator,
@@ -440,3 +443,33 @@ def test_a_failed_fit_changes_nothing(cls, error, scores, y, monkeypatch):
                 model.fit(*rows, 1 - y)
         assert vars(model).keys() == before.keys()
         assert all(vars(model)[key] is value for key, value in before.items())
+
+
+OTHERS = [
+    partial(BBQCalibrator, criterion="bic"),
+    partial(BetaCalibrator, "moments"),
+    partial(KDECalibrator, shared_bandwidth=False),
+]
+
+
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
+@pytest.mark.parametrize("make", [*EXPORTED, *OTHERS])
+def test_few_rows_of_any_weights_have_forecasts_and_intervals(make, rng):
+    """Of the first three the means are 1, or the law of the middle has two points."""
+    cases = [
+        ([0.1, 0.5, 0.9], [0, 1, 1], [1e15, 1e-9, 1e15]),
+        ([0.1, 0.5, 0.9], [0, 1, 1], [1e-3, 1e15, 1e15]),
+        ([0.1, 0.2, 0.2], [1, 1, 0], [1e15, 1e14, 1e-14]),
+        ([0.5, 0.25, 0.25], [1, 0, 0], [1e-300, 1e-300, 1e-300]),
+    ]
+    for n in rng.integers(2, 9, 40):
+        rows = rng.integers(0, 5, n) / 4, rng.integers(0, 2, n)
+        cases.append((*rows, 10.0 ** rng.uniform(-15, 14, n)))
+    for scale in ("probability", "logit"):
+        for scores, y, weight in cases:
+            x = np.array(scores) * (1 if scale == "probability" else 4000)
+            fitted = make(scale=scale).fit(x, y, weight)
+            found = [fitted.predict(x)]
+            if hasattr(fitted, "predict_interval"):
+                found.extend(fitted.predict_interval(x).T)
+            assert all(((one >= 0.0) & (one <= 1.0)).all() for one in found)

@@ -97,6 +97,11 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
     assert acp.predict([0.9], [[0.8, 1.0]])[0] == 1.0
 
 
+def test_a_base_rate_that_rounds_to_1_leaves_finite_evidence():
+    acp = ACPCalibrator().fit([0.1, 0.1, 0.9], [0, 1, 1], [1e-3, 1e-3, 1e15])
+    assert np.isfinite(acp.llr([0.1], [[0.1, 0.2]])).all()
+
+
 def brier_without_itself(scores, y, weight, intervals, factor, smoothing=0.0):
     """Forecast each repetition of a row from all rows but itself, by loops."""
     base, total = np.average(y, weights=weight), 0.0
