@@ -87,7 +87,11 @@ def choose_splitter(
     """
     if cv is not None and not isinstance(cv, numbers.Integral):
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
-            cv = _check_pairs(cv)
+            cv = list(cv)
+            for number, fold in enumerate(cv):
+                if not hasattr(fold, "__len__") or len(fold) != 2:
+                    rule = "be a number, a splitter or pairs (train, test)"
+                    refuse("cv", rule, f"{fold!r} as fold {number}", TypeError)
             if groups is not None:
                 refuse("groups", "be None where `cv` gives the folds", "both")
         return check_cv(cv, y, classifier=True)
@@ -135,16 +139,6 @@ def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
     return found
 
 
-def _check_pairs(cv: Iterable[Any]) -> list[Any]:
-    """Return folds as a list of (train, test)."""
-    folds = list(cv)
-    for number, fold in enumerate(folds):
-        if not hasattr(fold, "__len__") or len(fold) != 2:
-            rule = "be a number, a splitter or pairs (train, test)"
-            refuse("cv", rule, f"{fold!r} as fold {number}", TypeError)
-    return folds
-
-
 def split_rows(
     splitter: Any, data: TrainingData, params: Mapping[str, Any]
 ) -> list[Fold]:
@@ -156,7 +150,7 @@ def split_rows(
         if len(held) < len(classes):
             learned = f"no row of class {np.setdiff1d(classes, held).tolist()[0]!r}"
             if len(held) < 2:
-                learned = f"class {held.tolist()[0]!r} only" if len(held) else "no row"
+                learned = f"class {held.item()!r} only" if len(held) else "no row"
             every = "both" if len(classes) == 2 else "all"
             rule = f"leave {every} classes in every training part"
             refuse("cv", rule, f"fold {number} that trains on {learned}")
@@ -260,11 +254,10 @@ def number_rows(part: Any, n: int) -> Rows:
     # An empty list makes an array of floats, which cannot index.
     index = index if index.size else index.astype(np.intp)
     try:
-        rows: Rows = np.arange(n)[index]
+        return np.asarray(np.arange(n)[index])
     except IndexError as error:
         rule = f"yield row numbers or masks of {n} rows"
         refuse("cv", rule, f"{part!r}", cause=error)
-    return rows
 
 
 class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -290,8 +283,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         ndarray of shape (n,)
         """
-        place = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[place])
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routes of `fit`.

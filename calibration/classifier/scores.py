@@ -21,11 +21,7 @@ from calibration._validation import (
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
-from calibration.multiclass.binary import (
-    OneVsRestCalibrator,
-    as_calibrator,
-    on_scale,
-)
+from calibration.multiclass.binary import OneVsRestCalibrator, as_calibrator, on_scale
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.auto import calibrator_names, make_calibrator
 from calibration.typing import Float64Array
@@ -203,8 +199,7 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
         check_choice(calibrator, "calibrator", calibrator_names())
         calibrator = make_calibrator(calibrator)
     binary = as_calibrator(calibrator)
+    if response == "predict_proba":
+        return on_scale(binary, "probability")
     # A decision function is a real score, unless the calibrator says log-odds.
-    margin = "logit" if binary.scale == "logit" else "real"
-    return on_scale(
-        binary, margin if response == "decision_function" else "probability"
-    )
+    return on_scale(binary, "logit" if binary.scale == "logit" else "real")
