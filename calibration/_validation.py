@@ -393,7 +393,7 @@ def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
     """Return the names of k columns, all different."""
     if count_rows(classes) < 0 or np.ndim(classes) != 1:
         refuse("classes", "be a list of names", reprlib.repr(classes), TypeError)
-    names: list[Any] = np.asarray(classes).tolist()
+    names: list[Any] = as_labels(classes, "classes").tolist()
     if len(names) != k or len(set(names)) != k:
         refuse("classes", f"name each of the {k} columns once", reprlib.repr(names))
     return names
@@ -423,24 +423,41 @@ def check_order(
             refuse(name, rule, f"{one!r} in the place of {other!r} (column {place})")
 
 
-def refuse_masked(labels: Any, name: str) -> None:
-    """Refuse a vector with masked entries: their contents are no labels."""
+def as_labels(labels: ArrayLike, name: str) -> NDArray[Any]:
+    """Return labels in any container as an array, all of one kind and none missing."""
     if np.ma.is_masked(labels):
         refuse(name, "have no masked entries", "some")
+    found = np.asarray(labels)
+    # Of a list that holds a text numpy makes texts alone: "1" of 1, "nan" of a gap.
+    is_read = found.dtype.kind in "SU" and not hasattr(labels, "dtype")
+    cells = np.array(labels, dtype=object) if is_read else found
+    if cells.dtype.kind in "fMm":
+        gaps = np.flatnonzero(cells != cells)  # noqa: PLR0124 - NaN and NaT
+    else:
+        is_open = cells.dtype.kind == "O" and cells.ndim > 0
+        cells = cells.ravel() if is_open else cells[:0]
+        gaps = np.flatnonzero([is_gap(cell) for cell in cells])
+    if len(gaps):
+        refuse(name, "have no gaps", f"{found.flat[gaps[0]]} at position {gaps[0]}")
+    if cells.dtype.kind == "O":
+        one_each = dict(zip(map(type, cells), cells, strict=True)).values()
+        try:
+            # Twice, so that what has no order at all is found, too.
+            sorted([*set(one_each)] * 2)
+        except TypeError as error:
+            got = " and ".join(map(reprlib.repr, one_each))
+            refuse(name, "hold labels of one kind", got, TypeError, cause=error)
+    return found
 
 
 def _find_names(y: ArrayLike, names: list[Any], name: str) -> Int64Array:
     """Return the place of each label among the names."""
-    refuse_masked(y, name)
-    labels = np.asarray(y)
+    labels = as_labels(y, name)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1 or labels.size == 0:
         refuse(name, "be labels of shape (n,), n >= 1", f"shape {labels.shape}")
-    try:
-        held, inverse = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        refuse(name, "hold labels of one kind", error, TypeError, cause=error)
+    held, inverse = np.unique(labels, return_inverse=True)
     places = {label: place for place, label in enumerate(names)}
     columns = np.array([places.get(label, -1) for label in held.tolist()])
     if columns.min() < 0:

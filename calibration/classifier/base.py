@@ -28,15 +28,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from calibration._jobs import each_result
 from calibration._validation import (
+    as_labels,
     as_numbers,
     check_integer,
     check_same_length,
     check_weights,
     count_rows,
     find_no_number,
-    is_gap,
     refuse,
-    refuse_masked,
     warn_of_light,
 )
 from calibration.exceptions import CalibrationWarning
@@ -88,7 +87,11 @@ def choose_splitter(
     """
     if cv is not None and not isinstance(cv, numbers.Integral):
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
-            cv = _check_pairs(cv)
+            cv = list(cv)
+            for number, fold in enumerate(cv):
+                if not hasattr(fold, "__len__") or len(fold) != 2:
+                    rule = "be a number, a splitter or pairs (train, test)"
+                    refuse("cv", rule, f"{fold!r} as fold {number}", TypeError)
             if groups is not None:
                 refuse("groups", "be None where `cv` gives the folds", "both")
         return check_cv(cv, y, classifier=True)
@@ -131,29 +134,9 @@ def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
         return None
     if count_rows(groups) < 0 or np.ndim(groups) != 1:
         refuse("groups", "be of shape (n,)", reprlib.repr(groups))
-    refuse_masked(groups, "groups")
-    found = np.asarray(groups)
+    found = as_labels(groups, "groups")
     check_same_length(n, "`y`", len(found), "groups")
-    _refuse_gaps(found, "groups")
     return found
-
-
-def _refuse_gaps(labels: NDArray[Any], name: str) -> None:
-    """Refuse a vector with an empty cell."""
-    if labels.dtype.kind in "OfMm":
-        gaps = [i for i, cell in enumerate(labels.tolist()) if is_gap(cell)]
-        if gaps:
-            refuse(name, "have no gaps", f"{labels[gaps[0]]} at position {gaps[0]}")
-
-
-def _check_pairs(cv: Iterable[Any]) -> list[Any]:
-    """Return folds as a list of (train, test)."""
-    folds = list(cv)
-    for number, fold in enumerate(folds):
-        if not hasattr(fold, "__len__") or len(fold) != 2:
-            rule = "be a number, a splitter or pairs (train, test)"
-            refuse("cv", rule, f"{fold!r} as fold {number}", TypeError)
-    return folds
 
 
 def split_rows(
@@ -167,7 +150,7 @@ def split_rows(
         if len(held) < len(classes):
             learned = f"no row of class {np.setdiff1d(classes, held).tolist()[0]!r}"
             if len(held) < 2:
-                learned = f"class {held.tolist()[0]!r} only" if len(held) else "no row"
+                learned = f"class {held.item()!r} only" if len(held) else "no row"
             every = "both" if len(classes) == 2 else "all"
             rule = f"leave {every} classes in every training part"
             refuse("cv", rule, f"fold {number} that trains on {learned}")
@@ -271,11 +254,10 @@ def number_rows(part: Any, n: int) -> Rows:
     # An empty list makes an array of floats, which cannot index.
     index = index if index.size else index.astype(np.intp)
     try:
-        rows: Rows = np.arange(n)[index]
+        return np.asarray(np.arange(n)[index])
     except IndexError as error:
         rule = f"yield row numbers or masks of {n} rows"
         refuse("cv", rule, f"{part!r}", cause=error)
-    return rows
 
 
 class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -301,8 +283,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         ndarray of shape (n,)
         """
-        place = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[place])
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routes of `fit`.
@@ -355,19 +336,10 @@ def read_labels(y: ArrayLike) -> NDArray[Any]:
     if count_rows(y) < 0:
         # The last words are those that scikit-learn's checks look for.
         refuse("y", "be labels of shape (n,)", f"{y!r}: y should be a 1d array")
-    refuse_masked(y, "y")
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    if labels.dtype.kind not in "OMm":
-        return labels
-    _refuse_gaps(labels, "y")
-    cells = labels.tolist()
-    try:
-        sorted(set(cells))
-    except TypeError as error:
-        refuse("y", "hold labels of one kind", error, TypeError, cause=error)
+    labels: NDArray[Any] = column_or_1d(as_labels(y, "y"), warn=True)
     if labels.dtype.kind == "O" and find_no_number(labels) is None:
         # scikit-learn knows no objects but texts.
-        numbers = np.array(cells)
+        numbers = np.array(labels.tolist())
         labels = as_numbers(labels, "y") if numbers.dtype.kind == "O" else numbers
     return labels
 
@@ -393,11 +365,14 @@ def check_known_classes(
     known: NDArray[Any] = np.sort(estimator.classes_)
     if len(known) < 2:
         refuse("estimator", "have been fitted on two classes or more", known.tolist())
-    strange, held = np.setdiff1d(_distinct_labels(y), known), np.unique(y[weights > 0])
-    absent = np.setdiff1d(known, held)
-    if len(strange):
+    # No sets of numpy's: those of texts and numbers take 1 for "1".
+    names = set(known.tolist())
+    strange = [one for one in _distinct_labels(y).tolist() if one not in names]
+    if strange:
         rule = f"hold the classes that `estimator` was fitted on, {known.tolist()}"
-        refuse("y", rule, f"{strange.tolist()[0]!r}")
+        refuse("y", rule, f"{strange[0]!r}")
+    held = np.unique(y[weights > 0])
+    absent = np.setdiff1d(known, held)
     # If one class is left, its calibrator warns.
     if len(absent) and len(held) > 1:
         msg = f"`y` has no row of {reprlib.repr(absent.tolist())}, which `estimator` "

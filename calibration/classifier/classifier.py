@@ -307,9 +307,7 @@ class CalibratedClassifier(ClassifierAround):
         else:
             answers = [one.predict(scores) for one, scores in asked]
             positive = np.mean(answers, axis=0)
-        if read.columns:
-            return positive
-        return np.column_stack([1.0 - positive, positive])
+        return positive if read.columns else np.column_stack([1.0 - positive, positive])
 
     def predict_interval(self, X: Any, **options: Any) -> Float64Array:
         """Return intervals of the probability of `classes_[1]`, for two classes.
@@ -413,14 +411,13 @@ class CalibratedClassifier(ClassifierAround):
         self, models: list[Any], calibrator: Any, known: list[tuple[Any, ...]]
     ) -> None:
         """Fit a calibrator for each model on its scores, targets and weights."""
+        self.calibrated_pairs_ = []
         with told_of_light():
             # Warn here and not in the workers: their warnings would be lost.
-            fitted = []
-            for rows in known:
-                fitted.append(clone(calibrator).fit(*rows))
+            for model, rows in zip(models, known, strict=True):
+                fitted = clone(calibrator).fit(*rows)
+                self.calibrated_pairs_.append(CalibratedPair(model, fitted))
                 tick()
-        pairs = zip(models, fitted, strict=True)
-        self.calibrated_pairs_ = [CalibratedPair(*pair) for pair in pairs]
         if len(models) == 1:
             self.estimator_, self.calibrator_ = self.calibrated_pairs_[0]
         self._note_features(models[0])
@@ -550,9 +547,8 @@ class AllPairsClassifier(ClassifierAround):
             folds = self._read_folds(X, labels)
             experts = []
             for pair in combinations(self.classes_, 2):
-                rows = np.flatnonzero(
-                    np.isin(labels, np.array(pair, self.classes_.dtype))
-                )
+                held = np.isin(labels, np.array(pair, self.classes_.dtype))
+                rows = np.flatnonzero(held)
                 weight = None if routed is None else routed[rows]
                 if weight is not None and not weight.any():
                     # How two classes without weight divide nothing does not matter.
@@ -618,11 +614,9 @@ class AllPairsClassifier(ClassifierAround):
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
     """Return the folds of all rows, cut to some rows, if they have a test part."""
-    parts = []
-    for train, test in folds:
-        learned, held_out = train[np.isin(train, rows)], test[np.isin(test, rows)]
-        if len(held_out):
-            # Rows are sorted, so the search gives the place of a row among them.
-            places = np.searchsorted(rows, learned), np.searchsorted(rows, held_out)
-            parts.append(places)
-    return parts
+    # Rows are sorted, so the search gives the place of a row among them.
+    cut = [
+        [np.searchsorted(rows, part[np.isin(part, rows)]) for part in fold]
+        for fold in folds
+    ]
+    return [(train, test) for train, test in cut if len(test)]

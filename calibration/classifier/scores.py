@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from calibration._validation import (
     check_choice,
     check_in_unit,
+    check_order,
     check_rows,
     check_table,
     check_vector,
@@ -20,11 +21,7 @@ from calibration._validation import (
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
-from calibration.multiclass.binary import (
-    OneVsRestCalibrator,
-    as_calibrator,
-    on_scale,
-)
+from calibration.multiclass.binary import OneVsRestCalibrator, as_calibrator, on_scale
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.auto import calibrator_names, make_calibrator
 from calibration.typing import Float64Array
@@ -107,7 +104,8 @@ def _read_scores(
     estimator: Any, X: Any, response: Response, classes: NDArray[Any]
 ) -> Float64Array:
     """Return scores (n,) of the second of two classes, or (n, k) of more."""
-    output, k = np.asarray(getattr(estimator, response)(X)), len(classes)
+    given, k = getattr(estimator, response)(X), len(classes)
+    output = np.asarray(given)
     # Of most classifiers `classes_` is sorted, as `classes` is; not of all.
     known = getattr(estimator, "classes_", classes)
     name = f"scores of {type(estimator).__name__}"
@@ -119,20 +117,15 @@ def _read_scores(
         got = f"shape {output.shape} from {type(estimator).__name__}"
         rule = f"return {what} of shape (n, {k}), a column for each class"
         refuse("estimator", rule, got)
-    columns = output[:, np.argsort(known)]
-    if k == 2:
-        return _clip_rounding(check_vector(columns[:, 1], name), name)
-    table = check_table(columns, name)
+    check_order(given, known, name)
+    table = check_table(output[:, np.argsort(known)], name)
     if is_margin:
         return table
-    return check_rows(_clip_rounding(table, name), name)
-
-
-def _clip_rounding(scores: Float64Array, name: str) -> Float64Array:
-    """Return probabilities in [0, 1]; those further outside than rounding are none."""
-    if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
-        check_in_unit(float(scores.min()), float(scores.max()), name)
-    return np.clip(scores, 0.0, 1.0)
+    # Those further outside of [0, 1] than rounding are no probabilities.
+    if table.min() < -_ROUNDING or table.max() > 1.0 + _ROUNDING:
+        check_in_unit(float(table.min()), float(table.max()), name)
+    rows = check_rows(np.clip(table, 0.0, 1.0), name)
+    return rows[:, 1].copy() if k == 2 else rows
 
 
 def resolve_calibrator(
@@ -206,8 +199,7 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
         check_choice(calibrator, "calibrator", calibrator_names())
         calibrator = make_calibrator(calibrator)
     binary = as_calibrator(calibrator)
+    if response == "predict_proba":
+        return on_scale(binary, "probability")
     # A decision function is a real score, unless the calibrator says log-odds.
-    margin = "logit" if binary.scale == "logit" else "real"
-    return on_scale(
-        binary, margin if response == "decision_function" else "probability"
-    )
+    return on_scale(binary, "logit" if binary.scale == "logit" else "real")

@@ -18,12 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.logistic import LogisticProblem
-from calibration._validation import (
-    check_integer,
-    check_level,
-    check_number,
-    is_auto,
-)
+from calibration._validation import check_integer, check_level, check_number, is_auto
 from calibration.base.log_odds import solve_logistic
 from calibration.drift.evidence import ERRORS, OnsetMixture, StepErrors, shift_interval
 from calibration.exceptions import CalibrationWarning

@@ -97,8 +97,8 @@ def read_labelled_rows(
     weight = check_weights(sample_weight, len(columns), "sample_weight_old")
     counts = np.bincount(columns, weights=weight, minlength=k)
     if counts.min() < 2.0:
-        j = int(np.argmin(counts))
-        refuse("y_old", "hold every class twice or more", f"{counts[j]:g} of {j}")
+        got = f"{counts.min():g} of {np.argmin(counts)}"
+        refuse("y_old", "hold every class twice or more", got)
     kept = weight > 0.0
     return held[kept], columns[kept], weight[kept]
 
@@ -455,11 +455,7 @@ class PriorShiftTest:
 
 
 def prior_shift_test(
-    p: ArrayLike,
-    p_old: ArrayLike,
-    y_old: ArrayLike,
-    *,
-    n_bins: int | None = None,
+    p: ArrayLike, p_old: ArrayLike, y_old: ArrayLike, *, n_bins: int | None = None
 ) -> PriorShiftTest:
     r"""Test whether new rows differ from labelled ones only in the prior.
 

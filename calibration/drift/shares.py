@@ -107,11 +107,7 @@ def share_interval(
 
 
 def profile(
-    ratios: Float64Array,
-    weight: Float64Array,
-    fit: MixtureFit,
-    j: int,
-    share: float,
+    ratios: Float64Array, weight: Float64Array, fit: MixtureFit, j: int, share: float
 ) -> float:
     """Return the greatest log-likelihood if class j has the share.
 
@@ -214,14 +210,12 @@ class MatchedMeans(NamedTuple):
         """
         if weights is None:
             weights = [np.ones(len(part)) for part in parts]
+        pairs = list(zip(parts, weights, strict=True))
         spreads = [
-            np.atleast_2d(np.cov(part.T, ddof=0, aweights=weight)) / weight.sum()
-            for part, weight in zip(parts, weights, strict=True)
+            np.atleast_2d(np.cov(part.T, ddof=0, aweights=w)) / w.sum()
+            for part, w in pairs
         ]
-        target, *means = (
-            weight @ part / weight.sum()
-            for part, weight in zip(parts, weights, strict=True)
-        )
+        target, *means = (w @ part / w.sum() for part, w in pairs)
         sizes = [float(weight.sum()) for weight in weights]
         return cls(target, np.column_stack(means), spreads, sizes)
 

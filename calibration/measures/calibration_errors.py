@@ -67,8 +67,8 @@ def part_forecasts(
     elif view == "classwise":
         for column, chances in enumerate(forecasts.T):
             hits = labels == column
-            share = 1.0 / forecasts.shape[1]
-            yield share, ScoreSummary.from_scores(chances, hits, weights)
+            summary = ScoreSummary.from_scores(chances, hits, weights)
+            yield 1.0 / forecasts.shape[1], summary
     else:
         top = np.argmax(forecasts, axis=1)
         chances, hits = forecasts[np.arange(len(top)), top], labels == top
@@ -177,9 +177,8 @@ def expected_calibration_error(
     0.35
     """
     total = 0.0
-    for share, forecasts in part_forecasts(
-        y_true, y_prob, sample_weight, classes, view
-    ):
+    parts = part_forecasts(y_true, y_prob, sample_weight, classes, view)
+    for share, forecasts in parts:
         gaps, weights = _gaps(forecasts, n_bins, binning)
         total += share * float(gaps.sum() / weights.sum())
     return total

@@ -22,7 +22,7 @@ from calibration.maps import CalibrationMap
 from calibration.measures.calibration_errors import bin_starts, summarise_forecasts
 from calibration.measures.scores import brier_score
 from calibration.summary import ScoreSummary
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import Float64Array
 
 CurveBinning: TypeAlias = Literal["frequency", "width", "isotonic"]
 Bands: TypeAlias = Literal["consistency", "confidence"]
@@ -188,28 +188,23 @@ def reliability_curve(
     if bands is not None and binning == "isotonic":
         lower, upper = _isotonic_band(summary, bands, level, n_resamples, rng)
     elif bands == "consistency":
-        lower, upper = _consistency_band(summary, starts, level)
+        # Quantiles under the bins' own forecasts. Mean variance of independent labels
+        # with their own chances; that of their mean is this over the weight, whose
+        # square may underflow.
+        variance = summary.weight * summary.scores * (1.0 - summary.scores)
+        moments = mean_prob, np.add.reduceat(variance, starts) / weight, weight
+        tail = 0.5 * (1.0 - level)
+        lower, upper = (_event_quantile(*moments, q) for q in (tail, 1.0 - tail))
     elif bands == "confidence":
-        lower, upper = _confidence_band(summary, starts, level)
+        # Jeffreys intervals.
+        events, first = np.add.reduceat(summary.weight1, starts), summary.scores[starts]
+        others = np.add.reduceat(summary.weight0, starts)
+        rates = CalibrationMap.step(first, event_rate, others, events)
+        lower, upper = rates.interval(first, level).T.copy()
     bars, _ = np.histogram(summary.scores, _N_BARS, (0.0, 1.0), weights=summary.weight)
     return ReliabilityCurve(
         mean_prob, event_rate, weight, lower, upper, binning, bands, level, bars
     )
-
-
-def _consistency_band(
-    summary: ScoreSummary, starts: Int64Array, level: float
-) -> tuple[Float64Array, Float64Array]:
-    """Quantiles of each bin's event rate under its own forecasts."""
-    weight = np.add.reduceat(summary.weight, starts)
-    chance = summary.weight * summary.scores
-    mean = np.add.reduceat(chance, starts) / weight
-    # Mean variance of independent labels with their own chances; that of their mean
-    # is this over the weight, whose square may underflow.
-    spread = np.add.reduceat(chance * (1.0 - summary.scores), starts) / weight
-    tail = 0.5 * (1.0 - level)
-    lower = _event_quantile(mean, spread, weight, tail)
-    return lower, _event_quantile(mean, spread, weight, 1.0 - tail)
 
 
 def _event_quantile(
@@ -232,18 +227,6 @@ def _event_quantile(
     events = np.maximum(np.ceil(w * value - 0.5), 0.0)
     out[spread] = np.minimum(events / w, 1.0) + 0.0  # turns -0.0 into 0.0
     return out
-
-
-def _confidence_band(
-    summary: ScoreSummary, starts: Int64Array, level: float
-) -> tuple[Float64Array, Float64Array]:
-    """Jeffreys intervals of the bins' event rates."""
-    weight0 = np.add.reduceat(summary.weight0, starts)
-    weight1 = np.add.reduceat(summary.weight1, starts)
-    first = summary.scores[starts]
-    rates = CalibrationMap.step(first, weight1 / (weight0 + weight1), weight0, weight1)
-    lower, upper = rates.interval(first, level).T.copy()
-    return lower, upper
 
 
 def _isotonic_band(

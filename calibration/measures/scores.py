@@ -193,9 +193,7 @@ def spherical_score(
 def _weighted_mean(losses: Float64Array, weights: Float64Array) -> float:
     """Mean of losses that may be +inf; a row of weight 0 is not there."""
     # 0 times an infinite loss would be nan.
-    held = weights > 0.0
-    if not held.all():
-        losses, weights = losses[held], weights[held]
+    losses, weights = losses[weights > 0.0], weights[weights > 0.0]
     return float((losses * weights).sum() / weights.sum())
 
 

@@ -234,8 +234,7 @@ class MulticlassCalibrator(ScaledEstimator):
             "(n_c + 1) / (n + k) of each class."
         )
         warnings.warn(msg, CalibrationWarning, stacklevel=4)
-        constant: Float64Array = (data.counts + 1.0) / (data.n + k)
-        return constant
+        return np.asarray((data.counts + 1.0) / (data.n + k))
 
     @abstractmethod
     def _fit_table(self, data: ClassScores) -> None:

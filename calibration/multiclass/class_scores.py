@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -207,8 +207,7 @@ class ClassScores:
         """
         if key not in self._shared:
             self._shared[key] = make()
-        found: Shared = self._shared[key]
-        return found
+        return cast(Shared, self._shared[key])
 
     def merged(self) -> ClassScores:
         """Return distinct rows in the order of their values, weights added up.
@@ -219,10 +218,8 @@ class ClassScores:
         if self.side is not None:
             parts.append(self.side)
         # Adding zero turns -0.0 into 0.0, its equal.
-        keys = np.column_stack(parts) + 0.0
-        _, first, places = np.unique(
-            keys, axis=0, return_index=True, return_inverse=True
-        )
+        how: dict[str, Any] = {"return_index": True, "return_inverse": True}
+        _, first, places = np.unique(np.column_stack(parts) + 0.0, axis=0, **how)
         # In the order of their size, so that sums do not depend on the order of rows.
         order = np.argsort(self.weight, kind="stable")
         weight = np.bincount(places.ravel()[order], self.weight[order], len(first))
@@ -421,8 +418,7 @@ def draw_rows(data: ClassScores, most: int, random_state: int | None) -> ClassSc
     -------
     ClassScores
     """
-    n = len(data.labels)
-    if n <= most:
+    if (n := len(data.labels)) <= most:
         return data
     rng = np.random.default_rng(random_state)
     return data.take(np.sort(rng.choice(n, most, replace=False)))

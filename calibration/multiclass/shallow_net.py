@@ -238,8 +238,10 @@ class NetProblem:
         residual *= share
         inner = layer.heights.T @ residual
         inner *= 1.0 - units**2
-        parts = inner @ x.T, inner.sum(axis=1), residual @ units.T, residual.sum(axis=1)
-        return loss, np.concatenate([part.ravel() for part in parts])
+        slopes = HiddenLayer(
+            inner @ x.T, inner.sum(axis=1), residual @ units.T, residual.sum(axis=1)
+        )
+        return loss, slopes.flatten()
 
     def _descend(
         self, start: Float64Array, drawn: HiddenLayer, steps: int
@@ -345,8 +347,7 @@ class NetEnsemble:
             inputs = (raw - self.centre) / self.spread
             p = sum(np.exp(layer.correct(z, inputs)) for layer in self.layers)
             out[some] = np.asarray(p).T
-        out /= out.sum(axis=1, keepdims=True)
-        return out
+        return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
 class ShallowNetCalibrator(MulticlassCalibrator):
@@ -537,7 +538,12 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer(self.n_nets, "n_nets", 1)
-        _check_units(self.hidden_units)
+        units: Any = self.hidden_units
+        if not isinstance(units, tuple | list) or len(units) != 2:
+            rule = "be a pair of whole numbers such as (4, 7)"
+            refuse("hidden_units", rule, f"{units!r}", TypeError)
+        low = check_integer(units[0], "hidden_units", 1)
+        check_integer(units[1], "hidden_units", low)
         check_number(self.penalty, "penalty", 0.0, open_low=True)
         check_choice(self.solver, "solver", ("lbfgs", "adagrad"))
         if self.n_batches is not None:
@@ -583,12 +589,3 @@ def _read_side(side: ArrayLike) -> Float64Array:
         refuse("side", "have shape (n,) or (n, s)", f"shape {np.shape(side)}")
     check_finite(table, "side")
     return np.clip(table, -_LARGEST, _LARGEST)
-
-
-def _check_units(hidden_units: Any) -> None:
-    """Refuse anything but two whole numbers in order."""
-    if not isinstance(hidden_units, tuple | list) or len(hidden_units) != 2:
-        rule = "be a pair of whole numbers such as (4, 7)"
-        refuse("hidden_units", rule, f"{hidden_units!r}", TypeError)
-    low = check_integer(hidden_units[0], "hidden_units", 1)
-    check_integer(hidden_units[1], "hidden_units", low)

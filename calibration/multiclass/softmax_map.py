@@ -97,13 +97,11 @@ class MatrixProblem:
         """
         share = self.share[rows] / self.share[rows].sum()
         p_rows, z = p[:, rows], self.z[:, rows]
-        blocks = []
         weights = p_rows * (1.0 - p_rows) * share
-        for row, design, ridge in zip(
-            weights, self._designs(z), self.ridge, strict=True
-        ):
-            blocks.append((design * row) @ design.T + np.diag(2.0 * ridge))
-        return np.stack(blocks)
+        parts = zip(weights, self._designs(z), self.ridge, strict=True)
+        return np.stack(
+            [(x * row) @ x.T + np.diag(2.0 * ridge) for row, x, ridge in parts]
+        )
 
     def thinned(self, step: int) -> MatrixProblem:
         """Return the problem of every `step`-th row."""
@@ -263,8 +261,7 @@ def _invert_blocks(problem: MatrixProblem, p: Float64Array) -> Float64Array:
     places = np.arange(blocks.shape[1])
     size = np.trace(blocks, axis1=1, axis2=2) / len(places)
     blocks[:, places, places] += _JITTER * size[:, None] + 1e-300
-    inverse: Float64Array = np.linalg.inv(blocks).astype(np.float64, copy=False)
-    return inverse
+    return np.linalg.inv(blocks).astype(np.float64, copy=False)
 
 
 # The logarithm of the inverse temperature is searched in this range. If

@@ -70,22 +70,16 @@ def _draw_rank(
     ax: Axes, comparison: MethodComparison, i: int, on_left: bool, height: float
 ) -> None:
     """Draw the line from a method's rank to its name."""
-    rank = comparison.average_ranks[i]
+    rank, k = comparison.average_ranks[i], len(comparison.names)
     name = plain_label(comparison.names[i], canvas.LONGEST_NAME)
-    k = len(comparison.names)
     side = 1.0 - 0.05 * (k - 1) if on_left else k + 0.05 * (k - 1)
     control = comparison.names[i] == comparison.control
     color = "C0" if control else canvas.ink_of(ax)
     ax.plot([rank, rank, side], [0.0, height, height], color=color, lw=1.2)
-    ax.text(
-        side,
-        height,
-        f"{name}  {rank:.2f} " if on_left else f" {rank:.2f}  {name}",
-        ha="right" if on_left else "left",
-        va="center",
-        color=color,
-        fontweight="bold" if control else "normal",
-    )
+    text = f"{name}  {rank:.2f} " if on_left else f" {rank:.2f}  {name}"
+    looks: dict[str, Any] = {"ha": "right" if on_left else "left", "va": "center"}
+    looks |= {"color": color, "fontweight": "bold" if control else "normal"}
+    ax.text(side, height, text, **looks)
 
 
 def _dress_ranks(ax: Axes, k: int, bottom: float) -> None:

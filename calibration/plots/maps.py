@@ -78,7 +78,12 @@ def plot_calibration_map(
     items = canvas.read_items(
         calibrators, "calibrators", (CalibrationMap, ScoreCalibrator)
     )
-    scales = {name: _scale_of(one) for name, one in items.items()}
+    # A bare map has no scale of its own.
+    scales = {
+        name: getattr(one, "scale", None)
+        or ("probability" if 0.0 <= one.knots[0] <= one.knots[-1] <= 1.0 else "real")
+        for name, one in items.items()
+    }
     real = "real" in scales.values()
     if real and set(scales.values()) != {"real"}:
         refuse("calibrators", "not mix real scores with other scales", scales)
@@ -98,14 +103,6 @@ def plot_calibration_map(
     return ax
 
 
-def _scale_of(calibrator: Calibrator) -> str:
-    """Return the scale of the scores that a calibrator takes."""
-    if isinstance(calibrator, ScoreCalibrator):
-        return calibrator.scale
-    unit = calibrator.knots[0] >= 0.0 and calibrator.knots[-1] <= 1.0
-    return "probability" if unit else "real"
-
-
 def _map_points(
     calibrator: Calibrator, scale: str, axis: str, grid: ArrayLike | None
 ) -> tuple[Float64Array, Float64Array]:
@@ -116,11 +113,7 @@ def _map_points(
         scores = np.sort(check_probabilities(grid, "grid"))
     else:
         scores = np.sort(check_vector(grid, "grid"))
-    calibrated = (
-        calibrator.predict(scores)
-        if isinstance(calibrator, ScoreCalibrator)
-        else calibrator(scores)
-    )
+    calibrated = getattr(calibrator, "predict", calibrator)(scores)
     if axis == "log-odds":
         coordinates = _logit(scores) if scale == "probability" else scores
         return coordinates, _logit(calibrated)
@@ -353,8 +346,7 @@ def _draw_triangle(ax: Axes, names: Sequence[Any]) -> None:
             ends = share * _CORNERS[corner] + (1.0 - share) * _CORNERS[[before, after]]
             ax.plot(*ends.T, zorder=0.5, **faint)
     ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=canvas.ink_of(ax), lw=1.0, zorder=3)
-    looks = zip(names, _COLORS, _NAME_PLACES, strict=True)
-    for name, color, (place, ha, va) in looks:
+    for name, color, (place, ha, va) in zip(names, _COLORS, _NAME_PLACES, strict=True):
         text = plain_label(name, canvas.LONGEST_NAME)
         ax.text(*place, text, ha=ha, va=va, color=color, fontweight="bold")
     ax.set(xlim=(-0.04, 1.04), ylim=(-0.1, _HEIGHT + 0.08), aspect="equal")
@@ -380,18 +372,11 @@ def _draw_ground(ax: Axes, before: Float64Array, after: Float64Array) -> None:
     moved = 0.5 * np.abs(after - before).sum(axis=1)
     top = max(float(moved.max()), 1e-3)
     # Pixels in vector formats, too: thousands of triangles are slow to show.
+    colors = ListedColormap(colormaps["Blues"](_LIGHT))
+    looks: dict[str, Any] = {"cmap": colors, "vmin": 0.0, "vmax": top, "zorder": 0}
+    looks |= {"shading": "gouraud", "rasterized": True}
     x, y = (before @ _CORNERS).T
-    shade = ax.tripcolor(
-        x,
-        y,
-        moved,
-        shading="gouraud",
-        cmap=ListedColormap(colormaps["Blues"](_LIGHT)),
-        vmin=0.0,
-        vmax=top,
-        rasterized=True,
-    )
-    shade.set_zorder(0)
+    shade = ax.tripcolor(x, y, moved, **looks)
     ax.figure.colorbar(shade, ax=ax, label="Probability moved", shrink=0.7)
 
 

@@ -20,7 +20,7 @@ from calibration._validation import (
 from calibration.measures.reliability import ReliabilityCurve, reliability_curve
 from calibration.plots import canvas
 from calibration.summary import ScoreSummary
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,29 +200,22 @@ def _draw_curve(
 ) -> None:
     """Draw a curve and its band."""
     isotonic = curve.binning == "isotonic"
-    bins = "isotonic" if isotonic else f"{len(curve.weight)} bins"
-    label = name or unnamed or bins
+    label = name or unnamed or ("isotonic" if isotonic else f"{len(curve.weight)} bins")
     # Vector formats would keep millions of points that no one sees.
     shown = canvas.thin(curve.mean_prob)
     x = curve.mean_prob[shown]
     if curve.lower is not None and curve.upper is not None:
-        band = f"{100.0 * curve.level:.3g}% {curve.bands} band"
-        band = f"{name}, {band}" if name else band
+        whose = f"{name}, " if name else ""
+        band = f"{whose}{100.0 * curve.level:.3g}% {curve.bands} band"
         lower, upper = curve.lower[shown], curve.upper[shown]
         if len(x) == 1 or (curve.bands == "confidence" and not isotonic):
             # Bins are apart, and so are their intervals. One has no area.
             ax.vlines(x, lower, upper, color=color, alpha=0.6, label=band)
         else:
             ax.fill_between(x, lower, upper, color=color, alpha=0.18, lw=0, label=band)
-    ax.plot(
-        x,
-        curve.event_rate[shown],
-        color=color,
-        lw=1.6,
-        marker="" if isotonic and len(x) > _MOST_MARKERS else "o",
-        ms=4.5,
-        label=label,
-    )
+    marker = "" if isotonic and len(x) > _MOST_MARKERS else "o"
+    looks: dict[str, Any] = {"color": color, "lw": 1.6, "marker": marker, "ms": 4.5}
+    ax.plot(x, curve.event_rate[shown], label=label, **looks)
 
 
 def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> None:
@@ -230,10 +223,8 @@ def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> N
     counts = curve.histogram
     edges = np.linspace(0.0, 1.0, len(counts) + 1)
     heights = 0.8 * _STRIP * counts / counts.max()
-    widths = np.diff(edges)
-    ax.bar(
-        edges[:-1], heights, widths, base, align="edge", color=color, alpha=0.7, lw=0
-    )
+    looks: dict[str, Any] = {"align": "edge", "color": color, "alpha": 0.7, "lw": 0}
+    ax.bar(edges[:-1], heights, np.diff(edges), base, **looks)
 
 
 @canvas.picture
@@ -286,45 +277,34 @@ def plot_roc(
     """
     check_flag(hull, "hull")
     named = canvas.read_items(scores, "scores", (object,))
-    summaries = {
-        name: ScoreSummary.from_scores(some, y, sample_weight)
-        for name, some in named.items()
-    }
-    for one in summaries.values():
-        if min(one.n0, one.n1) == 0.0:
-            refuse("y", "hold both classes", f"{one.n0:g} rows of 0 of {one.n:g}")
+    some = [ScoreSummary.from_scores(one, y, sample_weight) for one in named.values()]
+    # All have the same labels.
+    if min(some[0].n0, some[0].n1) == 0.0:
+        refuse("y", "hold both classes", f"{some[0].n0:g} rows of 0 of {some[0].n:g}")
     ax = canvas.open_axes(ax, (5.0, 5.2))
     ax.plot([0, 1], [0, 1], ":", color=canvas.GREY, lw=1, label="chance")
-    for place, (name, one) in enumerate(summaries.items()):
+    for place, (name, one) in enumerate(zip(named, some, strict=True)):
         label, color = plain_label(name, canvas.LONGEST_NAME), f"C{place % 10}"
         every = np.arange(one.n_cells)
-        _draw(ax, *_roc(one, every), label or "ROC", ls="-", color=color, lw=1.6)
+        _draw_roc(ax, one, every, label or "ROC", ls="-", color=color, lw=1.6)
         if hull:
-            corners = _roc(one, _block_starts(one))
+            rate = one.weight1 / one.weight
+            pooled = isotonic_regression(rate, sample_weight=one.weight)
+            blocks = np.flatnonzero(np.diff(pooled, prepend=-1.0) > 0.0)
             title = f"{label}, hull" if label else "hull"
-            _draw(ax, *corners, title, ls="--", color=color, lw=1.2)
+            _draw_roc(ax, one, blocks, title, ls="--", color=color, lw=1.2)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set(xlabel="False positive rate", ylabel="True positive rate")
     return ax
 
 
-def _roc(cells: ScoreSummary, starts: Int64Array) -> tuple[Float64Array, Float64Array]:
-    """Return rates of false and true positives at cuts below some of the cells."""
-    rates = []
-    for weight in (cells.weight0, cells.weight1):
-        above = np.cumsum(np.add.reduceat(weight, starts)[::-1])
-        rates.append(np.append(0.0, above / above[-1]))
-    return rates[0], rates[1]
-
-
-def _block_starts(cells: ScoreSummary) -> Int64Array:
-    """Return the first cell of every block that isotonic regression pools."""
-    rate = isotonic_regression(cells.weight1 / cells.weight, sample_weight=cells.weight)
-    return np.flatnonzero(np.diff(rate, prepend=-1.0) > 0.0)
-
-
-def _draw(ax: Axes, x: Float64Array, y: Float64Array, name: str, **looks: Any) -> None:
-    """Draw a curve of increasing rates, and say the area below it."""
+def _draw_roc(
+    ax: Axes, cells: ScoreSummary, starts: Int64Array, name: str, **looks: Any
+) -> None:
+    """Draw the rates of false and true positives at cuts below some of the cells."""
+    blocks = (np.add.reduceat(one, starts) for one in (cells.weight0, cells.weight1))
+    above = [np.append(0.0, np.cumsum(block[::-1])) for block in blocks]
+    x, y = (one / one[-1] for one in above)
     area = float(np.diff(x) @ (0.5 * (y[1:] + y[:-1])))
     shown = canvas.thin(0.5 * (x + y))
     ax.plot(x[shown], y[shown], label=f"{name}, area {area:.3f}", **looks)

@@ -178,6 +178,29 @@ def test_frozen_classifier_knows_classes_that_y_lacks(iris):
         model.fit(X[:2], ["setosa", "rose"])
 
 
+def test_a_frozen_classifier_takes_no_texts_for_its_numbers(rng):
+    """Of so many classes numpy's sets take 1 for "1"."""
+    y = np.arange(120) % 40
+    X = y[:, None] + rng.normal(size=(120, 1))
+    for known, asked in ((y, y.astype(str)), (y.astype(str), y)):
+        model = CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, known)))
+        got = repr(asked[0].item())
+        with pytest.raises(ValueError, match=f"`y` must hold the classes .* got {got}"):
+            model.fit(X, asked)
+
+
+def test_frames_with_columns_in_another_order_are_refused(iris):
+    X, y = iris
+
+    class Framed(GaussianNB):
+        def predict_proba(self, X):
+            frame = pd.DataFrame(super().predict_proba(X), columns=self.classes_)
+            return frame[self.classes_[::-1]]
+
+    with pytest.raises(ValueError, match="`scores of Framed` must have its columns in"):
+        CalibratedClassifier(Framed()).fit(X, y)
+
+
 def test_rounded_rows_are_taken_and_others_refused(iris):
     X, y = iris
     base = Constant(np.float32([0.7, 0.2000001, 0.1]))
