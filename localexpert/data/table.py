@@ -363,17 +363,21 @@ class Table:
     )
 
     @classmethod
-    def of(cls, X: Any) -> Table:
+    def of(cls, X: Any, weight: Float64Array | None = None) -> Table:
         """Return a table as it is. For anything else, learn a reader and read it.
 
         Parameters
         ----------
         X : Table, array or data frame of shape (n, p)
+        weight : ndarray of shape (n,), optional
+            The reader learns nothing from rows of weight zero.
         """
         if isinstance(X, Table):
             return X
-        given = X if hasattr(X, "shape") else np.asarray(X)
-        return TableReader.learn(given).read(given)
+        given = held = X if hasattr(X, "shape") else np.asarray(X)
+        if weight is not None and not weight.all():
+            held = take_rows(given, np.flatnonzero(weight))
+        return TableReader.learn(held).read(given)
 
     def __len__(self) -> int:
         return self.n_rows
@@ -442,10 +446,10 @@ class Table:
         )
 
 
-def read_codes(X: Any) -> Float64Array | None:
+def read_codes(X: Any, weight: Float64Array | None = None) -> Float64Array | None:
     """Return a table's codes, or None if only a user's own learner can read it."""
     try:
-        return Table.of(X).codes
+        return Table.of(X, weight).codes
     except (TypeError, ValueError):  # lists in cells, for example
         return None
 

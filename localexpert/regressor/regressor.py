@@ -321,7 +321,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         settings, stacker, recalibration = self._check_parameters(
             target[weight > 0.0], groups
         )
-        whole, copies = Table.of(given), None
+        whole, copies = Table.of(given, weight), None
         if groups is None:
             copies = find_copies(whole, weight, self.cv, settings.seed)
         groups = groups if copies is None else copies
@@ -339,7 +339,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
             # Rows that are set aside must not influence how tables are read.
-            table = Table.of(take_rows(given, rows)) if len(aside) else whole
+            table = whole
+            if len(aside):
+                table = Table.of(take_rows(given, rows), weight[rows])
             self.reader_ = table.reader
             read_directions(settings.monotone, table.reader)
             apart = self.reader_.read(take_rows(given, aside))
