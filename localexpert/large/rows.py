@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,8 @@ from localexpert.recalibration.pit import PitCells
 _SOUND = "hold numbers, truths, texts or dates"
 # The bits of a gap in any kind of column.
 _GAP = np.uint64(0x7FF8000000000000)
+# From here on several integers are one float. They differ in the remainder of a unit.
+_WHOLE, _UNIT = 2.0**53, 2**16
 # Kinds of columns, by what pandas calls their cells; the rest is texts.
 _KINDS = {
     **dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number"),
@@ -323,8 +326,28 @@ def _bits(column: Any) -> Hashes:
         # A gap has the code -1, the last place.
         bits = np.array([*(salt_of(str(value)) for value in met), _GAP], np.uint64)
         return np.asarray(bits[codes])
-    held = read_moments(column) if kind == "date" else as_floats(column) + 0.0
-    return np.where(np.isnan(held), _GAP, held.view(np.uint64))
+    if kind == "date":
+        held = read_moments(column)
+        return np.where(np.isnat(held), _GAP, held.view(np.uint64))
+    numbers = as_floats(column) + 0.0
+    bits = np.where(np.isnan(numbers), _GAP, numbers.view(np.uint64))
+    if (np.abs(numbers) >= _WHOLE).any():
+        bits ^= mix_bits(_beyond_floats(column, numbers).view(np.uint64))
+    return bits
+
+
+def _beyond_floats(column: Any, numbers: Float64Array) -> NDArray[np.int64]:
+    """Return what integers of 64 bits are more than their floats, as a remainder."""
+    kind = column.dtype.kind
+    if kind == "O":
+        pairs = zip(column, numbers.tolist(), strict=True)
+        more = [int(v) - int(x) if isinstance(v, Integral) else 0 for v, x in pairs]
+    elif kind in "iu":
+        exact = column.to_numpy(f"{kind}8", na_value=0) % _UNIT
+        more = exact - np.nan_to_num(numbers % _UNIT)
+    else:
+        more = np.zeros(len(numbers))
+    return np.asarray(more, np.int64) % _UNIT
 
 
 def _numbers(frame: Any, column: str, name: str) -> Float64Array:

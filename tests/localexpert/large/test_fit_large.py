@@ -414,3 +414,13 @@ def test_a_hash_is_of_the_content():
     assert len(set(own.tolist())) == 3
     swapped = {"a": frame["a"].iloc[::-1], "t": frame["t"]}
     assert hash_rows(swapped)[0] != own[0]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "Int64", "int64[pyarrow]", object])
+def test_integers_beyond_floats_have_hashes_of_their_own(kind):
+    keys = pd.Series(2**60 + np.arange(3000))
+    hashes = hash_rows({"k": keys.astype(kind)})
+    assert len(np.unique(hashes)) == 3000
+    assert_array_equal(hashes, hash_rows({"k": keys}))
+    few = pd.Series([-2, 0, 2**53])
+    assert_array_equal(*(hash_rows({"k": few.astype(t)}) for t in ("int64", float)))
