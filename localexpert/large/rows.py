@@ -206,17 +206,20 @@ def kind_of(column: Any) -> str:
 
     Returns
     -------
-    {"number", "date", "text", "gaps"} or what pandas calls it
-        Columns of gaps alone go with any kind.
+    {"number", "date", "text", "category", "gaps"} or what pandas calls it
+        Columns of gaps alone go with any kind. "category": a pandas category of
+        numbers or truths, which have no order for `fit` either.
     """
     from pandas.api import types
 
-    if isinstance(column.dtype, types.CategoricalDtype):
+    is_category = isinstance(column.dtype, types.CategoricalDtype)
+    if is_category:
         column = column.cat.categories
     if column.isna().all():
         return "gaps"
     met: str = types.infer_dtype(column, skipna=True)
-    return _KINDS.get(met, met)
+    kind = _KINDS.get(met, met)
+    return "category" if is_category and kind == "number" else kind
 
 
 def as_floats(column: Any) -> Float64Array:
@@ -270,6 +273,7 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
 
     ways: dict[str, Any] = {
         "text": as_texts,
+        "category": lambda held: pd.Categorical(as_texts(held)),
         "date": lambda held: held.array if holds_dates(held) else read_moments(held),
     }
     return pd.DataFrame(
@@ -353,7 +357,7 @@ def _beyond_floats(column: Any, numbers: Float64Array) -> NDArray[np.int64]:
 def _numbers(frame: Any, column: str, name: str) -> Float64Array:
     """Return a column of numbers."""
     kind = kind_of(frame[column])
-    if kind not in ("number", "gaps"):
+    if kind not in ("number", "category", "gaps"):
         refuse("parts", f"have numbers in {column!r}", f"{kind} in {name}")
     return as_floats(frame[column])
 
@@ -371,7 +375,7 @@ def _refuse(
 # By name of a feature its kind, and the part that says so.
 Columns: TypeAlias = dict[str, tuple[str, str]]
 
-_KNOWN = ("number", "date", "text", "gaps")
+_KNOWN = ("number", "date", "text", "category", "gaps")
 # Rows that are forecast together, and folds of their scores.
 _BLOCK, _FOLDS = 16_384, 5
 # Scores are rounded to this. So their sums with integer weights are exact in any order,

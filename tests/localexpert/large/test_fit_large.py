@@ -246,6 +246,16 @@ def test_columns_of_every_kind(rng):
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
 
+def test_a_category_of_numbers_is_no_number():
+    frame = table()[:200].assign(step=pd.Categorical(np.arange(200) % 4))
+    own = joint().fit(frame.drop(columns="y"), frame["y"])
+    for parts in (frame, [frame[:90], frame[90:]]):
+        model = fit(parts, model=joint())
+        assert model.reader_.category_codes == own.reader_.category_codes
+    with pytest.raises(ValueError, match="'step' as category in frame 0, as number in"):
+        fit([frame, frame.astype({"step": int})], model=joint())
+
+
 def test_dates_keep_their_time_zone():
     days = pd.date_range("2020", periods=200, tz="Asia/Tokyo")
     frame = table()[:200].assign(day=days)
