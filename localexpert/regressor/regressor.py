@@ -344,6 +344,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 table = Table.of(take_rows(given, rows), weight[rows])
             self.reader_ = table.reader
             read_directions(settings.monotone, table.reader)
+            self.ordered_ = settings.monotone is not None
             apart = self.reader_.read(take_rows(given, aside))
             self.table_summary_ = TableSummary.of(table, weight[rows])
             held = (table, rows), (apart, aside)
@@ -623,7 +624,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         for start in range(0, len(rest), _ROWS_AT_ONCE):
             rows = rest[start : start + _ROWS_AT_ONCE]
             held = table.take(rows)
-            filled = summary.fill(held.codes, ordered=self.monotone is not None)
+            filled = summary.fill(held.codes, ordered=self.ordered_)
             yield rows, list(map(held.with_codes, filled))
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
