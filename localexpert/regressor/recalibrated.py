@@ -22,7 +22,7 @@ from calibration._validation import (
 )
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
-from localexpert.data.table import Table, TableReader, take_rows
+from localexpert.data.table import Table, take_rows
 from localexpert.data.training_rows import (
     Hashes,
     SeenRows,
@@ -312,10 +312,9 @@ class RecalibratedRegressor(DistributionRegressor):
                 found = shift_weights(X, X_new, random_state=seed)
             self.weights_, weight = found, found.weight
         else:
+            reader = Table.of(X).reader
             with speaking_of(X="X_new"):
-                reader = TableReader.learn(X)
-                reader.columns.check(X_new)
-                reader.encode(X_new)
+                _ = reader.read(X_new).codes
             self.weights_, weight = self.weights, _weigh(self.weights, X)
             if not isinstance(self.weights, ShiftWeights):
                 _check_alone(self.weights, X, weight)
