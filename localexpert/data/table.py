@@ -23,6 +23,7 @@ from localexpert.data.columns import (
     read_categories,
     read_dates,
     read_numbers,
+    refuse_infinite,
     until_free,
 )
 from localexpert.data.unseen import Unseen, warn_of_unseen
@@ -315,10 +316,7 @@ class TableReader:
                 j += len(parts) or 1
         else:
             encoded = read_array(X)
-        if np.isinf(encoded).any():
-            row, column = np.argwhere(np.isinf(encoded))[0].tolist()
-            name = (self.features.names or range(encoded.shape[1]))[column]
-            refuse("X", "not be infinite", f"it in row {row}, column {name!r}")
+        refuse_infinite(encoded, self.features.names)
         warn_of_unseen(unseen)
         return encoded
 

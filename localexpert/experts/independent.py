@@ -22,6 +22,7 @@ from localexpert.coordinate.boosting import ONE_THREAD, FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.learners import (
     ask_each,
+    blaming,
     name_of_argument,
     say_unweighted,
     seeded,
@@ -271,7 +272,10 @@ class IndependentExperts(Experts):
             return sum(each, np.zeros(len(table))) / len(models)
 
         columns = list(zip(*self.models_, strict=True))
-        with one_thread(n_rows=len(table)):
+        with (
+            blaming("expert", self.models_[0][0].estimator, X),
+            one_thread(n_rows=len(table)),
+        ):
             answers = ask_each(ask, columns, len(table), self.n_jobs)
         return np.column_stack(answers)
 

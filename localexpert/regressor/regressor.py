@@ -339,17 +339,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
             # Rows that are set aside must not influence how tables are read.
-            table = whole
-            if len(aside):
-                table = Table.of(take_rows(given, rows), weight[rows])
-            self.reader_ = table.reader
+            held = take_rows(given, rows) if len(aside) else whole
+            table = Table.of(held, weight[rows])
+            self.reader_, self.ordered_ = table.reader, settings.monotone is not None
             read_directions(settings.monotone, table.reader)
-            self.ordered_ = settings.monotone is not None
             apart = self.reader_.read(take_rows(given, aside))
             self.table_summary_ = TableSummary.of(table, weight[rows])
-            held = (table, rows), (apart, aside)
+            parts = (table, rows), (apart, aside)
             self.training_sketch_ = TrainingSketch.learn(
-                (part, answers[places], weight[places]) for part, places in held
+                (part, answers[places], weight[places]) for part, places in parts
             )
             sample = Sample(table, target[rows], weight[rows], []).deal(
                 self.cv, None if groups is None else groups[rows], settings.seed

@@ -89,6 +89,10 @@ def test_names_and_texts_arrive_at_learners_as_they_were_given(houses, convert):
     ):
         with pytest.raises(RuntimeError, match=message):
             LocalExpertRegressor(**given).fit(convert(X), y)
+        fitted = LocalExpertRegressor(**given, **usual).fit(X[["size"]], y)
+        gap = pd.DataFrame({"size": [0.5, np.nan]})
+        with pytest.raises(RuntimeError, match=r"(?s)`: L.* failed: .*'size' has mis"):
+            fitted.predict(gap)
 
 
 def test_one_seed_is_drawn_for_all_stages(houses):
