@@ -345,7 +345,9 @@ def _beyond_floats(column: Any, numbers: Float64Array) -> NDArray[np.int64]:
     kind = column.dtype.kind
     if kind == "O":
         pairs = zip(column, numbers.tolist(), strict=True)
-        more = [int(v) - int(x) if isinstance(v, Integral) else 0 for v, x in pairs]
+        more: Any = [
+            int(v) - int(x) if isinstance(v, Integral) else 0 for v, x in pairs
+        ]
     elif kind in "iu":
         exact = column.to_numpy(f"{kind}8", na_value=0) % _UNIT
         more = exact - np.nan_to_num(numbers % _UNIT)
