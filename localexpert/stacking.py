@@ -20,6 +20,7 @@ from calibration._validation import check_flag, is_auto, refuse
 from calibration.typing import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
+from localexpert.data.columns import has_columns
 from localexpert.data.folds import Fold, Sample
 from localexpert.data.learners import fit_weighted, seeded
 from localexpert.data.table import DenseInputs, Table
@@ -142,7 +143,7 @@ class MetaFeatureTransformer(TransformerMixin):
             With the index of `X`, if it has one.
         """
         check_is_fitted(self)
-        return self._named(self._describe(X), getattr(X, "index", None))
+        return self._named(self._describe(X), _index_of(X))
 
     def fit_transform(self, X: Any, y: Any, **fit_parameters: Any) -> pd.DataFrame:
         """Fit, and return the out-of-fold meta-features of these rows.
@@ -172,7 +173,7 @@ class MetaFeatureTransformer(TransformerMixin):
             every = self._describe(X)
             every[self.fitted_rows_] = features
             features = every
-        return self._named(features, getattr(X, "index", None))
+        return self._named(features, _index_of(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the meta-features.
@@ -213,6 +214,11 @@ class MetaFeatureTransformer(TransformerMixin):
             raise ImportError(msg) from error
         names = self.meta_features_.names
         return pd.DataFrame(features, columns=names, index=index)
+
+
+def _index_of(X: Any) -> Any:
+    """Return the index of a data frame of pandas. A list has a method of this name."""
+    return getattr(X, "index", None) if has_columns(X) else None
 
 
 # Strengths of the pull towards the mean. The unit is rows.

@@ -212,11 +212,12 @@ class CentreStack:
         trees = partial(BoostedTrees, random_state=seed, n_jobs=n_jobs)
         n_values = table.reader.n_values
         forest = Forest(random_state=seed, n_jobs=n_jobs)
-        plain = {"extra trees": forest.make(len(table))}
+        held = y[w > 0.0]
+        plain = {"extra trees": forest.make(len(held))}
         nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
         ramps: dict[str, Any] = {"n_ramps": _N_RAMPS, "random_state": seed}
-        skewed = float(y.min()) > 0.0 and is_skewed(y)
-        few = len(table) <= _MOST_ROWS_OF_KERNELS
+        skewed = float(held.min()) > 0.0 and is_skewed(held)
+        few = len(held) <= _MOST_ROWS_OF_KERNELS
         width = table.dense_inputs_of(w).width
         narrow = width <= _MOST_COLUMNS_OF_PRODUCTS
         sums = dict[str, Family]()
@@ -261,7 +262,7 @@ class CentreStack:
         for name, trial in trials.items():
             self._note(name, trial.answers, sample, fold[1])
         best = [min(group, key=self.report_.__getitem__) for group in groups]
-        if len(fold[1]) >= _ROWS_TO_SCREEN:
+        if np.count_nonzero(w[fold[1]]) >= _ROWS_TO_SCREEN:
             answers = {name: trials[name].answers for name in best}
             best = _useful(answers, y[fold[1]], mass_of(w[fold[1]]))
         return {name: (families[name], trials[name]) for name in best}

@@ -27,10 +27,10 @@ from localexpert.coordinate.small_nets import unbias
 from localexpert.data.folds import Fold, Sample
 from localexpert.data.learners import (
     ask_each,
+    blaming,
     fit_weighted,
     name_of_argument,
     say_unweighted,
-    suggest_pipeline,
 )
 from localexpert.data.table import Shape, take_rows
 from localexpert.data.unseen import warn_user
@@ -173,15 +173,9 @@ class Fitted:
         """Fit one fold's clone."""
         train, test = fold
         model, y, w = clone(self.regressor), sample.y[train], sample.weight[train]
-        try:
+        with blaming(self.parameter, self.regressor, X):
             fit_weighted(model, take_rows(X, train), y, w)
             return Trial(model, ask(model, take_rows(X, test)))
-        except Exception as error:
-            msg = (
-                f"`{self.parameter}`: {type(model).__name__} failed: {error}"
-                f"{suggest_pipeline(X, self.regressor)}"
-            )
-            raise RuntimeError(msg) from error
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
         """Fit a clone on the training part of every fold."""
@@ -203,9 +197,10 @@ class Fitted:
 
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
-        answers = ask_each(
-            lambda model: ask(model, X), self.models_, len(X), self.n_jobs
-        )
+        with blaming(self.parameter, self.regressor, X):
+            answers = ask_each(
+                lambda model: ask(model, X), self.models_, len(X), self.n_jobs
+            )
         return np.array(answers)
 
 

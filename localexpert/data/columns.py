@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Number
 from typing import Any
@@ -357,6 +357,15 @@ def read_numbers(column: Any, name: Any) -> Float64Array:
         f"got {got} in column {name!r}{cure}."
     )
     raise TypeError(msg)
+
+
+def refuse_infinite(values: Float64Array, names: Sequence[Any] | None) -> None:
+    """Refuse infinite numbers (n, p), the first by its row and column."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        row, place = np.argwhere(infinite)[0].tolist()
+        name = place if names is None else names[place]
+        refuse("X", "not be infinite", f"it in row {row}, column {name!r}")
 
 
 def read_array(X: Any) -> Float64Array:

@@ -17,6 +17,7 @@ from calibration._validation import (
     check_integer,
     check_same_length,
     check_weights,
+    is_gap,
     make_rng,
     refuse,
 )
@@ -115,15 +116,16 @@ def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
     if labels.ndim != 1:
         refuse("groups", "have shape (n,)", f"shape {labels.shape}")
     check_same_length(n, "the data", len(labels), "groups")
-    if labels.dtype.kind == "O":
+    objects = labels.dtype.kind == "O"
+    # NaN and NaT are told by the comparison.
+    gaps = list(map(is_gap, labels)) if objects else labels != labels  # noqa: PLR0124
+    if np.any(gaps):
+        refuse("groups", "have no gaps", labels[gaps][0])
+    if objects:
         try:
             sorted(set(labels.tolist()))
         except TypeError as error:
-            rule = "hold values of one kind, without gaps"
-            refuse("groups", rule, error, TypeError, cause=error)
-    gaps = labels[labels != labels]  # noqa: PLR0124 - NaN and NaT are told by this
-    if len(gaps):
-        refuse("groups", "have no gaps", gaps[0])
+            refuse("groups", "hold values of one kind", error, TypeError, cause=error)
     return labels
 
 

@@ -54,7 +54,7 @@ def find_copies(
     -------
     ndarray of int, shape (n,), or None
     """
-    held, codes = np.flatnonzero(weight), read_codes(X)
+    held, codes = np.flatnonzero(weight), read_codes(X, weight)
     if not isinstance(cv, str | Integral) or codes is None:
         return None
     found = groups_of_copies(codes[held], np.random.default_rng(seed))

@@ -168,6 +168,17 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weight: Float64Array) -> Any:
     return estimator.fit(X, y, **({} if name is None else {name: weight}))
 
 
+@contextmanager
+def blaming(parameter: str, learner: Any, X: Any) -> Iterator[None]:
+    """Let an error of a user's learner name its parameter, and a pipeline as a cure."""
+    try:
+        yield
+    except Exception as error:
+        cure = suggest_pipeline(X, learner)
+        msg = f"`{parameter}`: {type(learner).__name__} failed: {error}{cure}"
+        raise RuntimeError(msg) from error
+
+
 def suggest_pipeline(given: Any, learner: Any) -> str:
     """Suggest a pipeline that reads a table for a learner, or "" if none is needed.
 

@@ -23,6 +23,7 @@ from localexpert.data.columns import (
     read_categories,
     read_dates,
     read_numbers,
+    refuse_infinite,
     until_free,
 )
 from localexpert.data.unseen import Unseen, warn_of_unseen
@@ -315,10 +316,7 @@ class TableReader:
                 j += len(parts) or 1
         else:
             encoded = read_array(X)
-        if np.isinf(encoded).any():
-            row, column = np.argwhere(np.isinf(encoded))[0].tolist()
-            name = (self.features.names or range(encoded.shape[1]))[column]
-            refuse("X", "not be infinite", f"it in row {row}, column {name!r}")
+        refuse_infinite(encoded, self.features.names)
         warn_of_unseen(unseen)
         return encoded
 
@@ -363,17 +361,21 @@ class Table:
     )
 
     @classmethod
-    def of(cls, X: Any) -> Table:
+    def of(cls, X: Any, weight: Float64Array | None = None) -> Table:
         """Return a table as it is. For anything else, learn a reader and read it.
 
         Parameters
         ----------
         X : Table, array or data frame of shape (n, p)
+        weight : ndarray of shape (n,), optional
+            The reader learns nothing from rows of weight zero.
         """
         if isinstance(X, Table):
             return X
-        given = X if hasattr(X, "shape") else np.asarray(X)
-        return TableReader.learn(given).read(given)
+        given = held = X if hasattr(X, "shape") else np.asarray(X)
+        if weight is not None and not weight.all():
+            held = take_rows(given, np.flatnonzero(weight))
+        return TableReader.learn(held).read(given)
 
     def __len__(self) -> int:
         return self.n_rows
@@ -442,10 +444,10 @@ class Table:
         )
 
 
-def read_codes(X: Any) -> Float64Array | None:
+def read_codes(X: Any, weight: Float64Array | None = None) -> Float64Array | None:
     """Return a table's codes, or None if only a user's own learner can read it."""
     try:
-        return Table.of(X).codes
+        return Table.of(X, weight).codes
     except (TypeError, ValueError):  # lists in cells, for example
         return None
 

@@ -22,6 +22,7 @@ from localexpert.coordinate.boosting import ONE_THREAD, FoldBoosters
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.learners import (
     ask_each,
+    blaming,
     name_of_argument,
     say_unweighted,
     seeded,
@@ -221,6 +222,7 @@ class IndependentExperts(Experts):
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
         classifier, options = self.classifier, dict[str, Any]()
+        self.own_ = classifier is None
         if classifier is None:
             classifier = self._make_booster(tasks, int(rng.integers(2**31)))
             options["categorical_feature"] = tasks.table.reader.categories
@@ -270,12 +272,15 @@ class IndependentExperts(Experts):
             return sum(each, np.zeros(len(table))) / len(models)
 
         columns = list(zip(*self.models_, strict=True))
-        with one_thread(n_rows=len(table)):
+        with (
+            blaming("expert", self.models_[0][0].estimator, X),
+            one_thread(n_rows=len(table)),
+        ):
             answers = ask_each(ask, columns, len(table), self.n_jobs)
         return np.column_stack(answers)
 
     def _view(self, table: Table) -> Any:
-        return table.codes if self.classifier is None else table.given
+        return table.codes if self.own_ else table.given
 
     def _make_booster(self, tasks: Tasks, seed: int) -> lgb.LGBMClassifier:
         """Return an unfitted booster with one number of rounds for all experts."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,8 @@ from localexpert.recalibration.pit import PitCells
 _SOUND = "hold numbers, truths, texts or dates"
 # The bits of a gap in any kind of column.
 _GAP = np.uint64(0x7FF8000000000000)
+# From here on several integers are one float. They differ in the remainder of a unit.
+_WHOLE, _UNIT = 2.0**53, 2**16
 # Kinds of columns, by what pandas calls their cells; the rest is texts.
 _KINDS = {
     **dict.fromkeys(("integer", "floating", "mixed-integer-float"), "number"),
@@ -203,17 +206,20 @@ def kind_of(column: Any) -> str:
 
     Returns
     -------
-    {"number", "date", "text", "gaps"} or what pandas calls it
-        Columns of gaps alone go with any kind.
+    {"number", "date", "text", "category", "gaps"} or what pandas calls it
+        Columns of gaps alone go with any kind. "category": a pandas category of
+        numbers or truths, which have no order for `fit` either.
     """
     from pandas.api import types
 
-    if isinstance(column.dtype, types.CategoricalDtype):
+    is_category = isinstance(column.dtype, types.CategoricalDtype)
+    if is_category:
         column = column.cat.categories
     if column.isna().all():
         return "gaps"
     met: str = types.infer_dtype(column, skipna=True)
-    return _KINDS.get(met, met)
+    kind = _KINDS.get(met, met)
+    return "category" if is_category and kind == "number" else kind
 
 
 def as_floats(column: Any) -> Float64Array:
@@ -267,6 +273,7 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
 
     ways: dict[str, Any] = {
         "text": as_texts,
+        "category": lambda held: pd.Categorical(as_texts(held)),
         "date": lambda held: held.array if holds_dates(held) else read_moments(held),
     }
     return pd.DataFrame(
@@ -323,14 +330,36 @@ def _bits(column: Any) -> Hashes:
         # A gap has the code -1, the last place.
         bits = np.array([*(salt_of(str(value)) for value in met), _GAP], np.uint64)
         return np.asarray(bits[codes])
-    held = read_moments(column) if kind == "date" else as_floats(column) + 0.0
-    return np.where(np.isnan(held), _GAP, held.view(np.uint64))
+    if kind == "date":
+        held = read_moments(column)
+        return np.where(np.isnat(held), _GAP, held.view(np.uint64))
+    numbers = as_floats(column) + 0.0
+    bits = np.where(np.isnan(numbers), _GAP, numbers.view(np.uint64))
+    if (np.abs(numbers) >= _WHOLE).any():
+        bits ^= mix_bits(_beyond_floats(column, numbers).view(np.uint64))
+    return bits
+
+
+def _beyond_floats(column: Any, numbers: Float64Array) -> NDArray[np.int64]:
+    """Return what integers of 64 bits are more than their floats, as a remainder."""
+    kind = column.dtype.kind
+    if kind == "O":
+        pairs = zip(column, numbers.tolist(), strict=True)
+        more: Any = [
+            int(v) - int(x) if isinstance(v, Integral) else 0 for v, x in pairs
+        ]
+    elif kind in "iu":
+        exact = column.to_numpy(f"{kind}8", na_value=0) % _UNIT
+        more = exact - np.nan_to_num(numbers % _UNIT)
+    else:
+        more = np.zeros(len(numbers))
+    return np.asarray(more, np.int64) % _UNIT
 
 
 def _numbers(frame: Any, column: str, name: str) -> Float64Array:
     """Return a column of numbers."""
     kind = kind_of(frame[column])
-    if kind not in ("number", "gaps"):
+    if kind not in ("number", "category", "gaps"):
         refuse("parts", f"have numbers in {column!r}", f"{kind} in {name}")
     return as_floats(frame[column])
 
@@ -348,7 +377,7 @@ def _refuse(
 # By name of a feature its kind, and the part that says so.
 Columns: TypeAlias = dict[str, tuple[str, str]]
 
-_KNOWN = ("number", "date", "text", "gaps")
+_KNOWN = ("number", "date", "text", "category", "gaps")
 # Rows that are forecast together, and folds of their scores.
 _BLOCK, _FOLDS = 16_384, 5
 # Scores are rounded to this. So their sums with integer weights are exact in any order,

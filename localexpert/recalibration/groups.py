@@ -249,6 +249,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
     -------
     ndarray of shape (n, k)
     """
+    X = X if hasattr(X, "shape") else np.asarray(X)
     columns, named = Columns.of(X), has_columns(X)
     there = (columns.names or ()) if named else tuple(range(columns.n_columns))
     asked = by if isinstance(by, list) else [by]
@@ -264,7 +265,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
             kind = "columns" if named else "numbers of columns"
             listed = ", ".join(repr(name) for name in there[:_MOST_NAMED])
             refuse("by", f"hold {kind} of `X` ({listed})", f"{one!r:.60}")
-        values = X[one].to_list() if named else np.asarray(X)[:, one].tolist()
+        values = X[one].to_list() if named else X[:, one].tolist()
         found.append(np.array([*values, None], dtype=object)[:-1])
     return np.column_stack(found)
 

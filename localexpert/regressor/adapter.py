@@ -59,6 +59,58 @@ from localexpert.regressor.base import (
 _N_FOLDS = 5
 
 
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """How fitted estimators are asked, and how a `DistributionAdapter` reads them.
+
+    Parameters
+    ----------
+    forecast, levels, level_name, bounds
+        As the user gave them to the fit.
+    """
+
+    forecast: Callable[[Any, Any], Any] | None
+    levels: ArrayLike | None
+    level_name: str | None
+    bounds: tuple[float | None, float | None] | None
+
+    def law(self, fitted: Any, X: Any) -> Law:
+        """Return the laws of rows, as they are before any recalibration."""
+        if self.level_name is not None:
+            answer: Any = np.column_stack([one.predict(X) for one in fitted])
+        elif self.forecast is None:
+            answer = predict_dist(fitted, X)
+        else:
+            answer = self.forecast(fitted, X)
+        with speaking_of(values="forecast", frozen="forecast"):
+            return self._read(answer, len(X))
+
+    def _read(self, answer: Any, n: int) -> Law:
+        """Return the laws that a forecast of n rows stands for."""
+        if isinstance(answer, PredictiveDistribution):
+            dist = answer
+        elif hasattr(answer, "dist"):
+            dist = PredictiveDistribution.from_scipy(answer)
+            if not any(map(np.ndim, (*answer.args, *answer.kwds.values()))):
+                # Numbers as parameters are those of every row.
+                dist = dist[np.zeros(n, dtype=np.intp)]
+        elif self.levels is not None:
+            dist = self.from_quantiles(answer)
+        else:
+            one = "a PredictiveDistribution, a frozen law of scipy.stats"
+            rule = f"return {one}, or an array of quantiles where `levels` are given"
+            refuse("forecast", rule, type(answer).__name__, TypeError)
+        check_same_length(n, "`X`", len(dist), "forecast")
+        return dist.law
+
+    def from_quantiles(self, values: Any) -> PredictiveDistribution:
+        """Return distributions of which the quantiles at `levels` are known."""
+        assert self.levels is not None
+        return PredictiveDistribution.from_quantiles(
+            values, self.levels, bounds=self.bounds
+        )
+
+
 @dataclass(eq=False, repr=False)
 class DistributionAdapter(DistributionRegressor):
     """Turn any estimator that can forecast a distribution into one of our regressors.
@@ -164,7 +216,7 @@ class DistributionAdapter(DistributionRegressor):
         self
         """
         with all_or_nothing(self):
-            self._check_parameters()
+            asked = self.forecasts_ = self._check_parameters()
             given, target, weight, groups = self._check_data(
                 X, y, sample_weight, groups
             )
@@ -193,7 +245,7 @@ class DistributionAdapter(DistributionRegressor):
                 return self._fit_estimator(given, target, extra, train, seed)
 
             def forecast(train: Rows, test: Rows) -> Law:
-                return self._ask(fit_on(train), take_rows(given, test))
+                return asked.law(fit_on(train), take_rows(given, test))
 
             with unseen_silently():
                 law = _laws_out_of_fold(forecast, folds)
@@ -203,7 +255,7 @@ class DistributionAdapter(DistributionRegressor):
             if self.level_name is not None:
                 self._warn_of_one_level(take_rows(given, trained), target[trained])
             if recalibration is not None and len(aside):
-                aside_law = self._ask(self.estimator_, take_rows(given, aside))
+                aside_law = asked.law(self.estimator_, take_rows(given, aside))
                 recalibration.fit(aside_law, target[aside], weight[aside])
             elif recalibration is not None:
                 known = renumber_folds(folds, judged, n)
@@ -225,10 +277,11 @@ class DistributionAdapter(DistributionRegressor):
         PredictiveDistribution
         """
         check_is_fitted(self)
-        return self._correct(self._ask(self.estimator_, self._check_table(X)))
+        table = self._check_table(X)
+        return self._correct(self.forecasts_.law(self.estimator_, table))
 
-    def _check_parameters(self) -> None:
-        """Refuse parameters that cannot work, before anything is fitted."""
+    def _check_parameters(self) -> Forecasts:
+        """Refuse parameters that cannot work. Return how forecasts are asked for."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             rule = "be an object with a method `fit`"
             refuse("estimator", rule, repr(self.estimator), TypeError)
@@ -241,10 +294,11 @@ class DistributionAdapter(DistributionRegressor):
         if self.bounds is not None and self.levels is None:
             rule = "be None where there are no `levels`: a distribution has its own"
             refuse("bounds", rule, f"{self.bounds!r}")
+        asked = Forecasts(self.forecast, self.levels, self.level_name, self.bounds)
         if self.levels is not None:
             # A forecast of no rows is enough to show faults of levels or bounds.
-            example = np.zeros((0, np.size(self.levels)))
-            self._from_quantiles(example)
+            asked.from_quantiles(np.zeros((0, np.size(self.levels))))
+        return asked
 
     def _check_own_forecast(self) -> None:
         if self.level_name is None:
@@ -295,41 +349,6 @@ class DistributionAdapter(DistributionRegressor):
                 'loss="quantile" in scikit-learn), or name the parameter that sets '
                 "the level."
             )
-
-    def _ask(self, fitted: Any, X: Any) -> Law:
-        """Return the laws of rows, as they are before any recalibration."""
-        if self.level_name is not None:
-            answer: Any = np.column_stack([one.predict(X) for one in fitted])
-        elif self.forecast is None:
-            answer = predict_dist(fitted, X)
-        else:
-            answer = self.forecast(fitted, X)
-        with speaking_of(values="forecast", frozen="forecast"):
-            return self._read(answer, len(X))
-
-    def _read(self, answer: Any, n: int) -> Law:
-        """Return the laws that a forecast of n rows stands for."""
-        if isinstance(answer, PredictiveDistribution):
-            dist = answer
-        elif hasattr(answer, "dist"):
-            dist = PredictiveDistribution.from_scipy(answer)
-            if not any(map(np.ndim, (*answer.args, *answer.kwds.values()))):
-                # Numbers as parameters are those of every row.
-                dist = dist[np.zeros(n, dtype=np.intp)]
-        elif self.levels is not None:
-            dist = self._from_quantiles(answer)
-        else:
-            one = "a PredictiveDistribution, a frozen law of scipy.stats"
-            rule = f"return {one}, or an array of quantiles where `levels` are given"
-            refuse("forecast", rule, type(answer).__name__, TypeError)
-        check_same_length(n, "`X`", len(dist), "forecast")
-        return dist.law
-
-    def _from_quantiles(self, values: Any) -> PredictiveDistribution:
-        assert self.levels is not None
-        return PredictiveDistribution.from_quantiles(
-            values, self.levels, bounds=self.bounds
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

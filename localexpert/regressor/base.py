@@ -23,14 +23,14 @@ from calibration._validation import (
 from calibration.storage import Saved
 from calibration.typing import Float64Array
 from localexpert._validation import check_levels, check_row_weights, check_target_size
-from localexpert.data.columns import Columns, has_columns, read_array
+from localexpert.data.columns import Columns, has_columns, read_array, refuse_infinite
 from localexpert.data.folds import check_groups
 from localexpert.data.unseen import warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.partial.outcomes import is_partial, read_ends
 
-_CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+_CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": False}
 
 
 class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
@@ -153,7 +153,9 @@ class DistributionRegressor(Saved, RegressorMixin, BaseEstimator):
             _check_names(X)
         check_has_rows(X, least)
         if not has_columns(X):
-            return validate_data(self, _read_cells(X), **options, **_CHECKS)
+            numbers = validate_data(self, _read_cells(X), **options, **_CHECKS)
+            refuse_infinite(numbers, None)
+            return numbers
         validate_data(self, X, skip_check_array=True, **options)
         return X
 

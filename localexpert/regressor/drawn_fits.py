@@ -65,7 +65,7 @@ class DrawnFits:
 
     def first_law(self) -> Law:
         """Return laws of the n rows from a linear model that has not seen them."""
-        table = Table.of(self.given)
+        table = Table.of(self.given, self.outcomes.weight)
         inputs = table.dense_inputs_of(self.outcomes.weight)
         return linear_law(self.outcomes, table.dense(inputs), self.folds)
 

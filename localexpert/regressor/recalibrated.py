@@ -22,7 +22,7 @@ from calibration._validation import (
 )
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
-from localexpert.data.table import Table, TableReader, take_rows
+from localexpert.data.table import Table, take_rows
 from localexpert.data.training_rows import (
     Hashes,
     SeenRows,
@@ -150,7 +150,7 @@ def _find_sketches(model: Any, X: Any) -> tuple[Table | None, list[TrainingSketc
         return None, []
     # The model may be a corrected or an adapted one, or an ensemble with members. All
     # of these get the same rows.
-    names = "model", "estimator_"
+    names = "model_", "estimator_"
     inside = [getattr(model, name, None) for name in names]
     for one in [*inside, *getattr(model, "members_", {}).values()]:
         table, known = _find_sketches(one, X)
@@ -244,6 +244,7 @@ class RecalibratedRegressor(DistributionRegressor):
             check_predicts(self.model)
             seed = check_seed(self.random_state)
             target = check_vector(y, "y")
+            self.model_, self.by_ = self.model, self.by
             dist = predict_dist(self.model, X)
             check_same_length(len(dist), "`X`", len(target), "y")
             rows = RowsInParts(self.model)
@@ -288,7 +289,7 @@ class RecalibratedRegressor(DistributionRegressor):
         PredictiveDistribution
         """
         check_is_fitted(self)
-        dist = predict_dist(self.model, X)
+        dist = predict_dist(self.model_, X)
         one = self.recalibration_
         # A map of PIT values is the same for all rows, or for all rows of a group.
         weight = _weigh(self.weights_, X) if one.asks_weights else None
@@ -297,7 +298,7 @@ class RecalibratedRegressor(DistributionRegressor):
         return corrected
 
     def _groups(self, X: Any) -> NDArray[np.object_] | None:
-        return None if self.by is None else read_groups(X, self.by)
+        return None if self.by_ is None else read_groups(X, self.by_)
 
     def _weigh(
         self, X: Any, X_new: Any, seed: int
@@ -311,10 +312,9 @@ class RecalibratedRegressor(DistributionRegressor):
                 found = shift_weights(X, X_new, random_state=seed)
             self.weights_, weight = found, found.weight
         else:
+            reader = Table.of(X).reader
             with speaking_of(X="X_new"):
-                reader = TableReader.learn(X)
-                reader.columns.check(X_new)
-                reader.encode(X_new)
+                _ = reader.read(X_new).codes
             self.weights_, weight = self.weights, _weigh(self.weights, X)
             if not isinstance(self.weights, ShiftWeights):
                 _check_alone(self.weights, X, weight)

@@ -321,7 +321,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         settings, stacker, recalibration = self._check_parameters(
             target[weight > 0.0], groups
         )
-        whole, copies = Table.of(given), None
+        whole, copies = Table.of(given, weight), None
         if groups is None:
             copies = find_copies(whole, weight, self.cv, settings.seed)
         groups = groups if copies is None else copies
@@ -339,14 +339,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
             # Rows that are set aside must not influence how tables are read.
-            table = Table.of(take_rows(given, rows)) if len(aside) else whole
-            self.reader_ = table.reader
+            held = take_rows(given, rows) if len(aside) else whole
+            table = Table.of(held, weight[rows])
+            self.reader_, self.ordered_ = table.reader, settings.monotone is not None
             read_directions(settings.monotone, table.reader)
             apart = self.reader_.read(take_rows(given, aside))
             self.table_summary_ = TableSummary.of(table, weight[rows])
-            held = (table, rows), (apart, aside)
+            parts = (table, rows), (apart, aside)
             self.training_sketch_ = TrainingSketch.learn(
-                (part, answers[places], weight[places]) for part, places in held
+                (part, answers[places], weight[places]) for part, places in parts
             )
             sample = Sample(table, target[rows], weight[rows], []).deal(
                 self.cv, None if groups is None else groups[rows], settings.seed
@@ -621,7 +622,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         for start in range(0, len(rest), _ROWS_AT_ONCE):
             rows = rest[start : start + _ROWS_AT_ONCE]
             held = table.take(rows)
-            filled = summary.fill(held.codes, ordered=self.monotone is not None)
+            filled = summary.fill(held.codes, ordered=self.ordered_)
             yield rows, list(map(held.with_codes, filled))
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:

@@ -81,6 +81,8 @@ class TestFeatures:
         held = np.setdiff1d(np.arange(300), rows)
         np.testing.assert_array_equal(table.iloc[rows], model.oof_features())
         np.testing.assert_array_equal(table.iloc[held], model.transform(X[held]))
+        pd.testing.assert_frame_equal(model.fit_transform(X.tolist(), y), table)
+        assert model.transform(X[:2].tolist()).index.tolist() == [0, 1]
         assert model.oof_features().index.tolist() == rows.tolist()
 
 

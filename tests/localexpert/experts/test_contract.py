@@ -123,6 +123,9 @@ def test_does_not_depend_on_n_jobs(experts, problem):
         for n_jobs in (1, 2)
     )
     np.testing.assert_array_equal(one.oof_probabilities_, two.oof_probabilities_)
+    # Nor do answers depend on parameters that were set after the fit.
+    for name in one.get_params(deep=False).keys() - {"n_jobs"}:
+        setattr(one, name, "another")
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 

@@ -246,6 +246,16 @@ def test_columns_of_every_kind(rng):
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
 
+def test_a_category_of_numbers_is_no_number():
+    frame = table()[:200].assign(step=pd.Categorical(np.arange(200) % 4))
+    own = joint().fit(frame.drop(columns="y"), frame["y"])
+    for parts in (frame, [frame[:90], frame[90:]]):
+        model = fit(parts, model=joint())
+        assert model.reader_.category_codes == own.reader_.category_codes
+    with pytest.raises(ValueError, match="'step' as category in frame 0, as number in"):
+        fit([frame, frame.astype({"step": int})], model=joint())
+
+
 def test_dates_keep_their_time_zone():
     days = pd.date_range("2020", periods=200, tz="Asia/Tokyo")
     frame = table()[:200].assign(day=days)
@@ -414,3 +424,13 @@ def test_a_hash_is_of_the_content():
     assert len(set(own.tolist())) == 3
     swapped = {"a": frame["a"].iloc[::-1], "t": frame["t"]}
     assert hash_rows(swapped)[0] != own[0]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "Int64", "int64[pyarrow]", object])
+def test_integers_beyond_floats_have_hashes_of_their_own(kind):
+    keys = pd.Series(2**60 + np.arange(3000))
+    hashes = hash_rows({"k": keys.astype(kind)})
+    assert len(np.unique(hashes)) == 3000
+    assert_array_equal(hashes, hash_rows({"k": keys}))
+    few = pd.Series([-2, 0, 2**53])
+    assert_array_equal(*(hash_rows({"k": few.astype(t)}) for t in ("int64", float)))

@@ -1,5 +1,6 @@
 """What all regressors of distributions promise, those of scikit-learn's checks too."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -8,7 +9,12 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.linear_model import (
+    BayesianRidge,
+    LinearRegression,
+    QuantileRegressor,
+    Ridge,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from localexpert import (
@@ -46,6 +52,12 @@ def adapter():
     return DistributionAdapter(BayesianRidge(), Normal(), cv=2, random_state=0)
 
 
+def quantiles():
+    one = QuantileRegressor(alpha=0.0)
+    levels = {"levels": [0.1, 0.5, 0.9], "level_name": "quantile"}
+    return DistributionAdapter(one, **levels, bounds=(-9.0, 9.0), cv=2, random_state=0)
+
+
 def pooled():
     members = [(name, ours(frame=name)) for name in ("center", "standardize")]
     return DistributionEnsemble(members, random_state=0)
@@ -64,9 +76,11 @@ def recalibrated():
 
 MAKERS = {
     "plain": ours,
+    "ordered": lambda: ours(strategy=SHARED, center="stack", monotone=[1, 0]),
     "stacked": lambda: ours(stacker=Stacker(Ridge(), passthrough=True)),
     "recalibrated out of fold": lambda: ours(recalibrate="pit", stacker="auto"),
     "adapter": lambda: adapter().set_params(recalibrate="pit"),
+    "quantiles": quantiles,
     "levels": lambda: DistributionAdapter(ours(), cv=2, random_state=0),
     "ensemble": pooled,
     "recalibrated": recalibrated,
@@ -102,6 +116,16 @@ def test_pickles_and_files_say_the_same(fitted, tmp_path):
         if hasattr(model, "oof_distribution_"):
             two = [one.oof_distribution_.median() for one in (model, again)]
             np.testing.assert_array_equal(*two)
+
+
+def test_parameters_set_after_the_fit_change_no_forecast(fitted):
+    model, X, _ = fitted
+    other = copy.copy(model)
+    for name in model.get_params(deep=False):
+        setattr(other, name, "another")
+    # Gaps that training did not have are filled in another way where order counts.
+    rows = X.mask(X > 2.0) if getattr(model, "monotone", None) else X
+    np.testing.assert_array_equal(said_by(other, rows), said_by(model, rows))
 
 
 def test_methods_agree_with_the_distribution(fitted):

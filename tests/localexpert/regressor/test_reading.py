@@ -89,6 +89,10 @@ def test_names_and_texts_arrive_at_learners_as_they_were_given(houses, convert):
     ):
         with pytest.raises(RuntimeError, match=message):
             LocalExpertRegressor(**given).fit(convert(X), y)
+        fitted = LocalExpertRegressor(**given, **usual).fit(X[["size"]], y)
+        gap = pd.DataFrame({"size": [0.5, np.nan]})
+        with pytest.raises(RuntimeError, match=r"(?s)`: L.* failed: .*'size' has mis"):
+            fitted.predict(gap)
 
 
 def test_one_seed_is_drawn_for_all_stages(houses):
@@ -107,3 +111,25 @@ def test_one_seed_is_drawn_for_all_stages(houses):
     }
     assert len(seeds) == 1
     assert isinstance(seeds.pop(), int)
+
+
+@pytest.mark.parametrize("given", ["known", "held out", "in part"])
+def test_rows_without_weight_do_not_tell_how_columns_are_read(houses, given):
+    X, y = houses
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N) % 9, "D")
+    X = X.assign(day=days, town=np.where(X["town"] == "Ulm", "Ulm", "else"))
+    ghosts = X[:9].assign(town=[*"ABCDEFGHI"], day=pd.Timestamp("1999-07-01 10:30"))
+    weight = np.append(np.ones(N), np.zeros(9))
+    if given == "in part":
+        y = np.column_stack([y, np.where(np.arange(N) % 4, y, np.inf)])
+    model = LocalExpertRegressor(effort="quick", random_state=0)
+    model.set_params(recalibrate="conformal" if given == "held out" else "pit")
+    said, readers = [], []
+    # Rows that are drawn need random numbers, so there must be as many of them.
+    for more in (ghosts, X[:9] if given == "in part" else X[:0]):
+        n = N + len(more)
+        rows, target = pd.concat([X, more]), np.concatenate([y, y[: len(more)]])
+        said.append(model.fit(rows, target, weight[:n]).predict(X))
+        readers.append(model.reader_)
+    assert readers[0] == readers[1]
+    np.testing.assert_allclose(*said, rtol=1e-9)

@@ -163,6 +163,23 @@ def test_groups_are_covered_each(scene):
     assert isinstance(learned, PitRecalibration)
 
 
+def ones(X):
+    """Return equal weights."""
+    return np.ones(len(X))
+
+
+def test_rows_may_be_lists(rng):
+    X = np.column_stack([rng.integers(0, 2, 300), rng.normal(size=300)])
+    y = X[:, 1] + rng.normal(size=300)
+    model = quick().fit(X[:100], y[:100])
+    said = []
+    for rows, new in ((X[100:], X[:50]), (X[100:].tolist(), X[:50].tolist())):
+        corrected = recalibrate(model, rows, y[100:], by=0, random_state=0)
+        adapted = adapt(model, rows, y[100:], new, weights=ones, random_state=0)
+        said.append([one.predict(rows) for one in (corrected, adapted)])
+    np.testing.assert_array_equal(*said)
+
+
 def test_refusals(scene):
     model, (X, y), (X_new, _) = scene
     grouped = recalibrate(model, X, y, by="b")

@@ -97,14 +97,15 @@ def test_equal_seeds_give_equal_models(name, table):
 
 @pytest.mark.parametrize("effort", ["quick", "default"])
 def test_rows_without_weight_change_nothing(effort, table, rng):
-    X, y = table
-    weight = np.append(np.ones(160), np.zeros(90))
-    more = np.vstack([X, rng.uniform(size=(90, 3))]), np.append(y, np.zeros(90))
+    # So many that their number would matter, of a target of which roads are many.
+    X, y = table[0], np.exp(0.5 * table[1])
+    weight = np.append(np.ones(160), np.zeros(1200))
+    more = np.vstack([X, rng.uniform(size=(1200, 3))]), np.append(y, np.full(1200, 9.0))
     model = LocalExpertRegressor(effort=effort, random_state=0)
     expected = clone(model).fit(X, y).predict_dist(X[:20]).interval()
     model.fit(*more, sample_weight=weight)
     assert_allclose(model.predict_dist(X[:20]).interval(), expected, rtol=1e-9)
-    assert len(model.oof_distribution_) == 250
+    assert len(model.oof_distribution_) == 1360
 
 
 def test_a_seed_of_a_part_is_kept(table):
