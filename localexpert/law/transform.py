@@ -12,8 +12,9 @@ from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
+from localexpert.law.lattice import cells_upto
 from localexpert.law.law import Law
-from localexpert.law.steps import cells_upto, nearest_places
+from localexpert.law.steps import nearest_places
 
 Vectorised = Callable[[Float64Array], Float64Array]
 
@@ -352,19 +353,21 @@ def lattice_as_atoms(law: Law) -> Law:
     if len(law) == 0:
         return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
-    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
+    place = np.rint(law.lattice.places(values))
     every = np.unique(place)
     if len(every) > _MOST_VALUES:
         # Each row has joined far cells of its own. Let all rows join the same ones.
-        middles = np.rint(
-            (law.ppf(np.full((len(law), 1), 0.5)) - law.offset) / law.step
-        )
+        values, masses, _ = law._cells()
+        place = np.rint(law.lattice.places(values))
+        every = np.unique(place)
+        median = law.ppf(np.full((len(law), 1), 0.5))
+        middles = np.rint(law.lattice.places(median))
         near = np.clip(place, middles.min(), middles.max())
         grid = cells_upto(float(np.abs(place - near).max()))
         away = grid[nearest_places(grid, np.abs(place - near))]
         # But for values of their own: atoms, and ends, beyond which nothing lies.
-        ends = np.rint((np.array(law.ends) - law.offset) / law.step)
-        own = np.append(np.rint((law.atoms - law.offset) / law.step), ends)
+        ends = np.rint(law.lattice.places(np.array(law.ends)))
+        own = np.append(np.rint(law.lattice.places(law.atoms)), ends)
         low, high = np.clip([every[0], every[-1]], *ends)
         joined = np.clip(near + np.copysign(away, place - near), low, high)
         place = np.where(np.isin(place, own), place, joined)
@@ -377,7 +380,8 @@ def lattice_as_atoms(law: Law) -> Law:
     row = np.arange(len(law))[:, None]
     np.add.at(table, (row, np.searchsorted(every, place)), masses)
     table /= table.sum(axis=1, keepdims=True)
-    return Law.discrete(law.offset + law.step * every, table)
+    # Atoms and ends are what they were given as, which may be a rounding away.
+    return Law.discrete(law.snap(law.lattice.values(every)), table)
 
 
 def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:

@@ -19,7 +19,7 @@ from localexpert.law.level_map import (
     map_levels,
     recentre,
 )
-from localexpert.law.transform import ValueMap, transform_law
+from localexpert.law.transform import ValueMap, lattice_as_atoms, transform_law
 from tests.forecasts import beside, normal
 from tests.localexpert.law import kinds
 
@@ -350,3 +350,21 @@ def test_laws_far_from_0_are_laid_inside_alike(ends):
 def test_bounds_without_any_probability_are_refused():
     with pytest.raises(ValueError, match="`bounds` must hold some of the probability"):
         cut(kinds.KINDS["smooth"], 400.0, 500.0)
+
+
+@pytest.mark.parametrize("scale", [30.0, 300.0, 3000.0])
+def test_wide_lattices_are_sums_over_their_values(scale):
+    curve = PredictiveDistribution.from_scipy(stats.gamma(2.0, scale=[scale])).law
+    law = replace(curve, step=0.1, known=None, ends=(0.3, np.inf))
+    dist, y = PredictiveDistribution(law), np.arange(3, int(400 * scale)) / 10.0
+    p, upto = dist.pmf(y[:, None])[:, 0], dist.cdf(y[:, None])[:, 0]
+    mean, median = p @ y, dist.median()
+    assert_allclose(dist.mean(), mean, rtol=1e-8)
+    assert_allclose(dist.var(), p @ (y - mean) ** 2, rtol=2e-6)
+    assert_allclose(dist.expected_abs_error(), p @ np.abs(y - median), rtol=1e-8)
+    assert_allclose(dist.expected_crps(), 0.1 * upto @ (1.0 - upto), rtol=5e-6)
+    atoms = dist.transform(np.arcsinh, np.sinh)
+    assert_allclose(atoms.mean(), p @ np.arcsinh(y), rtol=1e-5)
+    # The values are decimals as they are written.
+    assert np.isin(dist.ppf(np.linspace(0.01, 0.9, 90)[:, None]), y).all()
+    assert np.isin(lattice_as_atoms(law).atoms, y).all()
