@@ -618,6 +618,8 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
     -------
     PredictiveDistribution
         The rows of all parts. If all parts have the same kind of law, it has this kind.
+        Curves stay as they are, on the knots of all parts; only if these are more than
+        600, curves on other knots are read at 91 normal scores.
         If values have probability of their own, all rows share them and the widths of
         their cells: log scores there are in units of these widths.
 
