@@ -21,6 +21,9 @@ Vectorised = Callable[[Float64Array], Float64Array]
 # Doublings of the known span in which a domain is searched, halvings that find its end,
 # and the step over which a function must not fall.
 _DOUBLINGS, _HALVINGS, _STEP = 40, 120, 1e-9
+# Significant digits of the numbers that are tried for given ones, and units in the last
+# place by which others may differ.
+_DIGITS, _ULPS = (12, 13, 14, 15), (1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,33 @@ class ValueMap:
         # Asked for in the shape of x: a stand-in where x is infinite.
         asked = np.where(finite, x, x[finite].flat[0])
         return np.where(finite, call_vectorised(self.func, "func", asked), x)
+
+    def given(self, x: Float64Array) -> Float64Array:
+        """Return func(x), x (m,), or beside it the number that x is the inverse of.
+
+        The exponential of log(3) is no 3, but that of the logarithm of a value is to
+        be this value. Short decimals come first.
+
+        Parameters
+        ----------
+        x : ndarray of shape (m,)
+            Finite.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        if len(x) == 0:
+            return x
+        z = call_vectorised(self.func, "func", x)
+        if not np.isfinite(z).all():
+            return z
+        digits = ([float(f"{one:.{k}g}") for one in z] for k in _DIGITS)
+        trials = np.array([*digits, z, *(z + k * np.spacing(z) for k in _ULPS)])
+        back = call_vectorised(self.inverse, "inverse", trials)
+        found = np.take_along_axis(trials, np.argmax(back == x, axis=0)[None], 0)[0]
+        found = np.where((back == x).any(axis=0), found, z)
+        return found if (np.diff(found) > 0.0).all() else z
 
     def end(self, x: float) -> float:
         """Return the limit of func at an end of a support, which may be infinite."""
@@ -339,7 +369,10 @@ def _map_inside(
 def _map_ends(ends: tuple[float, float], values: ValueMap) -> tuple[float, float]:
     """Return func of the ends that there are."""
     low, high = (values.end(end) if np.isfinite(end) else end for end in ends)
-    return low, high
+    at = np.array([low, high])
+    kept = np.isfinite(at) & np.isfinite(ends)
+    at[kept] = values.given(np.array(ends)[kept])
+    return float(at[0]), float(at[1])
 
 
 def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
@@ -395,7 +428,6 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
         return np.where(np.isnan(z), shift + factor * x, z)
 
     low, high = move(np.stack([curve.low, curve.high]))
-    ends = move(np.array([law.ends]))[0]
     sides = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
     free = ~(sides[0] | sides[1])
     # Coordinates of one bound are logarithms, those of two a share.
@@ -411,11 +443,11 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     return replace(
         law,
         curve=Curve(curve.basis, c, slopes, low, high),
-        atoms=values.forward(law.atoms[None])[0] if len(law.atoms) else law.atoms,
+        atoms=values.given(law.atoms),
         widths=factor * law.widths,
         step=factor * law.step,
         offset=shift + factor * law.offset,
-        ends=(float(ends[0]), float(ends[1])),
+        ends=_map_ends(law.ends, values),
         end_width=factor * law.end_width,
         known=known,
     )
@@ -432,7 +464,8 @@ def _map_values(
         return y, np.ones(0, dtype=bool)
     z = call_vectorised(values.func, "func", y)
     held = (masses > 0.0).any(axis=0) | np.isfinite(z)
-    z, y = z[held], y[held]
+    y = y[held]
+    z = values.given(y)
     _check_values(y[None, :], z[None, :])
     back = call_vectorised(values.inverse, "inverse", z)
     _refuse_inverse(y, z, back, _OF_SIZE * np.maximum(np.abs(y), np.ptp(y)))

@@ -171,6 +171,28 @@ def test_an_affine_function_rounds_ends_as_it_does_values():
             assert_allclose(got, getattr(clipped, method)(end), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("func", "inverse"),
+    [
+        (np.exp, np.log),
+        (np.expm1, np.log1p),
+        (np.sinh, np.arcsinh),
+        (lambda f: (f - 32.0) * 5.0 / 9.0, lambda c: c * 9.0 / 5.0 + 32.0),
+    ],
+)
+def test_values_stay_where_they_were_before_they_were_mapped(func, inverse):
+    values = np.array([0.1, 0.3, 3.0, 9.7, 14.29, 1234.56])
+    x, masses = inverse(values), np.full((1, 6), 0.1)
+    for dist in (
+        PredictiveDistribution.from_arrays(atoms=x, masses=masses / 0.6),
+        beside(normal(x[2:3]), x, masses, 0.01 * np.diff(x, append=x[-1] + 1.0)),
+    ):
+        assert_array_equal(dist.transform(func, inverse).atoms, values)
+    clipped = PredictiveDistribution(clip(normal(x[2:3]).law, x[2], x[3], 0.1))
+    assert clipped.transform(func, inverse).law.support == (3.0, 9.7)
+    assert clipped.transform(func, inverse).ppf(1e-6) == 3.0
+
+
 @pytest.mark.parametrize("shape", [stats.gamma(0.1), stats.beta(0.1, 0.5)])
 def test_values_next_to_a_bound_may_become_one(shape):
     dist = PredictiveDistribution.from_scipy(shape)
