@@ -185,11 +185,15 @@ class PredictiveDistribution(MadeForecasts):
         return self.ppf(0.5)
 
     def mode(self) -> Float64Array:
-        """Return the values of greatest density. A peak may coincide with an atom.
+        """Return the likeliest values: where `pdf` is greatest, or `pmf`.
 
         Returns
         -------
         ndarray of shape (n,)
+            If all probability is in values, few or those of a lattice, the likeliest of
+            these, however wide their cells are. Elsewhere the place of greatest
+            density, the peak of the curve or an atom: the density of an atom is its
+            probability over the width of its cell.
         """
         return self.law.mode()
 

@@ -105,6 +105,17 @@ def test_modes_beside_atoms_are_where_there_is_probability(atom, slope):
 
 
 @kinds.every
+def test_modes_are_the_likeliest_values_or_where_the_density_is_greatest(name):
+    dist = PredictiveDistribution(kinds.KINDS[name])
+    levels = np.tile(np.linspace(1e-4, 1.0 - 1e-4, 5001)[:, None], 3)
+    y = np.vstack([dist.ppf(levels), np.tile(dist.atoms[:, None], 3)])
+    all_values = name in {*kinds.LATTICES, "discrete"}
+    asked = dist.pmf if all_values else dist.logpdf
+    if name != "share":  # of which a density is infinite at the bound
+        assert (asked(dist.mode()) >= asked(y).max(axis=0) - 1e-5).all()
+
+
+@kinds.every
 @pytest.mark.parametrize("step", [-0.3, 0.0, 0.3])
 def test_means_are_those_asked_for(name, step):
     law = kinds.KINDS[name]
