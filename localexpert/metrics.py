@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import f as f_law
 from scipy.stats import kstest, norm
 from sklearn import get_config
@@ -35,6 +35,7 @@ from localexpert.distribution.predictive import (
     rows_of,
 )
 from localexpert.distribution.predictors import predict_dist
+from localexpert.law.law import Law
 from localexpert.law.totals import CorrelationEstimate
 from localexpert.law.transform import call_vectorised
 from localexpert.partial.scores import (
@@ -44,8 +45,13 @@ from localexpert.partial.scores import (
     pit_values,
 )
 
-# The thresholds of so many rows are in memory at a time.
-_CHUNK = 2048
+# Cells of weighted integrals in memory at a time, levels of the quantiles at which a
+# row's cells end, and at how many places a weight is read.
+_CELLS, _LEVELS, _N_SEEN = 1 << 20, ndtr(np.linspace(-3.29, 3.29, 65)), 20_000
+# Rows at whose quantiles it is read, too.
+_N_ROWS = 300
+# How often an interval with a jump of the weight is halved, and the least jump.
+_HALVINGS, _JUMP = 50, 1e-3
 
 
 def crps_score(
@@ -310,8 +316,12 @@ def threshold_weighted_crps(
         Non-negative weight of thresholds z, vectorised; for instance
         ``lambda z: z > 100``.
     n_points : int
-        The integral is a midpoint sum over this many thresholds. They reach from the
-        least .0005 quantile or target to the greatest .9995 quantile or target.
+        The integral is a midpoint sum. Its cells end at about so many thresholds of all
+        rows, half of them even, half dense where the weight is large, and where the
+        weight jumps. They also end at 65 quantiles of each row, at its target, and at
+        values with probability of their own. The sum reaches from the least .0005
+        quantile or target to the greatest .9995 quantile or target. A weight is seen
+        if it is positive at one of 20 000 even places there.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -337,20 +347,65 @@ def threshold_weighted_crps(
     check_callable(weight, "weight")
     # Rows without weight must not stretch the range.
     dist, y, rows = dist[rows > 0.0], y[rows > 0.0], rows[rows > 0.0]
-    ends = dist.quantiles([0.0005, 0.9995])
-    low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
-    step = (high - low) / check_integer(n_points, "n_points", 1)
-    # Middles of the steps, because 1{y <= z} jumps at outcomes.
-    z = low + step * (np.arange(n_points) + 0.5)
-    held = step * call_vectorised(weight, "weight", z)
-    if not (held >= 0.0).all():
-        refuse("weight", "return numbers from 0 on", "NaN or a negative one")
-    losses = np.empty(len(y))
-    for start in range(0, len(y), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        gap = dist[part].cdf_at(z) - (y[part, None] <= z)
-        losses[part] = (gap**2 * held).sum(axis=1)
+    n_points = check_integer(n_points, "n_points", 1)
+    own = np.column_stack([dist.quantiles(_LEVELS), y])
+    low, high = own.min(), own.max()
+    places = _values_of(dist.law, low, high, n_points)
+
+    def weigh(z: Float64Array) -> Float64Array:
+        held = call_vectorised(weight, "weight", z.ravel()).reshape(z.shape)
+        if not (held >= 0.0).all():
+            refuse("weight", "return numbers from 0 on", "NaN or a negative one")
+        return held
+
+    seen = [np.linspace(low, high, _N_SEEN), places, own[:_N_ROWS].ravel()]
+    shared = np.append(_mesh(weigh, np.unique(np.concatenate(seen)), n_points), places)
+    losses, size = np.empty(len(y)), max(_CELLS // (len(shared) + own.shape[1]), 1)
+    for start in range(0, len(y), size):
+        part = slice(start, start + size)
+        edges = np.hstack([np.tile(shared, (len(y[part]), 1)), own[part]])
+        edges = np.sort(np.clip(edges, shared.min(), shared.max()), axis=1)
+        z = 0.5 * (edges[:, 1:] + edges[:, :-1])
+        gap = dist.law.take(part).cdf(z) - (y[part, None] <= z)
+        losses[part] = (gap**2 * weigh(z) * np.diff(edges, axis=1)).sum(axis=1)
     return _mean(losses, rows)
+
+
+def _values_of(law: Law, low: float, high: float, most: int) -> Float64Array:
+    """Return up to `most` values between ends that have probability of their own."""
+    values = law.clipped.atoms
+    if law.step > 0.0:
+        first, last = np.rint(law.lattice.places(np.array([low, high])))
+        k = np.arange(first, last + 1.0, max(np.ceil((last - first) / most), 1.0))
+        values = np.append(values, law.lattice.values(k))
+    return values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)]
+
+
+def _mesh(
+    weigh: Callable[[Float64Array], Float64Array], z: Float64Array, n_points: int
+) -> Float64Array:
+    """Return thresholds between which a weight, read at z (m,), is about even.
+
+    They lie where it is positive.
+    """
+    w = weigh(z)
+    # A jump stays when the interval around it is halved towards the larger change.
+    left, right, below, above = z[:-1], z[1:], w[:-1], w[1:]
+    for _ in range(_HALVINGS):
+        kept = np.abs(above - below) > _JUMP * w.max()
+        left, right, below, above = (a[kept] for a in (left, right, below, above))
+        middle = 0.5 * (left + right)
+        between = weigh(middle)
+        lower = np.abs(between - below) >= np.abs(above - between)
+        left, right = np.where(lower, left, middle), np.where(lower, middle, right)
+        below, above = np.where(lower, below, between), np.where(lower, between, above)
+    share = np.append(0.0, np.cumsum(np.diff(z) * np.maximum(w[1:], w[:-1])))
+    if share[-1] == 0.0:
+        return z[:2]
+    held = z[max(np.argmax(share > 0.0) - 1, 0)], z[np.argmax(share == share[-1])]
+    even = np.linspace(*held, n_points // 2 + 1)
+    dense = np.interp(np.linspace(0.0, share[-1], n_points // 2 + 1), share, z)
+    return np.unique(np.concatenate([even, dense, left, right]))
 
 
 class DistributionScorer:

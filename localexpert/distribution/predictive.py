@@ -185,11 +185,15 @@ class PredictiveDistribution(MadeForecasts):
         return self.ppf(0.5)
 
     def mode(self) -> Float64Array:
-        """Return the values of greatest density. A peak may coincide with an atom.
+        """Return the likeliest values: where `pdf` is greatest, or `pmf`.
 
         Returns
         -------
         ndarray of shape (n,)
+            If all probability is in values, few or those of a lattice, the likeliest of
+            these, however wide their cells are. Elsewhere the place of greatest
+            density, the peak of the curve or an atom: the density of an atom is its
+            probability over the width of its cell.
         """
         return self.law.mode()
 
@@ -618,6 +622,8 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
     -------
     PredictiveDistribution
         The rows of all parts. If all parts have the same kind of law, it has this kind.
+        Curves stay as they are, on the knots of all parts; only if these are more than
+        600, curves on other knots are read at 91 normal scores.
         If values have probability of their own, all rows share them and the widths of
         their cells: log scores there are in units of these widths.
 

@@ -20,6 +20,8 @@ from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 
 # So many peaks of a density are searched closely, for scores within this reach.
 _PEAKS, _GOLDEN_STEPS, _PEAK_REACH = 3, 45, 6.0
+# Searches of the shortest interval: starting probabilities, golden sections.
+_N_STARTS, _SHORTEST_STEPS = 65, 32
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
 _LEAST_END, _ROUNDING = 1e-3, 2.0**-50
 # Halvings in which the level of a region is found (1 000 / 2^40 is below 1e-8), and
@@ -485,6 +487,16 @@ def append_curves(curves: Sequence[Curve]) -> Curve:
     return Curve(curves[0].basis, *rows)
 
 
+def refine(curve: Curve, basis: Basis) -> Curve:
+    """Return the same curves on a basis that has all of their knots, and others."""
+    if curve.basis == basis:
+        return curve
+    g = np.broadcast_to(basis.greville, (len(curve), basis.size))
+    values, ends = curve.coordinates(g)[0], (curve.low, curve.high)
+    found = np.maximum.accumulate(basis.solve(values), axis=1)
+    return Curve(basis, found, curve.slopes, *ends)
+
+
 def rebound(
     curve: Curve, low: Float64Array, high: Float64Array, basis: Basis = STANDARD
 ) -> Curve:
@@ -596,3 +608,23 @@ def golden_section(
         left = values[:, :k] <= values[:, k:]
         low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
     return np.asarray(0.5 * (low + high))
+
+
+def search_shortest(
+    ppf: Callable[[Float64Array], Float64Array], n: int, coverage: float
+) -> Float64Array:
+    """Return the shortest intervals (n, 2) between quantiles at p and p + coverage."""
+
+    def width(starts: Float64Array) -> Float64Array:
+        ends = ppf(np.hstack([starts, np.minimum(starts + coverage, 1.0)]))
+        return ends[:, starts.shape[1] :] - ends[:, : starts.shape[1]]
+
+    # First on a grid that is dense where tails may be long, then between the
+    # neighbours of the best.
+    room = 1.0 - coverage
+    starts = 0.5 * room * (1.0 - np.cos(np.linspace(0.0, np.pi, _N_STARTS)))
+    best = np.argmin(width(np.tile(starts, (n, 1))), axis=1)
+    low = starts[np.maximum(best - 1, 0)]
+    high = starts[np.minimum(best + 1, _N_STARTS - 1)]
+    p = golden_section(width, low[:, None], high[:, None], _SHORTEST_STEPS)
+    return ppf(np.hstack([p, np.minimum(p + coverage, 1.0)]))

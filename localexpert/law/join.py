@@ -15,9 +15,10 @@ from calibration._validation import check_choice, refuse
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import invert_rows
 from localexpert._validation import check_probability_rows
-from localexpert.law.basis import STANDARD, Basis
-from localexpert.law.curve import Curve, append_curves, read_curve, rebound
-from localexpert.law.law import OF_STEP, Law
+from localexpert.law.basis import STANDARD, Basis, basis_of
+from localexpert.law.curve import Curve, append_curves, read_curve, rebound, refine
+from localexpert.law.lattice import OF_STEP
+from localexpert.law.law import Law
 from localexpert.law.level_map import masses_of_scores
 from localexpert.law.steps import (
     as_shares,
@@ -31,6 +32,8 @@ from localexpert.law.transform import lattice_as_atoms
 PoolKind = Literal["linear", "probit"]
 # Rows that are pooled at a time, and members that are many.
 _ROWS, _MANY = 2048, 3
+# Most knots of joined rows, and how near two are that count as one.
+_MOST_KNOTS, _NEAR = 600, 1e-9
 
 
 def append_laws(laws: Sequence[Law]) -> Law:
@@ -39,8 +42,9 @@ def append_laws(laws: Sequence[Law]) -> Law:
     Parameters
     ----------
     laws : sequence of laws
-        One or more. Curves on different knots are read on the standard ones; of
-        different lattices the values become atoms.
+        One or more. Curves on different knots stay as they are, on the knots of all up
+        to 600, and are read on the standard ones beyond. Of different lattices the
+        values become atoms.
 
     Returns
     -------
@@ -81,14 +85,33 @@ def _append_curves(laws: Sequence[Law]) -> Curve | None:
     curves = [law.curve for law in laws if law.curve is not None]
     if not curves:
         return None
-    basis = _common_basis(curves)
+    basis = _joint_basis(curves)
     parts = []
     for law in laws:
         curve = law.curve
         if curve is None:
             curve = curves[0].take(np.zeros(len(law), dtype=np.intp))
-        parts.append(rebound(curve, curve.low, curve.high, basis))
+        known = curve.low, curve.high
+        parts.append(refine(curve, basis) if basis else rebound(curve, *known))
     return append_curves(parts)
+
+
+def _joint_basis(curves: Sequence[Curve]) -> Basis | None:
+    """Return the basis of the knots of all curves, None if they are too many."""
+    knots = [curve.basis.knots for curve in {one.basis: one for one in curves}.values()]
+    if len(knots) == 1:
+        return curves[0].basis
+    every = np.unique(np.concatenate(knots))
+    # Knots as near as rounding are one.
+    every = every[np.diff(every, prepend=-np.inf) > _NEAR]
+    times = np.zeros(len(every), dtype=np.intp)
+    for own in knots:
+        place = nearest_places(every, own)
+        times = np.maximum(times, np.bincount(place, minlength=len(every)))
+    times[1:-1] = np.minimum(times[1:-1], 2)
+    times[[0, -1]] = 4
+    joint = np.repeat(every, times)
+    return basis_of(joint) if len(joint) <= _MOST_KNOTS else None
 
 
 def _common_basis(curves: Sequence[Curve]) -> Basis:

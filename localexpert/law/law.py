@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
-from localexpert.law.curve import Curve, cut_curve, golden_section, without_caches
+from localexpert.law.curve import Curve, cut_curve, search_shortest, without_caches
+from localexpert.law.lattice import OF_STEP, Lattice
 from localexpert.law.steps import (
-    ALL_CELLS,
+    OF_SINGLE,
     as_shares,
     cell_edges,
     cell_widths,
-    cells_upto,
     densest_runs,
     densest_values,
     join_points,
@@ -35,11 +35,6 @@ from localexpert.law.steps import (
 _SLACK, _TINIEST = 1e-14, 5e-324
 # A curve of less probability than this does not count.
 _ROUNDING = 1e-12
-# Up to so many steps from the median every cell of a lattice is kept; cells further out
-# grow by this factor. A number may miss its place by this share of a step.
-OF_STEP = 1e-6
-# Searches of the shortest interval: starting probabilities, golden sections.
-_N_STARTS, _GOLDEN_STEPS = 65, 32
 _NOWHERE = (-np.inf, np.inf)
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -154,6 +149,11 @@ class Law:
         return self.curve is None or self.step > 0.0
 
     @cached_property
+    def lattice(self) -> Lattice:
+        """The lattice of the values if `step` is not 0."""
+        return Lattice(self.step, self.offset)
+
+    @cached_property
     def rest(self) -> Float64Array:
         """Probability of the curve, (n,)."""
         return 1.0 - self._upto[:, -1]
@@ -185,8 +185,8 @@ class Law:
         return np.concatenate([first, self.atoms[inside], last]), widths, inside
 
     @cached_property
-    def _reach(self) -> Float64Array:
-        """How far from each of these values a number is taken for it."""
+    def _reach(self) -> tuple[Float64Array, Float64Array]:
+        """How far from each of these values a number is taken for it, and a single."""
         return reach_of_values(*self._values[:2])
 
     @property
@@ -235,12 +235,12 @@ class Law:
 
     def lattice_edges(self, y: Float64Array, side: float) -> Float64Array:
         """Return the edge of the cell above (side 1) or below (-1) of values."""
-        place = (y - self.offset) / self.step
+        place = self.lattice.places(y)
         near = np.rint(place)
         whole = np.floor(place) if side > 0.0 else np.ceil(place)
         with np.errstate(invalid="ignore"):
             whole = np.where(np.abs(place - near) <= OF_STEP, near, whole)
-            return np.asarray(self.offset + self.step * (whole + 0.5 * side))
+            return self.lattice.values(whole + 0.5 * side)
 
     def _inner_levels(
         self, y: Float64Array, *, left: bool = False
@@ -285,23 +285,25 @@ class Law:
         return self.levels(y)[1]
 
     def snap(self, y: Float64Array) -> Float64Array:
-        """Return y, where it equals a value up to rounding as this value."""
+        """Return y, where it is a value but for rounding or a float32, as this one."""
         if self.step > 0.0:
-            place = (y - self.offset) / self.step
+            place = self.lattice.places(y)
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
-            values = self.offset + self.step * near
-            reach = OF_STEP * self.step
-            # Ends are what they were given as, which may be a rounding away.
-            for end in filter(np.isfinite, self.ends):
-                values = np.where(np.abs(values - end) <= reach, end, values)
-            on = np.abs(values - y) <= reach
+            values = self.lattice.values(near)
+            reach, single = OF_STEP * self.step, OF_SINGLE * self.step
+            # Ends and atoms are what they were given as, which may be a rounding away.
+            own = np.sort(np.append(self.ends, self.atoms))
+            given = own[nearest_places(own, values)]
+            values = np.where(np.abs(values - given) <= reach, given, values)
         elif self.has_jumps:
             held, _, _ = self._values
             at = nearest_places(held, y)
-            values, on = held[at], np.abs(held[at] - y) <= self._reach[at]
+            values, reach, single = (part[at] for part in (held, *self._reach))
         else:
             return y
-        return np.where(on, values, y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = np.where(values.astype(np.float32) == y, single, reach)
+            return np.where(np.abs(values - y) <= reach, values, y)
 
     @_of_clipped
     def mass_at(self, y: Float64Array) -> Float64Array:
@@ -310,10 +312,10 @@ class Law:
             below, above = self.levels(y)
             left, right = self.levels(y, left=True)
             return np.maximum(np.where(below < 0.5, below - left, right - above), 0.0)
-        place, on = self._places(y)
+        place, on = self._atoms_at(y)
         return np.where(on, np.take_along_axis(self.masses, place, axis=1), 0.0)
 
-    def _places(self, y: Float64Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def _atoms_at(self, y: Float64Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return an atom's position for each value, and whether they are equal."""
         place = nearest_places(self.atoms, y)
         return place, self.atoms[place] == self.snap(y)
@@ -341,7 +343,7 @@ class Law:
             smooth = np.log(self.rest)[:, None] + self.curve.densities(y)[1]
         if not len(self.atoms):
             return smooth
-        place, equal = self._places(y)
+        place, equal = self._atoms_at(y)
         mass = np.take_along_axis(self.masses, place, axis=1)
         on = equal & (mass > 0.0)
         held = np.where(on, mass / self.widths[place], 1.0)
@@ -366,7 +368,7 @@ class Law:
         """Return log(mass / step) of the lattice's cell that y is in."""
         assert self.curve is not None
         low, high = self.ends
-        value = self.offset + self.step * np.rint((y - self.offset) / self.step)
+        value = self.lattice.values(np.rint(self.lattice.places(y)))
         lower, upper = value - 0.5 * self.step, value + 0.5 * self.step
         z0 = np.where(value <= low, -np.inf, self.curve.scores(lower))
         z1 = np.where(value >= high, np.inf, self.curve.scores(upper))
@@ -397,8 +399,8 @@ class Law:
             y = self.curve.values(scores)
         if self.step > 0.0:
             with np.errstate(invalid="ignore"):
-                place = np.ceil((y - self.offset) / self.step - 0.5 - _SLACK)
-                y = self.offset + self.step * place
+                place = np.ceil(self.lattice.places(y) - 0.5 - _SLACK)
+                y = self.lattice.values(place)
         return np.clip(y, *self.ends) if self.ends != _NOWHERE else y
 
     def _inner_ppf(self, scores: Float64Array, p: Float64Array) -> Float64Array:
@@ -452,39 +454,53 @@ class Law:
     def steps(self) -> tuple[Float64Array, Float64Array]:
         """Return values, (1, m) or (n, m), and their masses (n, m), of jumps alone.
 
-        Far cells of a lattice are joined, but for those of atoms and ends: their widths
-        are 2 % of their distance from the curve's median.
+        Far values of a lattice are joined, but for those of atoms and ends. Two of each
+        cell stand for all, with about their mean and variance.
         """
-        return self._cells()[:2]
+        if self.curve is None:
+            return self.atoms[None], self.masses
+        first, last = self._places()
+        joined = (last > first).any(axis=0)
+        if not joined.any():
+            return self.lattice.values(first), self._masses_upto(last[:, :-1] + 0.5)
+        column = np.repeat(np.arange(len(joined)), 1 + joined)
+        lower = np.flatnonzero(np.diff(column, append=-1) == 0)
+        places, edges = 0.5 * (first + last)[:, column], last[:, column] + 0.5
+        edges[:, lower] = middle = places[:, lower]
+        masses = self._masses_upto(edges[:, :-1])
+        halves, n = masses[:, [lower, lower + 1]], (last - first)[:, joined] + 1.0
+        places[:, lower] = low = np.rint(middle - np.sqrt((n**2 - 1.0) / 12.0))
+        places[:, lower + 1] = high = 2.0 * middle - low
+        # From the halves Simpson's rule gives the mean.
+        skew = (n**2 - 1.0) / (3.0 * n * np.maximum(high - low, 1.0))
+        whole, skew = halves.sum(axis=1), skew * (halves[:, 1] - halves[:, 0])
+        masses[:, lower + 1] = upper = np.clip(0.5 * whole + skew, 0.0, whole)
+        masses[:, lower] = whole - upper
+        return self.lattice.values(places), masses
 
     def _cells(self) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Return values and masses of jumps, and of how many values each cell is."""
         if self.curve is None:
             return self.atoms[None], self.masses, np.ones((1, 1))
-        if len(self) == 0:
-            return np.empty((0, 1)), np.empty((0, 1)), np.empty((0, 1))
+        first, last = self._places()
+        values = self.lattice.values(np.floor(0.5 * (first + last)))
+        masses = self._masses_upto(last[:, :-1] + 0.5)
+        return values, masses, np.maximum(last - first + 1.0, 1.0)
+
+    def _places(self) -> tuple[Float64Array, Float64Array]:
+        """Return the first and the last place of a lattice's cells, (n, m) both."""
+        assert self.curve is not None
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
         ends = np.clip(self.curve.values(z), *self.ends)
-        atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
-        ends[:, 0] = np.minimum(ends[:, 0], atoms[0])
-        ends[:, 2] = np.maximum(ends[:, 2], atoms[-1])
-        place = np.rint((ends - self.offset) / self.step)
-        low, high = (place[:, ::2] - place[:, 1:2]).T
-        grid = cells_upto(max(float(-low.min()), float(high.max()), 1.0))
-        grid = np.concatenate([-grid[:0:-1], grid])
-        grid = grid[(grid >= low.min()) & (grid <= high.max())]
-        cells = place[:, 1:2] + grid
+        if len(self.atoms):
+            ends[:, 0] = np.minimum(ends[:, 0], self.atoms[0])
+            ends[:, 2] = np.maximum(ends[:, 2], self.atoms[-1])
         walls = [end for end in self.ends if np.isfinite(end)]
-        own = np.rint((np.append(self.atoms, walls) - self.offset) / self.step)
-        far = (np.abs(own - place[:, 1:2]) > ALL_CELLS).any(axis=0)
-        if far.any():
-            # Alone between its neighbours. The first of equal ones has the mass.
-            own = np.unique(np.add.outer([-1.0, 0.0, 1.0], own[far]))
-            own = np.broadcast_to(own, (len(self), len(own)))
-            cells = np.sort(np.hstack([cells, own]), axis=1)
-        middles = np.floor(0.5 * (cells[:, 1:] + cells[:, :-1])) + 0.5
-        edges = self.offset + self.step * middles
-        # The outermost cells of the lattice also hold all probability beyond.
+        return self.lattice.cells(ends, np.append(self.atoms, walls))
+
+    def _masses_upto(self, places: Float64Array) -> Float64Array:
+        """Return masses between places of a lattice, and beyond the outermost two."""
+        edges = self.lattice.values(places)
         below, above = self._inner_levels(edges)
         over = edges > self.ends[1]
         below, above = np.where(over, 1.0, below), np.where(over, 0.0, above)
@@ -493,9 +509,7 @@ class Law:
         left = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
         right = np.pad(above, ((0, 0), (1, 1)), constant_values=(1.0, 0.0))
         masses = np.where(left[:, 1:] < 0.5, np.diff(left), -np.diff(right))
-        outer = cells[:, :1] - 0.5, cells[:, -1:] + 0.5
-        sizes = np.maximum(np.diff(middles, prepend=outer[0], append=outer[1]), 1.0)
-        return self.offset + self.step * cells, np.maximum(masses, 0.0), sizes
+        return np.maximum(masses, 0.0)
 
     def _parts(self) -> Iterator[tuple[slice, Law]]:
         """Yield rows in pieces that fit into memory with the cells of a lattice."""
@@ -576,23 +590,25 @@ class Law:
             return self.known[:, :order].copy()
         if self.is_smooth and self.curve is not None:
             return self.curve.moments(order)
-        out = np.empty((len(self), 4))
+        out = np.empty((len(self), order))
         for rows, part in self._parts():
             y, weights = part.nodes()
             with np.errstate(over="ignore", invalid="ignore"):
                 # Differences from a middle value: large values would lose digits.
-                middle = y[:, y.shape[1] // 2, None] if y.shape[1] else np.zeros((0, 1))
+                middle = y[:, y.shape[1] // 2, None]
                 away = y - middle
                 # Not a product of matrices, whose rounding depends on the other rows.
                 mean = (weights * away).sum(axis=1)
                 away -= mean[:, None]
-                powers = ((weights * away**k).sum(axis=1) for k in (2, 3, 4))
-                out[rows] = np.column_stack([mean + middle[:, 0], *powers])
+                out[rows, 0], power = mean + middle[:, 0], weights * away
+                for k in range(1, order):
+                    power *= away
+                    out[rows, k] = power.sum(axis=1)
             if part.ordered and part.is_clipped and part.curve is not None:
                 # Sums of clipped values at the same nodes keep order.
                 y, shares = part.curve.nodes()
                 out[rows, 0] = (np.clip(y, *part.ends) * shares).sum(axis=1)
-        return out[:, :order]
+        return out
 
     @_of_clipped
     def entropy(self) -> Float64Array:
@@ -644,25 +660,8 @@ class Law:
             for rows, part in self._parts():
                 out[rows] = step_shortest(*part.steps(), coverage)
             return out
-        found = self._search_shortest(coverage)
+        found = search_shortest(self.ppf, len(self), coverage)
         return self._beside_atoms(found, coverage) if len(self.atoms) else found
-
-    def _search_shortest(self, coverage: float) -> Float64Array:
-        """Search between the quantiles at p and p + coverage."""
-
-        def width(starts: Float64Array) -> Float64Array:
-            ends = self.ppf(np.hstack([starts, np.minimum(starts + coverage, 1.0)]))
-            return ends[:, starts.shape[1] :] - ends[:, : starts.shape[1]]
-
-        # First on a grid that is dense where tails may be long, then between the
-        # neighbours of the best.
-        room = 1.0 - coverage
-        starts = 0.5 * room * (1.0 - np.cos(np.linspace(0.0, np.pi, _N_STARTS)))
-        best = np.argmin(width(np.tile(starts, (len(self), 1))), axis=1)
-        low = starts[np.maximum(best - 1, 0)]
-        high = starts[np.minimum(best + 1, _N_STARTS - 1)]
-        p = golden_section(width, low[:, None], high[:, None], _GOLDEN_STEPS)
-        return self.ppf(np.hstack([p, np.minimum(p + coverage, 1.0)]))
 
     def _beside_atoms(self, found: Float64Array, coverage: float) -> Float64Array:
         """Try intervals that start or end at an atom beside one that was found."""

@@ -20,10 +20,8 @@ _FEW_ULPS = 2.0
 _WIDEST_RUN = 10.0
 # A number counts as a value if it lies within this share of the value's cell, and of
 # the way to the next value. So values that differ by a few roundings only stay apart.
-_CELL_SHARE = 1e-6
-# So many cells of a lattice have their own place. Farther out each has this many times
-# as many as the one before.
-ALL_CELLS, _GROWTH = 256, 1.02
+# A number that is the value in single precision may be farther away.
+_CELL_SHARE, OF_SINGLE = 1e-6, 0.1
 
 
 def merge_near_values(y: Float64Array, weight: Float64Array) -> Float64Array:
@@ -96,8 +94,10 @@ def near_runs(values: Float64Array) -> NDArray[np.intp]:
     return np.cumsum(np.concatenate([[0], ~near]))
 
 
-def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
-    """Return how far from each value a number still counts as it, shape (m,).
+def reach_of_values(
+    values: Float64Array, widths: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return how far from each value numbers count as it: any, and of single precision.
 
     Parameters
     ----------
@@ -107,12 +107,13 @@ def reach_of_values(values: Float64Array, widths: Float64Array) -> Float64Array:
 
     Returns
     -------
-    ndarray of shape (m,)
+    reach, single : ndarrays of shape (m,)
+        The latter for a number that is the value in single precision.
     """
     gaps = np.concatenate([[np.inf], np.diff(values), [np.inf]])
     room = np.minimum(np.minimum(gaps[:-1], gaps[1:]), widths)
     far = np.maximum(_SINGLE * np.abs(values), _NEAR * widths)
-    return np.asarray(np.minimum(far, _CELL_SHARE * room))
+    return np.minimum(far, _CELL_SHARE * room), OF_SINGLE * room
 
 
 def nearest_places(values: Float64Array, at: Float64Array) -> NDArray[np.intp]:
@@ -301,13 +302,3 @@ def step_shortest(
         first = int(np.argmin(own[last] - own[: len(last)]))
         out[i] = own[first], own[last[first]]
     return out
-
-
-def cells_upto(most: float) -> Float64Array:
-    """Return numbers of cells up to `most`: all at first, then fewer and fewer."""
-    near = np.arange(min(most, ALL_CELLS) + 1.0)
-    if most <= ALL_CELLS:
-        return near
-    n_far = int(np.ceil(np.log(most / ALL_CELLS) / np.log(_GROWTH)))
-    far = np.rint(ALL_CELLS * _GROWTH ** np.arange(1.0, n_far + 1.0))
-    return np.concatenate([near, np.unique(far)])

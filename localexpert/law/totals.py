@@ -22,7 +22,7 @@ from localexpert.law.from_others import (
 from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
 from localexpert.law.steps import near_runs, nearest_places
-from localexpert.law.transform import lattice_as_atoms
+from localexpert.law.transform import ValueMap, lattice_as_atoms, transform_law
 
 # Values that a sum of values off a lattice may take, and one of atoms beside a rest.
 _MOST_VALUES, _MOST_ATOMS = 4096, 256
@@ -460,6 +460,8 @@ _REPEATS = 1e-3
 # If a curve misses the known deviation, or the mean, by more than this share of the
 # deviation, its tails are not known well. Such a curve stays as it is.
 _MOST_STRETCH = 0.005
+# Rows alone in their groups are exact if they have so many weights at most.
+_MOST_FACTORS = 16
 
 # Atoms of each sum, curves of the rest, and moments of both.
 _Sums: TypeAlias = tuple[list[Values], Curve, Float64Array]
@@ -493,12 +495,17 @@ def total_law(
     law = law.clipped
     held = [rows[weights[rows] != 0.0] for rows in groups]
     none = [g for g, rows in enumerate(held) if len(rows) == 0]
-    alone = [g for g, rows in enumerate(held) if weights[rows].tolist() == [1.0]]
-    many = sorted({*range(len(held))} - {*none, *alone})
     # A sum of one row, or of none, is exact.
-    itself = np.array([held[g][0] for g in alone], dtype=np.intp)
-    nothing = Law.discrete(np.zeros(1), np.ones((len(none), 1)))
-    parts = [law.take(itself), nothing]
+    parts = [Law.discrete(np.zeros(1), np.ones((len(none), 1)))]
+    alone: dict[float, list[int]] = {}
+    for g, rows in enumerate(held):
+        if len(rows) == 1 and weights[rows[0]] > 0.0:
+            alone.setdefault(float(weights[rows[0]]), []).append(g)
+    if len(alone) > _MOST_FACTORS:
+        alone = {factor: alone[factor] for factor in alone if factor == 1.0}
+    for factor, single in alone.items():
+        parts.append(_scale(law.take(np.array([held[g][0] for g in single])), factor))
+    many = sorted({*range(len(held))}.difference(none, *alone.values()))
     if many:
         sums = [held[g] for g in many]
         if correlation is None:
@@ -507,7 +514,14 @@ def total_law(
             found = _draw_rows(law, weights, sums, correlation)
         least = np.abs(weights[weights != 0.0]).min()
         parts.append(_beside(*found, law.widths.min(initial=np.inf) * least))
-    return gather_laws(parts, [alone, none, many])
+    return gather_laws(parts, [none, *alone.values(), many])
+
+
+def _scale(law: Law, factor: float) -> Law:
+    """Return the law of Y times a positive factor."""
+    if factor == 1.0:
+        return law
+    return transform_law(law, ValueMap(lambda y: factor * y, lambda z: z / factor))
 
 
 def _add_rows(law: Law, weights: Float64Array, groups: list[NDArray[np.intp]]) -> _Sums:

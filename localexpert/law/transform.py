@@ -12,14 +12,18 @@ from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
+from localexpert.law.lattice import cells_upto
 from localexpert.law.law import Law
-from localexpert.law.steps import cells_upto, nearest_places
+from localexpert.law.steps import nearest_places
 
 Vectorised = Callable[[Float64Array], Float64Array]
 
 # Doublings of the known span in which a domain is searched, halvings that find its end,
 # and the step over which a function must not fall.
 _DOUBLINGS, _HALVINGS, _STEP = 40, 120, 1e-9
+# Significant digits of the numbers that are tried for given ones, and units in the last
+# place by which others may differ.
+_DIGITS, _ULPS = (12, 13, 14, 15), (1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,33 @@ class ValueMap:
         # Asked for in the shape of x: a stand-in where x is infinite.
         asked = np.where(finite, x, x[finite].flat[0])
         return np.where(finite, call_vectorised(self.func, "func", asked), x)
+
+    def given(self, x: Float64Array) -> Float64Array:
+        """Return func(x), x (m,), or beside it the number that x is the inverse of.
+
+        The exponential of log(3) is no 3, but that of the logarithm of a value is to
+        be this value. Short decimals come first.
+
+        Parameters
+        ----------
+        x : ndarray of shape (m,)
+            Finite.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        if len(x) == 0:
+            return x
+        z = call_vectorised(self.func, "func", x)
+        if not np.isfinite(z).all():
+            return z
+        digits = ([float(f"{one:.{k}g}") for one in z] for k in _DIGITS)
+        trials = np.array([*digits, z, *(z + k * np.spacing(z) for k in _ULPS)])
+        back = call_vectorised(self.inverse, "inverse", trials)
+        found = np.take_along_axis(trials, np.argmax(back == x, axis=0)[None], 0)[0]
+        found = np.where((back == x).any(axis=0), found, z)
+        return found if (np.diff(found) > 0.0).all() else z
 
     def end(self, x: float) -> float:
         """Return the limit of func at an end of a support, which may be infinite."""
@@ -338,7 +369,10 @@ def _map_inside(
 def _map_ends(ends: tuple[float, float], values: ValueMap) -> tuple[float, float]:
     """Return func of the ends that there are."""
     low, high = (values.end(end) if np.isfinite(end) else end for end in ends)
-    return low, high
+    at = np.array([low, high])
+    kept = np.isfinite(at) & np.isfinite(ends)
+    at[kept] = values.given(np.array(ends)[kept])
+    return float(at[0]), float(at[1])
 
 
 def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
@@ -352,19 +386,21 @@ def lattice_as_atoms(law: Law) -> Law:
     if len(law) == 0:
         return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
-    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
+    place = np.rint(law.lattice.places(values))
     every = np.unique(place)
     if len(every) > _MOST_VALUES:
         # Each row has joined far cells of its own. Let all rows join the same ones.
-        middles = np.rint(
-            (law.ppf(np.full((len(law), 1), 0.5)) - law.offset) / law.step
-        )
+        values, masses, _ = law._cells()
+        place = np.rint(law.lattice.places(values))
+        every = np.unique(place)
+        median = law.ppf(np.full((len(law), 1), 0.5))
+        middles = np.rint(law.lattice.places(median))
         near = np.clip(place, middles.min(), middles.max())
         grid = cells_upto(float(np.abs(place - near).max()))
         away = grid[nearest_places(grid, np.abs(place - near))]
         # But for values of their own: atoms, and ends, beyond which nothing lies.
-        ends = np.rint((np.array(law.ends) - law.offset) / law.step)
-        own = np.append(np.rint((law.atoms - law.offset) / law.step), ends)
+        ends = np.rint(law.lattice.places(np.array(law.ends)))
+        own = np.append(np.rint(law.lattice.places(law.atoms)), ends)
         low, high = np.clip([every[0], every[-1]], *ends)
         joined = np.clip(near + np.copysign(away, place - near), low, high)
         place = np.where(np.isin(place, own), place, joined)
@@ -377,7 +413,8 @@ def lattice_as_atoms(law: Law) -> Law:
     row = np.arange(len(law))[:, None]
     np.add.at(table, (row, np.searchsorted(every, place)), masses)
     table /= table.sum(axis=1, keepdims=True)
-    return Law.discrete(law.offset + law.step * every, table)
+    # Atoms and ends are what they were given as, which may be a rounding away.
+    return Law.discrete(law.snap(law.lattice.values(every)), table)
 
 
 def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
@@ -391,7 +428,6 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
         return np.where(np.isnan(z), shift + factor * x, z)
 
     low, high = move(np.stack([curve.low, curve.high]))
-    ends = move(np.array([law.ends]))[0]
     sides = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
     free = ~(sides[0] | sides[1])
     # Coordinates of one bound are logarithms, those of two a share.
@@ -407,11 +443,11 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     return replace(
         law,
         curve=Curve(curve.basis, c, slopes, low, high),
-        atoms=values.forward(law.atoms[None])[0] if len(law.atoms) else law.atoms,
+        atoms=values.given(law.atoms),
         widths=factor * law.widths,
         step=factor * law.step,
         offset=shift + factor * law.offset,
-        ends=(float(ends[0]), float(ends[1])),
+        ends=_map_ends(law.ends, values),
         end_width=factor * law.end_width,
         known=known,
     )
@@ -428,7 +464,8 @@ def _map_values(
         return y, np.ones(0, dtype=bool)
     z = call_vectorised(values.func, "func", y)
     held = (masses > 0.0).any(axis=0) | np.isfinite(z)
-    z, y = z[held], y[held]
+    y = y[held]
+    z = values.given(y)
     _check_values(y[None, :], z[None, :])
     back = call_vectorised(values.inverse, "inverse", z)
     _refuse_inverse(y, z, back, _OF_SIZE * np.maximum(np.abs(y), np.ptp(y)))

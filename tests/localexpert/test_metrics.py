@@ -100,15 +100,52 @@ def test_pit_test_finds_wrong_laws_of_all_kinds(kind):
     assert pit_test(y, dist) == pit_test(y, dist, random_state=0)
 
 
+NARROW = beside(
+    normal([0.0, 0.0, 5.0], [1.0, 0.001, 0.01]),
+    [0.0, 0.0003],
+    np.tile([0.2, 0.3], (3, 1)),
+    [1e-4] * 2,
+)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "mixed", "lattice", "discrete"])
+@pytest.mark.parametrize(
+    "weight",
+    [
+        np.ones_like,
+        lambda z: z > 0.25,
+        lambda z: (z > 0.2) & (z < 0.2011),
+        lambda z: np.exp(-0.5 * ((z - 0.25) / 0.003) ** 2),
+    ],
+    ids=["all", "upper", "narrow", "bump"],
+)
+def test_weighted_thresholds_are_a_fine_sum(kind, weight):
+    arrays, y = NARROW.to_arrays(), np.array([0.3, 0.0005, 5.02])
+    dist = NARROW
+    if kind == "discrete":
+        dist = of_values(
+            [0.0, 0.001, 0.2004, 4.0], np.tile([0.2, 0.3, 0.1, 0.4], (3, 1))
+        )
+    elif kind != "mixed":
+        arrays |= {"atoms": (), "masses": None, "widths": None}
+        step = {} if kind == "smooth" else {"step": 0.1}
+        dist = PredictiveDistribution.from_arrays(**arrays | step)
+    z = np.linspace(-6.0, 7.0, 1_300_001)[:-1] + 5.0e-6
+    held = np.flatnonzero(weight(z))
+    gap = dist.cdf_at(z[held]) - (y[:, None] <= z[held])
+    want = (gap**2 * weight(z[held])).sum() * 1e-5 / 3.0
+    found = threshold_weighted_crps(y, dist, weight=weight)
+    assert found == pytest.approx(want, rel=5e-4)
+
+
 def test_threshold_weights_pick_a_region(forecasts):
     dist, y, _ = forecasts
-    whole = threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=4000)
-    assert whole == pytest.approx(crps_score(y, dist), rel=1e-3)
-    parts = [
-        threshold_weighted_crps(y, dist, weight=weight, n_points=4000)
-        for weight in (lambda z: z > 1.0, lambda z: z <= 1.0)
-    ]
-    assert sum(parts) == pytest.approx(whole)
+    whole = threshold_weighted_crps(y, dist, weight=np.ones_like)
+    assert whole == pytest.approx(crps_score(y, dist), rel=2e-4)
+    weights = (lambda z: z > 1.0, lambda z: z <= 1.0)
+    parts = [threshold_weighted_crps(y, dist, weight=weight) for weight in weights]
+    assert sum(parts) == pytest.approx(whole, rel=2e-4)
+    assert threshold_weighted_crps(y, dist, weight=np.zeros_like) == 0.0
 
 
 def test_bad_input_is_named(forecasts):

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from calibration import brier_score
 from localexpert import PredictiveDistribution, survival_brier_score
 from localexpert.recalibration.pit import PitRecalibration
-from tests.forecasts import normal, of_values
+from tests.forecasts import beside, normal, of_values
 from tests.localexpert.distribution.contract_cases import (
     CASES,
     LEVELS,
@@ -149,6 +149,25 @@ def test_outcomes_are_values_up_to_rounding(slip):
         end_width=0.1,
     )
     assert_array_equal(*(clipped.cdf_at(came[[0, 3]]) for came in (y, values)))
+
+
+@pytest.mark.parametrize("name", ["atoms", "lattice", "discrete"])
+def test_outcomes_of_single_precision_are_values_that_lie_close(name):
+    values, masses = np.array([12.344, 12.345, 12.346]), np.array([[0.2, 0.3, 0.1]])
+    smooth = normal([12.0], [0.2])
+    dist = beside(smooth, values, masses, [1e-3] * 3)
+    if name == "discrete":
+        dist = of_values(values, masses / 0.6)
+    if name == "lattice":
+        arrays = smooth.to_arrays() | {"moments": None, "step": 1e-3}
+        dist = PredictiveDistribution.from_arrays(**arrays)
+    single = values.astype(np.float32)
+    assert (np.abs(single - values) > 1e-8).any()
+    for method in ("cdf", "sf", "pmf", "logpdf", "log_score", "pit", "covered"):
+        asked = getattr(dist, method)
+        assert_array_equal(asked(single[:, None]), asked(values[:, None]))
+    want = dist.given(lower=values[1]).pmf(values[:, None])
+    assert_array_equal(dist.given(lower=single[1]).pmf(single[:, None]), want)
 
 
 @pytest.mark.parametrize("atoms", [(), (0.3, 0.6, 0.7)])

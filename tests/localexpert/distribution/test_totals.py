@@ -330,3 +330,17 @@ def test_draws_of_a_group_do_not_hang_on_the_unit_of_another():
     both = counts.total(weights, groups=group, correlation=0.5, random_state=0)
     alone = counts[:5].total(correlation=0.5, random_state=0)
     assert both.std()[0] == pytest.approx(alone.std()[0], rel=0.05)
+
+
+@pytest.mark.parametrize("weights", [[2.0, 1.0, 0.3], [2.5, 2.5, 2.5]])
+def test_a_row_alone_is_itself_times_its_weight(weights):
+    rows = np.sort(np.random.default_rng(0).gamma(0.5, size=(3, 4)), axis=1)
+    levels = np.linspace(0.01, 0.99, 99)
+    for dist in (
+        PredictiveDistribution.from_scipy(stats.gamma(0.7, scale=[1.0, 2.0, 3.0])),
+        PredictiveDistribution.from_quantiles(rows, [0.1, 0.4, 0.6, 0.9]),
+    ):
+        total = dist.total(weights, groups=[0, 1, 2])
+        want = np.array(weights)[:, None] * dist.quantiles(levels)
+        assert_allclose(total.quantiles(levels), want, rtol=1e-12)
+        assert_allclose(total.mean(), weights * dist.mean(), rtol=1e-12)

@@ -46,6 +46,27 @@ def test_rows_and_pools_of_unlike_laws(name, other):
     assert_allclose((pool.partial_means(y)[0] - below) / sd, 0.0, atol=bar)
 
 
+@pytest.mark.parametrize(("n_kinds", "bar"), [(2, 1e-12), (3, 1e-12), (9, 0.05)])
+def test_rows_on_different_knots_keep_their_curves(n_kinds, bar, rng):
+    dists = [KINDS["bounded"]]
+    for k in range(1, n_kinds):
+        levels = np.linspace(0.02, 0.98, 5 + k)
+        draws = np.sort(rng.gamma(0.3, size=(2, 5 + k)), axis=1)
+        made = PredictiveDistribution.from_quantiles(draws, levels, bounds=(0, None))
+        dists.append(made.law)
+    joined, first = append_laws(dists), 0
+    z = np.linspace(-9.0, 9.0, 1801)
+    assert joined.curve.basis.size < 600
+    for law in dists:
+        own, n = joined.take(slice(first, first + len(law))), len(law)
+        want = law.ppf_scores(np.tile(z, (n, 1)))
+        assert_allclose(own.ppf_scores(np.tile(z, (n, 1))), want, rtol=bar)
+        first += n
+        if bar < 1e-6:
+            y = law.ppf_scores(np.tile(z[200:-200:100], (n, 1)))
+            assert_allclose(own.logpdf(y), law.logpdf(y), rtol=1e-7)
+
+
 @pytest.mark.parametrize("name", SMOOTH)
 def test_probit_pools_are_means_of_scores(name):
     laws = [KINDS[name], KINDS[name].take([1, 2, 0])]

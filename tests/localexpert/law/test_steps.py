@@ -19,7 +19,7 @@ from localexpert.law.level_map import (
     map_levels,
     recentre,
 )
-from localexpert.law.transform import ValueMap, transform_law
+from localexpert.law.transform import ValueMap, lattice_as_atoms, transform_law
 from tests.forecasts import beside, normal
 from tests.localexpert.law import kinds
 
@@ -105,6 +105,17 @@ def test_modes_beside_atoms_are_where_there_is_probability(atom, slope):
 
 
 @kinds.every
+def test_modes_are_the_likeliest_values_or_where_the_density_is_greatest(name):
+    dist = PredictiveDistribution(kinds.KINDS[name])
+    levels = np.tile(np.linspace(1e-4, 1.0 - 1e-4, 5001)[:, None], 3)
+    y = np.vstack([dist.ppf(levels), np.tile(dist.atoms[:, None], 3)])
+    all_values = name in {*kinds.LATTICES, "discrete"}
+    asked = dist.pmf if all_values else dist.logpdf
+    if name != "share":  # of which a density is infinite at the bound
+        assert (asked(dist.mode()) >= asked(y).max(axis=0) - 1e-5).all()
+
+
+@kinds.every
 @pytest.mark.parametrize("step", [-0.3, 0.0, 0.3])
 def test_means_are_those_asked_for(name, step):
     law = kinds.KINDS[name]
@@ -169,6 +180,28 @@ def test_an_affine_function_rounds_ends_as_it_does_values():
         for method in ("cdf", "cdf_left", "mass_at"):
             got = getattr(found, method)(func.forward(end))
             assert_allclose(got, getattr(clipped, method)(end), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("func", "inverse"),
+    [
+        (np.exp, np.log),
+        (np.expm1, np.log1p),
+        (np.sinh, np.arcsinh),
+        (lambda f: (f - 32.0) * 5.0 / 9.0, lambda c: c * 9.0 / 5.0 + 32.0),
+    ],
+)
+def test_values_stay_where_they_were_before_they_were_mapped(func, inverse):
+    values = np.array([0.1, 0.3, 3.0, 9.7, 14.29, 1234.56])
+    x, masses = inverse(values), np.full((1, 6), 0.1)
+    for dist in (
+        PredictiveDistribution.from_arrays(atoms=x, masses=masses / 0.6),
+        beside(normal(x[2:3]), x, masses, 0.01 * np.diff(x, append=x[-1] + 1.0)),
+    ):
+        assert_array_equal(dist.transform(func, inverse).atoms, values)
+    clipped = PredictiveDistribution(clip(normal(x[2:3]).law, x[2], x[3], 0.1))
+    assert clipped.transform(func, inverse).law.support == (3.0, 9.7)
+    assert clipped.transform(func, inverse).ppf(1e-6) == 3.0
 
 
 @pytest.mark.parametrize("shape", [stats.gamma(0.1), stats.beta(0.1, 0.5)])
@@ -350,3 +383,21 @@ def test_laws_far_from_0_are_laid_inside_alike(ends):
 def test_bounds_without_any_probability_are_refused():
     with pytest.raises(ValueError, match="`bounds` must hold some of the probability"):
         cut(kinds.KINDS["smooth"], 400.0, 500.0)
+
+
+@pytest.mark.parametrize("scale", [30.0, 300.0, 3000.0])
+def test_wide_lattices_are_sums_over_their_values(scale):
+    curve = PredictiveDistribution.from_scipy(stats.gamma(2.0, scale=[scale])).law
+    law = replace(curve, step=0.1, known=None, ends=(0.3, np.inf))
+    dist, y = PredictiveDistribution(law), np.arange(3, int(400 * scale)) / 10.0
+    p, upto = dist.pmf(y[:, None])[:, 0], dist.cdf(y[:, None])[:, 0]
+    mean, median = p @ y, dist.median()
+    assert_allclose(dist.mean(), mean, rtol=1e-8)
+    assert_allclose(dist.var(), p @ (y - mean) ** 2, rtol=2e-6)
+    assert_allclose(dist.expected_abs_error(), p @ np.abs(y - median), rtol=1e-8)
+    assert_allclose(dist.expected_crps(), 0.1 * upto @ (1.0 - upto), rtol=5e-6)
+    atoms = dist.transform(np.arcsinh, np.sinh)
+    assert_allclose(atoms.mean(), p @ np.arcsinh(y), rtol=1e-5)
+    # The values are decimals as they are written.
+    assert np.isin(dist.ppf(np.linspace(0.01, 0.9, 90)[:, None]), y).all()
+    assert np.isin(lattice_as_atoms(law).atoms, y).all()
