@@ -291,9 +291,9 @@ def check_unique(names: Any, part: str) -> None:
     part : str
         What messages call the part.
     """
-    if (twice := names[names.duplicated()]).size:
-        listed = ", ".join(map(repr, twice.unique().tolist()))
-        refuse("parts", "name each column once", f"{listed} more than once in {part}")
+    if (twice := names.duplicated()).any():
+        got = f"{next(iter(names[twice]))!r} twice in {part}"
+        refuse("parts", "have columns of different names", got)
 
 
 def check_columns(columns: Mapping[str, str], name: str, frame: Any) -> None:
