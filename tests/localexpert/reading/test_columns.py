@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -124,6 +125,21 @@ class TestNumbers:
         assert odd == ()
 
     @pytest.mark.parametrize(
+        "words",
+        ["12B;7B;12", "3k;4k;1200", "3k;1.2M;5k", "2XL;3XL;38", "3 Mio. €;4 Mio. €;5"],
+    )
+    def test_numbers_that_lack_a_multiplier_or_a_letter_are_words(self, words):
+        assert learn(words.split(";"))[0].kind == "category"
+        # All alike they are numbers, and plain ones do not count among them.
+        unit = re.sub("[0-9]", "", words.split(";")[0])
+        frame = pd.DataFrame({"c": [f"{k * k}{unit}" for k in range(9)]})
+        reader, odd = ColumnReader().fit(frame), []
+        got = reader.transform(pd.DataFrame({"c": [f"7{unit}", "7"]}), odd)["c"]
+        assert got.tolist() == [7.0, NAN]
+        with pytest.raises(TableError, match=f"must hold numbers in {unit.strip()} as"):
+            reader.transform(pd.DataFrame({"c": [7.0]}))
+
+    @pytest.mark.parametrize(
         "words", ["12 34;1,2,3", "$5;€6", "5%;6", "1_000;2_000", "1.2.3;4"]
     )
     def test_what_is_not_guessed_is_words(self, words):
@@ -225,6 +241,48 @@ class TestNumbers:
         frame = pd.DataFrame({"a": ["1.234", "2.500"], "b": ["1,5", "2"]})
         got = ColumnReader().fit(frame).transform(frame)
         assert got["a"].tolist() == [1234, 2500]
+
+
+class TestDurations:
+    """Of any type, or texts of a CSV: training and forecasts agree on the unit."""
+
+    @staticmethod
+    def dress(gaps, texts):
+        frame = pd.DataFrame({"w": gaps, "x": np.arange(len(gaps)) % 3})
+        yield frame
+        yield frame.astype({"w": object})
+        yield pl.from_pandas(frame)
+        yield frame.astype({"w": "timedelta64[us]"}).convert_dtypes(
+            dtype_backend="pyarrow"
+        )
+        yield frame.assign(w=texts)
+
+    @pytest.mark.parametrize("unit", ["s", "D"])
+    def test_are_one_way_in_training_and_in_forecasts(self, rng, unit):
+        gaps = pd.Series(pd.to_timedelta(rng.integers(-9, 90_000, 30), unit))
+        gaps[7] = pd.NaT
+        texts = read_csv(gaps.to_frame())["0"].fillna("")
+        for seen in self.dress(gaps, texts):
+            reader = ColumnReader().fit(seen)
+            want = gaps.dt.total_seconds()
+            if reader.rules_[0].written.unit == "days":
+                want = want / 86_400
+            for new in self.dress(gaps, texts):
+                np.testing.assert_array_equal(reader.transform(new)["w"], want)
+
+    def test_a_model_of_python_reads_their_texts(self):
+        gaps = pd.Series(pd.to_timedelta(np.arange(1, 60), "D"))
+        model = fit(gaps.to_frame("w"), np.arange(59.0))
+        reader = ColumnReader.of_model(model)
+        texts = pd.DataFrame({"w": ["3 days", "4 days 01:00:00", "-1 days +23:00:00"]})
+        got = reader.transform(texts)["w"]
+        assert got.tolist() == [259_200, 349_200, -3600]
+
+    def test_are_no_plain_numbers(self):
+        reader = ColumnReader().fit(pd.DataFrame({"c": ["1", "2", "3"]}))
+        for cells in (pd.to_timedelta(["2D"]), ["2 days"]):
+            with pytest.raises(TableError, match="must hold numbers as in training"):
+                reader.transform(pd.DataFrame({"c": cells}))
 
 
 class TestDates:
