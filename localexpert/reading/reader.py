@@ -288,6 +288,7 @@ class ColumnReader(BaseEstimator):
             end[:] = cells.spread(form.read(words), np.nan)
             odd = np.isnan(end) & ~cells.is_gap[cells.codes]
             refuse_if(odd, frame, name, f"{role} {name!r} must hold finite numbers")
+            end[np.isin(end, dialect.gap_numbers)] = np.nan
         if (wrong := ends[:, 0] > ends[:, 1]).any():
             row = int(np.argmax(wrong))
             got = f"{show(frame, lower, row)} and {show(frame, upper, row)}"

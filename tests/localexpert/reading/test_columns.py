@@ -782,6 +782,10 @@ INF = np.inf
 @pytest.mark.parametrize(
     ("lower", "upper"),
     [
+        (
+            ["1 km", "-9 km", "UNK", "9999", "9999 km"],
+            ["1", "2.5", "-9", "-9.0", "unk"],
+        ),
         (["1", "", "", "9999", "9999"], ["1", "2.5", "NA", "", "inf"]),
         (["1", "-inf", "-inf", "9999", "9999"], ["1", "2.5", "inf", "+inf", "INF"]),
         ([1.0, -INF, -INF, 9999, 9999], [1.0, 2.5, INF, np.nan, INF]),
@@ -792,7 +796,7 @@ INF = np.inf
 def test_ends_of_targets(lower, upper):
     frame = pd.DataFrame({"a": lower, "x": [1, 2, 3, 4, 5], "b": upper})
     with pytest.warns(CalibrationWarning, match="left out 1 row without a target 'a t"):
-        reader = ColumnReader(ends=("a", "b")).fit(frame)
+        reader = ColumnReader(ends=("a", "b"), missing=["-9", "unk"]).fit(frame)
     want = [[1, 1], [-INF, 2.5], [np.nan, np.nan], [9999, INF], [9999, INF]]
     np.testing.assert_array_equal(reader.read_target(frame), want)
     assert (reader.feature_names_, reader.target_name) == (["x"], "a to b")
