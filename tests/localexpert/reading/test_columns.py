@@ -613,6 +613,25 @@ def test_columns_are_matched_by_name(reader):
         reader.transform(np.zeros((2, 2)))
 
 
+@pytest.mark.parametrize(
+    "names",
+    [[0, 1, 2], ["x", None, "y"], pd.MultiIndex.from_product([["a"], [1, 2, 3]])],
+)
+def test_columns_may_be_called_by_anything(names):
+    frame = pd.DataFrame({"x": [1, 2, 4], "word": ["u", "v", "u"], "y": [5, 6, 8]})
+    frame.columns = names
+    x, word, y = frame.columns
+    reader = ColumnReader(y, categories=[word]).fit(frame)
+    assert reader.transform(frame).columns.tolist() == [x, word]
+    assert reader.read_target(frame).tolist() == [5, 6, 8]
+    assert len(ColumnReader().fit(frame).rules_) == 3
+    held = ColumnReader(ends=(x, y)).fit(frame)
+    assert (held.feature_names_, held.target_name) == ([word], f"{x} to {y}")
+    lacking = re.escape(f"lacks 1 column that the model was trained on: {x!r}")
+    with pytest.raises(TableError, match=lacking):
+        reader.transform(frame.iloc[:, 1:])
+
+
 def test_a_file_with_the_other_decimal_mark(tmp_path):
     path = str(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("a;b\n1.250,5;7\n2,25;1.234\n")
