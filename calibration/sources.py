@@ -32,10 +32,15 @@ _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile
 def find_parquet(folder: Path) -> list[Path]:
     """Return the Parquet files in a folder and below it, in the order of their names.
 
-    Engines leave marks such as _metadata.parquet, and name folders like files.
+    Names that begin with a dot or underscore are no data: engines and editors leave
+    marks such as _metadata.parquet and folders such as _temporary.
     """
-    found = sorted(folder.rglob(f"*{PARQUET}"))
-    return [file for file in found if not (file.name[0] in "_." or file.is_dir())]
+    return [
+        file
+        for file in sorted(folder.rglob(f"*{PARQUET}"))
+        if file.is_file()
+        and not any(part[0] in "_." for part in file.relative_to(folder).parts)
+    ]
 
 
 def find_files(given: Any) -> list[Path]:
@@ -89,8 +94,16 @@ def _read_csv(
         wanted = frozenset(columns)
         how["usecols"] = lambda name: name in wanted
     with _naming(path.name):
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False)
         with pd.read_csv(path, **how) as chunks:
             first = next(iter(chunks))
+    # pandas would give the second column of a name another name.
+    check_unique(names.iloc[0][lambda name: name != ""], path.name)
+    # pandas would take the first column of such rows for the names of rows.
+    if not isinstance(first.index, pd.RangeIndex):
+        got = f"{path.name}, whose first row below the header has more"
+        refuse("parts", "have no more fields in a row than in the header", got)
+    with _naming(path.name):
         others = first.select_dtypes(exclude=["number", "bool"]).items()
         # Truths stay truths where there are gaps among them.
         kinds = {name: pd.api.types.infer_dtype(column) for name, column in others}
@@ -256,6 +269,7 @@ def ask_part(
     if not _is_frame(frame):
         refuse("parts", _FRAMES, f"{type(frame).__name__} as {name}", TypeError)
     name = frame.attrs.get("name", name)
+    check_unique(frame.columns, name)
     if columns is not None:
         check_columns(columns, name, frame)
         frame = frame[list(columns.values())]
@@ -266,6 +280,20 @@ def ask_part(
     except Exception as error:
         error.add_note(f"This is said of {name}.")
         raise
+
+
+def check_unique(names: Any, part: str) -> None:
+    """Refuse a part in which two columns have one name.
+
+    Parameters
+    ----------
+    names : pandas.Index or pandas.Series
+    part : str
+        What messages call the part.
+    """
+    if (twice := names.duplicated()).any():
+        got = f"{next(iter(names[twice]))!r} twice in {part}"
+        refuse("parts", "have columns of different names", got)
 
 
 def check_columns(columns: Mapping[str, str], name: str, frame: Any) -> None:

@@ -190,7 +190,7 @@ def _read_roles(
         rule = f"weight {name!r} must hold numbers from 0 on"
         refuse_if(~(weight >= 0.0), rows, name, rule)
     if options.group is not None:
-        roles["group"] = read_words(rows, options.group, "group")
+        roles["group"] = read_words(rows, options.group, "group", options.missing)
     return rows, roles
 
 

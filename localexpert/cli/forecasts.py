@@ -85,8 +85,10 @@ def predict(options: Any) -> None:
         (frame, model.forecast(features, frame.attrs["path"]))
         for frame, features in read_features(options, model, paths, named)
     )
-    lay_out = _tell_rows if options.total is None else _tell_totals
-    write_table(options, "forecast", lay_out(options, parts))
+    told = _tell_rows(options, parts)
+    if options.total is not None:
+        told = _tell_totals(options, parts, model.reader.missing)
+    write_table(options, "forecast", told)
 
 
 def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
@@ -99,13 +101,16 @@ def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
         yield beside(frame[list(options.keep)], _ask(options).answers(dist))
 
 
-def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
+def _tell_totals(
+    options: Any, parts: Iterator[Part], missing: Collection[str]
+) -> Iterator[files.Frame]:
     """Yield a row for each group: its name, its number of rows, the law of its sum."""
     found: list[Any] = []
     dists: list[PredictiveDistribution] = []
     frame: files.Frame = None
     for frame, dist in parts:
-        found.append(read_words(frame, options.total, "column to sum by"))
+        role = "column to sum by"
+        found.append(read_words(frame, options.total, role, missing))
         dists.append(dist)
     groups = np.concatenate(found).astype(str)
     names, counts = np.unique(groups, return_counts=True)

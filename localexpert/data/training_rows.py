@@ -233,12 +233,15 @@ class SeenRows:
         Which rows these are. None if only the share is known, or nothing.
     n_checked : int
         Number of rows on which the answer rests.
+    n_equal : int
+        Number of these that are equal to a training row, if only by chance.
     """
 
     n: int
     share: float | None = None
     learned: NDArray[np.bool_] | None = None
     n_checked: int = 0
+    n_equal: int = 0
 
     @classmethod
     def either(cls, answers: Sequence[SeenRows]) -> Self:
@@ -249,11 +252,12 @@ class SeenRows:
         if not known or (len(known) < len(shares) and not any(known)):
             return cls(n)
         n_checked = min(one.n_checked for one in answers if one.share is not None)
+        n_equal = max(one.n_equal for one in answers)
         masks = [one.learned for one in answers if one.learned is not None]
         if len(masks) < len(answers):
-            return cls(n, min(sum(known), 1.0), None, n_checked)
+            return cls(n, min(sum(known), 1.0), None, n_checked, n_equal)
         learned = np.logical_or.reduce(masks)
-        return cls(n, float(learned.mean()), learned, n_checked)
+        return cls(n, float(learned.mean()), learned, n_checked, n_equal)
 
     @property
     def found(self) -> bool:
@@ -272,6 +276,10 @@ class SeenRows:
                 return f"The model has learned from about {self.share:.0%} {of}."
             return f"The model seems to have learned from none {of}."
         k = int(self.learned.sum())
+        if k == 0 and self.n_equal:
+            equal = "1 equals" if self.n_equal == 1 else f"{self.n_equal:,} equal"
+            none = f"None of the {self.n:,} {rows} seems to be a training row"
+            return f"{none}: {equal} one, which may be by chance."
         if k == 0:
             return f"None of the {self.n:,} {rows} is equal to a training row."
         return f"The model has learned from {k:,} of the {self.n:,} {rows}."
@@ -370,12 +378,13 @@ class TrainingSketch:
         known = checked & np.isin(hashes, self.hashes)
         # By chance, a new row equals a training row as often as a training row equals
         # another one. That share is itself an estimate (Jeffreys' prior).
-        equal, held = self._n_equal, int(self.counts.sum())
+        equal, held, n_equal = self._n_equal, self.counts.sum(), int(known.sum())
         prior = equal + 0.5, held - equal + 0.5
-        if betabinom.sf(known.sum() - 1, n_checked, *prior) >= _LEVEL:
+        if betabinom.sf(n_equal - 1, n_checked, *prior) >= _LEVEL:
             known = np.zeros(n, bool)
         share = float(known.sum() / n_checked)
-        return SeenRows(n, share, known if self.is_whole else None, n_checked)
+        learned = known if self.is_whole else None
+        return SeenRows(n, share, learned, n_checked, n_equal)
 
     @property
     def _n_equal(self) -> int:

@@ -176,9 +176,6 @@ class Roles:
         Rows
         """
         check_columns(self.named, name, frame)
-        if (twice := frame.columns.duplicated()).any():
-            got = f"{frame.columns[twice][0]!r} twice in {name}"
-            refuse("parts", "have columns of different names", got)
         y, weight = _numbers(frame, self.target, name), np.ones(len(frame))
         if self.weight is not None:
             weight = _numbers(frame, self.weight, name)

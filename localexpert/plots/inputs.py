@@ -51,18 +51,18 @@ def check_labels(
 
 
 def label_rows(
-    groups: Any, n: int, other: str
+    groups: Any, n: int, other: str, name: str = "groups"
 ) -> tuple[NDArray[Any], list[str] | None]:
     """Return a number for each row, NaN in gaps, and the names that are numbered."""
     array, cells = np.asarray(groups), np.asarray(groups, dtype=object)
     if array.ndim != 1:
-        refuse("groups", "hold labels of shape (n,)", f"shape {array.shape}")
-    check_same_length(n, f"`{other}`", len(array), "groups")
+        refuse(name, "hold labels of shape (n,)", f"shape {array.shape}")
+    check_same_length(n, f"`{other}`", len(array), name)
     if array.dtype.kind in "iuf":
         return array, None
     is_bool = not {bool, np.bool_}.isdisjoint(map(type, cells))
     if array.dtype.kind == "O" and not is_bool and find_no_number(cells) is None:
-        return as_numbers(cells, "groups"), None
+        return as_numbers(cells, name), None
     values, known = np.full(n, np.nan), np.array([not is_gap(c) for c in cells], bool)
     texts = array[known].astype(str)
     if array.dtype.kind == "M" and not np.can_cast(array.dtype, "M8[D]"):

@@ -17,9 +17,11 @@ from localexpert.reading.texts import (
     ORDERS,
     OTHER,
     PLAIN,
+    SECONDS,
     SHARE,
     SHORT_DATE,
     NumberFormat,
+    are_most,
     as_whole,
     count,
     cut,
@@ -29,6 +31,7 @@ from localexpert.reading.texts import (
     join_few,
     load_pandas,
     read_dates,
+    read_durations,
     read_yes_no,
     refuse,
 )
@@ -208,17 +211,20 @@ class ColumnRule:
 
     def read_values(self, kind: str, values: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return what values (n,) of a kind are here, and which should not be."""
+        unit = self.written.unit if self.written else "s"
+        if kind == "duration" and unit in SECONDS:
+            kind, values = "number", values / SECONDS[unit]
         if kind == "number":
             values = np.where(np.isin(values, self.sentinels), np.nan, values)
         known = ~load_pandas().isna(values)
-        if (kind == "date") != (self.kind == "date"):
+        if kind == "duration" or (kind == "date") != (self.kind == "date"):
             return np.full(len(values), np.nan), known
         if kind == "date":
             return values, np.zeros(len(values), dtype=bool)
         odd = np.isinf(values)
         if self.kind == "boolean":
             odd |= ~np.isin(values, (0.0, 1.0)) & known
-        elif self.written and self.written.unit == "%":
+        elif self.written and self.written.is_bound:
             odd |= known
         return np.where(odd, np.nan, values), odd
 
@@ -255,19 +261,24 @@ class ColumnRule:
     ) -> Float64Array:
         """Return the numbers of words, by the marks of this table or of training."""
         if self.written is None:
+            if are_most(durations := read_durations(words), counts):
+                return durations
             marks = dialect.decimal, dialect.thousands
             form, share = find_number_format(words, counts, *marks)
-            flags = read_yes_no(words)
-            return form.read(words) if share >= SHARE else flags
-        own, mark = self.written, self.written.thousands
-        if own.decimal != dialect.decimal:
+            return form.read(words) if share >= SHARE else read_yes_no(words)
+        trained, mark = self.written, self.written.thousands
+        if trained.decimal != dialect.decimal:
             # Decimal commas go with points between thousands, found or not.
-            mark = mark or ("." if own.decimal == "," else "")
+            mark = mark or ("." if trained.decimal == "," else "")
             mark = OTHER.get(mark, mark)
         mark = dialect.thousands or mark
-        here = replace(own, decimal=dialect.decimal, thousands=mark)
-        read = [form.read(words) for form in dict.fromkeys([here, own])]
-        return max(read, key=lambda values: int(counts[~np.isnan(values)].sum()))
+        here = replace(trained, decimal=dialect.decimal, thousands=mark)
+        read = [form.read(words) for form in dict.fromkeys([here, trained])]
+        best = max(read, key=lambda values: int(counts[~np.isnan(values)].sum()))
+        if trained.unit in SECONDS and np.isnan(best).any():
+            others = read_durations(words) / SECONDS[trained.unit]
+            best = np.where(np.isnan(best), others, best)
+        return best
 
     def _read_dates(self, words: list[str], counts: NDArray[np.intp]) -> Any:
         """Return the dates of words, in the format of training if it is known."""
@@ -286,7 +297,7 @@ class ColumnRule:
 def read_typed(column: Column) -> tuple[str, Any] | None:
     """Return the values of a column with a type of its own, None of one of texts.
 
-    Their kind is "number", "boolean" or "date".
+    Their kind is "number", "boolean", "date" or "duration", whose values are seconds.
     """
     if holds_texts(column.dtype):
         if len(column) and isinstance(column.iloc[0], str):
@@ -295,7 +306,7 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
     if holds_dates(column):
         return "date", read_moments(column)
     if column.dtype.kind == "m":
-        return "number", np.asarray(column.dt.total_seconds(), dtype=np.float64)
+        return "duration", np.asarray(column.dt.total_seconds(), dtype=np.float64)
     pandas = load_pandas()
     if not pandas.api.types.is_numeric_dtype(column.dtype):
         return None
@@ -473,6 +484,8 @@ class Learner:
         if not as_category:
             typed = read_typed(column) or read_plain(column, dialect)
             rule = replace(rule, kind=typed[0] if typed else "number")
+        if rule.kind == "duration":
+            rule = replace(rule, kind="number", written=NumberFormat(unit="s"))
         if typed is not None:
             values, odd = rule.read_values(*typed)
             isna = load_pandas().isna
@@ -523,7 +536,9 @@ class Learner:
         form, share = find_number_format(words, counts, *marks)
         if share >= SHARE:
             return replace(rule, written=form)
-        if counts[~np.isnan(read_yes_no(words))].sum() >= SHARE * counts.sum():
+        if are_most(read_durations(words), counts):
+            return replace(rule, written=NumberFormat(unit="s"))
+        if are_most(read_yes_no(words), counts):
             return replace(rule, kind="boolean")
         said = ""
         if dates:

@@ -354,9 +354,10 @@ class _File:
         """Yield the table of a ParquetFile, whose columns keep the types of Arrow."""
         damaged, schema = f"{self.name} is a damaged Parquet file", file.schema_arrow
         with refusing(damaged, Exception):
-            # What pandas numbers rows by is no column.
-            told = (schema.pandas_metadata or {}).get("index_columns", ())
-            held = [name for name in schema.names if name not in told]
+            # What pandas numbers rows by is a column only if it has a name.
+            index = (schema.pandas_metadata or {}).get("index_columns", ())
+            unnamed = [n for n in map(str, index) if n.startswith("__index_level_")]
+            held = [name for name in schema.names if name not in unnamed]
         if not held or not file.metadata.num_rows:
             refuse(f"{self.name} has no rows")
         names, chosen = self._name_columns(held)
@@ -370,7 +371,7 @@ class _File:
 
     def _read_batches(self, file: Any, columns: list[str]) -> Iterator[Frame]:
         """Yield rows as they come, or all of them."""
-        kind = {"types_mapper": load_pandas().ArrowDtype, "ignore_metadata": True}
+        kind = {"types_mapper": _find_type, "ignore_metadata": True}
         if self.n_rows is None:
             yield file.read(columns=columns).to_pandas(**kind)
         else:
@@ -394,6 +395,13 @@ class _File:
             refuse(f"{self.name} has no rows")
         names, chosen = self._name_columns(list(sheet.iloc[filled[0]]))
         yield self._finish(sheet.iloc[filled[1:], chosen], names, filled[1:] + 1)
+
+
+def _find_type(kind: Any) -> Any:
+    """Return the type of pandas for one of Arrow; pandas knows no views of texts."""
+    arrow = load_module("pyarrow", "")
+    is_view = kind == arrow.string_view()
+    return load_pandas().ArrowDtype(arrow.string() if is_view else kind)
 
 
 def _unpack(path: str, data: bytes, most: float) -> bytes:

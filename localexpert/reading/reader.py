@@ -191,7 +191,7 @@ class ColumnReader(BaseEstimator):
             rows = is_told(self.read_target(frame, odd=[]))
             _check_targets(frame, str(self.target_name), int(rows.sum()))
             learner.frame = frame = frame if rows.all() else frame[rows]
-        kept = {self.target, *self.told_by, *self.others}
+        kept = self._list_roles()
         found = [
             learner.learn(name, as_category=name in self.categories)
             for name in frame.columns
@@ -259,9 +259,9 @@ class ColumnReader(BaseEstimator):
             return self._read_ends(frame, *self.ends)
         name = self.target if name is None else name
         check_column(frame, name, "target")
-        rule = self.target_rule_ or ColumnRule(str(name), "number", written=None)
+        rule = self.target_rule_ or ColumnRule("", "number", written=None)
         found = [] if odd is None else odd
-        rule = replace(rule, name=str(name))
+        rule = replace(rule, name=name)
         dialect = self._dialect(frame)
         self._tell_doubts(frame, [rule], dialect)
         y = self._read(rule, frame, dialect, found, "target")
@@ -288,6 +288,7 @@ class ColumnReader(BaseEstimator):
             end[:] = cells.spread(form.read(words), np.nan)
             odd = np.isnan(end) & ~cells.is_gap[cells.codes]
             refuse_if(odd, frame, name, f"{role} {name!r} must hold finite numbers")
+            end[np.isin(end, dialect.gap_numbers)] = np.nan
         if (wrong := ends[:, 0] > ends[:, 1]).any():
             row = int(np.argmax(wrong))
             got = f"{show(frame, lower, row)} and {show(frame, upper, row)}"
@@ -307,7 +308,7 @@ class ColumnReader(BaseEstimator):
     @property
     def target_name(self) -> str | None:
         """What the target is called, by one column or two; None if it is not known."""
-        return " to ".join(self.ends) if self.ends else self.target
+        return " to ".join(map(str, self.ends)) if self.ends else self.target
 
     @property
     def used_(self) -> tuple[ColumnRule, ...]:
@@ -319,10 +320,14 @@ class ColumnReader(BaseEstimator):
         """Names of the columns that become features."""
         return [rule.name for rule in self.used_]
 
+    def _list_roles(self) -> set[Any]:
+        """Return the names of the columns that are no features."""
+        target = () if self.target is None else (self.target,)
+        return {*target, *self.told_by, *self.others}
+
     def find_unknown(self, frame: Any, known: Collection[str] = ()) -> list[str]:
         """Return the columns of a table that training did not have, but for some."""
-        met = {self.target, *self.told_by, *self.others, *known}
-        met |= {rule.name for rule in self.rules_}
+        met = {*self._list_roles(), *known, *(rule.name for rule in self.rules_)}
         return [n for n in frame.attrs.get("names", frame.columns) if n not in met]
 
     def lay_out(self) -> str:

@@ -105,6 +105,24 @@ _NUMBER = re.compile(
     r"(?:[eE][+-]?[0-9]+)?)"
     r"\s?(?P<after>[^\d\s.,'+\-][^\d]{0,11}[23]?)?"
 )
+# Without these units a number would be another one, or another code: 3 M, 50 %, 12B.
+_BOUND = re.compile(
+    "%|(?![cdghlmst])[a-zA-Z]|X+[SL]|(?:[kKMTB]|(?i:th|tsd|mio|mill|mn|mln|mrd|bn|bio)"
+    r"|(?i:thousand|million|billion))\.?\s?(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)?"
+)
+#: Seconds of units of time.
+SECONDS = {
+    unit: seconds
+    for units, seconds in (
+        ("s sec second seconds", 1.0),
+        ("min minute minutes", 60.0),
+        ("h hour hours", 3600.0),
+        ("d day days", 86400.0),
+    )
+    for unit in units.split()
+}
+# A duration, as pandas and Python write it.
+_DURATION = r"-?\d+ days?(?:,? [+-]?\d\d?:\d\d:\d\d(?:\.\d+)?)?"
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verdadero")
 _NO = ("false", "no", "n", "nein", "falsch", "non", "faux", "falso")
 _YES_NO = {**dict.fromkeys(_YES, 1.0), **dict.fromkeys(_NO, 0.0)}
@@ -123,8 +141,8 @@ class NumberFormat:
     thousands : {"", ",", ".", " ", "'"}
         What parts groups of three digits; numbers without it are numbers too.
     unit : str
-        What stands before or after the numbers and is the same all over. "%" must stand
-        behind every number, others may be left out.
+        What stands before or after the numbers and is the same all over. Some, such as
+        "%" and "k", must stand beside every number, others may be left out.
     """
 
     decimal: str = "."
@@ -150,11 +168,16 @@ class NumberFormat:
         )
         values = np.full(len(parts), np.nan)
         for place, (unit, digits) in enumerate(parts):
-            own = unit == self.unit or not (unit or self.unit == "%")
-            if digits and own and number.fullmatch(digits):
+            fits = unit == self.unit or not (unit or self.is_bound)
+            if digits and fits and number.fullmatch(digits):
                 plain = re.sub(_GROUPED[mark], "", digits) if mark else digits
                 values[place] = float(plain.replace(self.decimal, "."))
         return np.where(np.isinf(values), np.nan, values)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the unit must stand beside every number."""
+        return _BOUND.fullmatch(self.unit) is not None
 
     @property
     def text(self) -> str:
@@ -200,8 +223,9 @@ def _try_marks(
     for (unit, _), n in zip(parts, counts.tolist(), strict=True):
         units[unit] += n
     unit, n_usual = units.most_common(1)[0] if units else ("", 0)
-    # Half of the cells say what the unit is, nearly all of them a percent sign.
-    unit = unit if n_usual >= (SHARE if unit == "%" else 0.5) * total else ""
+    # Half of the cells say what the unit is, or nearly all if none may lack it.
+    least = SHARE if NumberFormat(unit=unit).is_bound else 0.5
+    unit = unit if n_usual >= least * total else ""
     best, most = NumberFormat(decimal, "", unit), 0.0
     letters = "".join(digits for _, digits in parts)
     for mark in ("", thousands) if thousands else ("", OTHER[decimal], " ", "'"):
@@ -224,6 +248,19 @@ def _split_unit(text: str) -> tuple[str, str]:
     if (sign and inner) or (before and after):
         return "", ""
     return before or (after or "").strip(), (sign + inner + rest).lower()
+
+
+def are_most(values: Float64Array, counts: NDArray[np.intp]) -> bool:
+    """Return whether nearly all cells have a value, given how many hold each word."""
+    return bool(counts[~np.isnan(values)].sum() >= SHARE * counts.sum())
+
+
+def read_durations(words: Sequence[str]) -> Float64Array:
+    """Return the seconds of durations such as "3 days 04:05:06", NaN of other words."""
+    found = load_pandas().Series(words, dtype=object)
+    found = found.where(found.str.fullmatch(_DURATION).astype(bool))
+    seconds = load_pandas().to_timedelta(found, errors="coerce").dt.total_seconds()
+    return np.asarray(seconds, dtype=np.float64)
 
 
 def read_yes_no(words: Sequence[str]) -> Float64Array:

@@ -169,17 +169,23 @@ def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
     if len(set(given)) < len(given):
         refuse("groups", "have names that differ as texts", f"{given}")
     if isinstance(groups, Mapping):
-        found = {key: label_rows(value, len(X), "X") for key, value in groups.items()}
+        found = {
+            name: label_rows(values, len(X), "X", f"groups[{name!r}]")
+            for name, values in groups.items()
+        }
         return [
-            (str(key), Column(values.astype(np.float64), names))
-            for key, (values, names) in found.items()
+            (str(name), Column(values.astype(np.float64), names))
+            for name, (values, names) in found.items()
         ]
-    names, columns = read_columns(Table.of(X))
-    for name in groups:
-        if str(name) not in names:
-            refuse("groups", f"name columns of `X`, {names}", f"{name!r}")
-    # Of columns with one name, the first.
-    return [(name, columns[names.index(name)]) for name in given]
+    table = Table.of(X)
+    names, columns = read_columns(table)
+    keys, places = list(table.reader.features.names or names), []
+    for key in groups:
+        if key not in keys and str(key) not in names:
+            refuse("groups", f"name columns of `X`, {names}", f"{key!r}")
+        # Of columns with one name, the first.
+        places.append(keys.index(key) if key in keys else names.index(str(key)))
+    return [(names[place], columns[place]) for place in places]
 
 
 def _group_names(names: list[str], values: Any, known: Any) -> Any:

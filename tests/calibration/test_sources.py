@@ -6,6 +6,8 @@ from itertools import chain
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calibration import BetaCalibrator, PlattCalibrator, ScoreSummary, summarize
@@ -66,7 +68,13 @@ WAYS = {
         f[:700].to_parquet(folder / "1.parquet", row_group_size=100)
         or (folder / "2.parquet").mkdir()
         or f[700:].to_parquet(folder / "2.parquet" / "0.parquet")
-        or ((folder / "_metadata.parquet").write_text("no table") and folder)
+        or (
+            [
+                (folder / name).mkdir() or f.to_parquet(folder / name / "1.parquet")
+                for name in ("_temporary", ".ipynb_checkpoints")
+            ]
+            and ((folder / "_metadata.parquet").write_text("no table") and folder)
+        )
     ),
 }
 
@@ -141,6 +149,12 @@ def _damaged(folder):
     return path
 
 
+def _twice(folder):
+    table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], ["y", "y"])
+    pq.write_table(table, folder / "a.parquet")
+    return folder
+
+
 def _csv(text):
     return lambda folder: (folder / "bad.csv").write_text(text) and folder / "bad.csv"
 
@@ -157,6 +171,9 @@ def _csv(text):
         (_csv("\n"), ValueError, r"whole files, got bad\.csv, .* No columns"),
         (_csv('a,y\n1,2\n"3,'), ValueError, r"bad\.csv, .* EOF inside string"),
         (_csv("a,y\n1,2\n1,2,3\n"), ValueError, r"bad\.csv, .* Error tokenizing data"),
+        (_csv("a,y\n1,2,\n1,3,\n"), ValueError, r"bad\.csv, whose first row below th"),
+        (_csv("y,a,y\n1,2,3\n"), ValueError, r"names, got 'y' twice in bad\.csv"),
+        (_twice, ValueError, r"different names, got 'y' twice in a\.p"),
         (lambda folder: folder, ValueError, "folder with Parquet files, got .* with"),
         (lambda _: [], ValueError, "at least one file or frame, got an empty list"),
         (lambda f: f / "table.xlsx", ValueError, r"that end in one of .*, got .*xlsx"),

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from calibration import PlattCalibrator, SoftmaxCalibrator
+from calibration.storage import load, save
 from localexpert.cli.main import main, make_parser
 from localexpert.regressor.regressor import LocalExpertRegressor
 from tests.localexpert.cli.conftest import QUICK
@@ -111,6 +112,7 @@ fit good.csv --weight neg | weight 'neg' must hold numbers from 0 on, got '-1' i
 fit good.csv --weight zero | weight 'zero' must not be 0 in every row
 fit good.csv --weight gap | must hold numbers from 0 on, got '' in line 2 of good.csv
 fit good.csv --group gap | group 'gap' has a gap in line 2 of good.csv
+fit good.csv --group kind --missing B | group 'kind' has a gap in line 2 of good.csv
 fit good.csv --time kind | --time must name dates or numbers, got words in 'kind'
 fit good.csv --time each | --time must name dates or numbers, got words in 'each'
 fit good.csv --time zero | --time must have two different times at least
@@ -143,6 +145,7 @@ predict model.zip new.csv --keep mean | --keep 'mean' has the name of a column o
 predict model.zip new.csv --total mean | --total 'mean' has the name of a column of fore
 predict model.zip new.csv --total rows | --total 'rows' has the name of a column of fore
 predict model.zip new.csv --total garden | column to sum by 'garden' has a gap in line
+predict huts.zip new.csv --total kind | column to sum by 'kind' has a gap in line
 predict model.zip new.csv --total kind --keep id | --keep copies columns of rows
 predict model.zip new.csv --out t.xls | --out must end in .csv, .tsv, .csv.gz, .tsv.gz,
 evaluate model.zip unsold.csv | unsold.csv has no row with a target 'price'
@@ -225,6 +228,9 @@ def place(houses, tmp_path_factory):
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
     shutil.copy(houses / "model.zip", folder)
+    model = load(folder / "model.zip")
+    model.reader.missing = ["hut"]
+    save(model, folder / "huts.zip")
     data = (folder / "model.zip").read_bytes()
     (folder / "half.zip").write_bytes(data[: len(data) // 2])
     PlattCalibrator().fit(scores["s"], scores["y"]).save(folder / "platt.zip")

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -124,6 +125,21 @@ class TestNumbers:
         assert odd == ()
 
     @pytest.mark.parametrize(
+        "words",
+        ["12B;7B;12", "3k;4k;1200", "3k;1.2M;5k", "2XL;3XL;38", "3 Mio. €;4 Mio. €;5"],
+    )
+    def test_numbers_that_lack_a_multiplier_or_a_letter_are_words(self, words):
+        assert learn(words.split(";"))[0].kind == "category"
+        # All alike they are numbers, and plain ones do not count among them.
+        unit = re.sub("[0-9]", "", words.split(";")[0])
+        frame = pd.DataFrame({"c": [f"{k * k}{unit}" for k in range(9)]})
+        reader, odd = ColumnReader().fit(frame), []
+        got = reader.transform(pd.DataFrame({"c": [f"7{unit}", "7"]}), odd)["c"]
+        assert got.tolist() == [7.0, NAN]
+        with pytest.raises(TableError, match=f"must hold numbers in {unit.strip()} as"):
+            reader.transform(pd.DataFrame({"c": [7.0]}))
+
+    @pytest.mark.parametrize(
         "words", ["12 34;1,2,3", "$5;€6", "5%;6", "1_000;2_000", "1.2.3;4"]
     )
     def test_what_is_not_guessed_is_words(self, words):
@@ -225,6 +241,48 @@ class TestNumbers:
         frame = pd.DataFrame({"a": ["1.234", "2.500"], "b": ["1,5", "2"]})
         got = ColumnReader().fit(frame).transform(frame)
         assert got["a"].tolist() == [1234, 2500]
+
+
+class TestDurations:
+    """Of any type, or texts of a CSV: training and forecasts agree on the unit."""
+
+    @staticmethod
+    def dress(gaps, texts):
+        frame = pd.DataFrame({"w": gaps, "x": np.arange(len(gaps)) % 3})
+        yield frame
+        yield frame.astype({"w": object})
+        yield pl.from_pandas(frame)
+        yield frame.astype({"w": "timedelta64[us]"}).convert_dtypes(
+            dtype_backend="pyarrow"
+        )
+        yield frame.assign(w=texts)
+
+    @pytest.mark.parametrize("unit", ["s", "D"])
+    def test_are_one_way_in_training_and_in_forecasts(self, rng, unit):
+        gaps = pd.Series(pd.to_timedelta(rng.integers(-9, 90_000, 30), unit))
+        gaps[7] = pd.NaT
+        texts = read_csv(gaps.to_frame())["0"].fillna("")
+        for seen in self.dress(gaps, texts):
+            reader = ColumnReader().fit(seen)
+            want = gaps.dt.total_seconds()
+            if reader.rules_[0].written.unit == "days":
+                want = want / 86_400
+            for new in self.dress(gaps, texts):
+                np.testing.assert_array_equal(reader.transform(new)["w"], want)
+
+    def test_a_model_of_python_reads_their_texts(self):
+        gaps = pd.Series(pd.to_timedelta(np.arange(1, 60), "D"))
+        model = fit(gaps.to_frame("w"), np.arange(59.0))
+        reader = ColumnReader.of_model(model)
+        texts = pd.DataFrame({"w": ["3 days", "4 days 01:00:00", "-1 days +23:00:00"]})
+        got = reader.transform(texts)["w"]
+        assert got.tolist() == [259_200, 349_200, -3600]
+
+    def test_are_no_plain_numbers(self):
+        reader = ColumnReader().fit(pd.DataFrame({"c": ["1", "2", "3"]}))
+        for cells in (pd.to_timedelta(["2D"]), ["2 days"]):
+            with pytest.raises(TableError, match="must hold numbers as in training"):
+                reader.transform(pd.DataFrame({"c": cells}))
 
 
 class TestDates:
@@ -555,6 +613,25 @@ def test_columns_are_matched_by_name(reader):
         reader.transform(np.zeros((2, 2)))
 
 
+@pytest.mark.parametrize(
+    "names",
+    [[0, 1, 2], ["x", None, "y"], pd.MultiIndex.from_product([["a"], [1, 2, 3]])],
+)
+def test_columns_may_be_called_by_anything(names):
+    frame = pd.DataFrame({"x": [1, 2, 4], "word": ["u", "v", "u"], "y": [5, 6, 8]})
+    frame.columns = names
+    x, word, y = frame.columns
+    reader = ColumnReader(y, categories=[word]).fit(frame)
+    assert reader.transform(frame).columns.tolist() == [x, word]
+    assert reader.read_target(frame).tolist() == [5, 6, 8]
+    assert len(ColumnReader().fit(frame).rules_) == 3
+    held = ColumnReader(ends=(x, y)).fit(frame)
+    assert (held.feature_names_, held.target_name) == ([word], f"{x} to {y}")
+    lacking = re.escape(f"lacks 1 column that the model was trained on: {x!r}")
+    with pytest.raises(TableError, match=lacking):
+        reader.transform(frame.iloc[:, 1:])
+
+
 def test_a_file_with_the_other_decimal_mark(tmp_path):
     path = str(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("a;b\n1.250,5;7\n2,25;1.234\n")
@@ -724,6 +801,10 @@ INF = np.inf
 @pytest.mark.parametrize(
     ("lower", "upper"),
     [
+        (
+            ["1 km", "-9 km", "UNK", "9999", "9999 km"],
+            ["1", "2.5", "-9", "-9.0", "unk"],
+        ),
         (["1", "", "", "9999", "9999"], ["1", "2.5", "NA", "", "inf"]),
         (["1", "-inf", "-inf", "9999", "9999"], ["1", "2.5", "inf", "+inf", "INF"]),
         ([1.0, -INF, -INF, 9999, 9999], [1.0, 2.5, INF, np.nan, INF]),
@@ -734,7 +815,7 @@ INF = np.inf
 def test_ends_of_targets(lower, upper):
     frame = pd.DataFrame({"a": lower, "x": [1, 2, 3, 4, 5], "b": upper})
     with pytest.warns(CalibrationWarning, match="left out 1 row without a target 'a t"):
-        reader = ColumnReader(ends=("a", "b")).fit(frame)
+        reader = ColumnReader(ends=("a", "b"), missing=["-9", "unk"]).fit(frame)
     want = [[1, 1], [-INF, 2.5], [np.nan, np.nan], [9999, INF], [9999, INF]]
     np.testing.assert_array_equal(reader.read_target(frame), want)
     assert (reader.feature_names_, reader.target_name) == (["x"], "a to b")

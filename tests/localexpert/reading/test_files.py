@@ -221,18 +221,40 @@ class TestStandardInput:
                 files.read_table("-")
 
 
-def test_parquet_keeps_types_and_a_pandas_index_is_no_column(tmp_path, typed):
+def test_parquet_keeps_types_and_an_index_with_a_name(tmp_path, typed):
     path = str(tmp_path / "t.parquet")
-    typed.set_index("x").iloc[3:].to_parquet(path)
+    typed.set_index("kind", append=True).iloc[3:].to_parquet(path)
     frame = files.read_table(path)
-    assert list(frame) == ["key", "kind", "at"]
+    assert list(frame) == ["key", "x", "at", "kind"]
     assert frame["key"].tolist() == KEYS[3:].tolist()
+    assert frame["kind"].tolist() == typed["kind"].tolist()[3:]
     assert str(frame.dtypes["at"]) in (
         "timestamp[ns, tz=Europe/Berlin][pyarrow]",
         "timestamp[us, tz=Europe/Berlin][pyarrow]",
     )
     assert frame.index.tolist()[:2] == [1, 2]
     assert frame.index.name == "row"
+
+
+@pytest.mark.parametrize("n_rows", [None, 2])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda held: held.cast(pa.string_view()),
+        lambda held: held.cast(pa.large_string()),
+        pa.Array.dictionary_encode,
+    ],
+)
+def test_texts_of_arrow_are_read_like_strings(tmp_path, convert, n_rows):
+    held = {"a": ["x", None, "y", "x"], "n": ["1.5", "2", "", "km"], "y": list("1234")}
+    path, read = str(tmp_path / "t.parquet"), []
+    for how in (lambda held: held, convert):
+        made = {name: how(pa.array(texts)) for name, texts in held.items()}
+        pq.write_table(pa.table(made), path)
+        frame = files.join_tables(list(files.read_tables([path], n_rows=n_rows)))
+        reader = ColumnReader("y", categories=["n"]).fit(frame)
+        read.append(reader.transform(frame).assign(y=reader.read_target(frame)))
+    pd.testing.assert_frame_equal(*read)
 
 
 @pytest.mark.parametrize("n_rows", [None, 7])

@@ -379,6 +379,18 @@ class TestGroupings:
             with pytest.raises(ValueError, match=r"`groups` must have names that"):
                 figures(Width(), X, X.iloc[:, 0], groups=groups)
 
+    @pytest.mark.parametrize(
+        "names",
+        [[0, 1], ["a", None], [1, "1"], pd.MultiIndex.from_product([["a"], [1, 2]])],
+    )
+    def test_columns_may_be_called_by_anything(self, names, rng):
+        X = pd.DataFrame(rng.integers(3, size=(60, 2)) * [1, 10], columns=names)
+        for name, column in zip(X.columns, (0, 1), strict=True):
+            found = figures(Normal(), X, X.iloc[:, 0].to_numpy(), groups=[name])
+            want = [str(value) for value in np.unique(X.iloc[:, column])]
+            assert [group.label for group in found.groups] == want
+            assert {group.name for group in found.groups} == {str(tuple(X)[column])}
+
     def test_rare_names_are_one_group(self):
         names = [f"n{j:02}" for j in range(14)]
         values = np.repeat(np.arange(14.0), [1, *[3] * 9, 1, 1, 1, 1])
