@@ -9,7 +9,7 @@ import pytest
 from scipy.special import xlog1py, xlogy
 
 from calibration._kernels.near_isotonic import (
-    average_blocks,
+    average_nodes,
     blocks_at,
     fuse_equal,
     log_likelihoods,
@@ -30,9 +30,9 @@ def largest_violation(values, weight0, weight1, penalty):
 def solve(weight0, weight1, penalty):
     """The path's solution at a penalty, per cell."""
     starts, ones, weight = fuse_equal(weight0, weight1)
-    tree, penalties, n_blocks = trace_path(ones, weight)
+    tree, penalties, _ = trace_path(ones, weight)
     step = np.searchsorted(penalties, penalty, side="right") - 1
-    nodes, runs = blocks_at(tree, step, n_blocks[step] if step >= 0 else len(starts))
+    nodes, runs = blocks_at(tree, step)
     reach = min(penalty, penalties[-1])
     values = (tree.ones[nodes] + reach * tree.pull[nodes]) / tree.weight[nodes]
     return np.repeat(values, np.diff(starts[runs], append=len(weight0)))
@@ -103,9 +103,9 @@ def test_certificate_on_many_points(rng):
     weight = rng.integers(1, 4, m).astype(float)
     weight0, weight1 = np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
     starts, block_ones, block_weight = fuse_equal(weight0, weight1)
-    tree, penalties, n_blocks = trace_path(block_ones, block_weight)
+    tree, penalties, _ = trace_path(block_ones, block_weight)
     for step in np.linspace(0, len(penalties) - 1, 7).astype(int):
-        nodes, runs = blocks_at(tree, step, n_blocks[step])
+        nodes, runs = blocks_at(tree, step)
         ours = tree.ones[nodes] + penalties[step] * tree.pull[nodes]
         sizes = np.diff(starts[runs], append=m)
         cells = np.repeat(ours / tree.weight[nodes], sizes)
@@ -130,7 +130,7 @@ def test_a_chain_of_equal_meetings_is_one_step():
     # Ends are pulled by one neighbour, all others by two in the same direction.
     assert penalties.tolist() == [0.5]
     assert n_blocks.tolist() == [1]
-    assert tree.weight[tree.roots].tolist() == [40.0]
+    assert tree.weight[tree.parent < 0].tolist() == [40.0]
     np.testing.assert_array_equal(solve(1.0 - weight1, weight1, 0.5), np.full(40, 0.5))
 
 
@@ -152,7 +152,7 @@ def test_path_coarsens_and_every_solution_holds_all_rows(rng, kind):
     assert penalties[0] > 0
     total = weight1.sum()
     for step in range(len(penalties)):
-        nodes, runs = blocks_at(tree, step, n_blocks[step])
+        nodes, runs = blocks_at(tree, step)
         assert runs[0] == 0
         assert (np.diff(runs) > 0).all()
         held = np.add.reduceat(weight, runs)
@@ -193,14 +193,11 @@ def make_path(rng, m, kind):
 
 
 def climb(tree, leaf, step):
-    """The node that holds a leaf after a step, by searching for parents."""
-    n_leaves = len(tree.birth) - len(tree.cut)
+    """The node that holds a leaf after a step."""
     node = leaf
-    while True:
-        above = np.flatnonzero((tree.left == node) | (tree.right == node))
-        if len(above) == 0 or tree.birth[n_leaves + above[0]] > step:
-            return node
-        node = n_leaves + above[0]
+    while tree.parent[node] >= 0 and tree.birth[tree.parent[node]] <= step:
+        node = tree.parent[node]
+    return node
 
 
 def leaf_values(tree, step, penalty, n_leaves):
@@ -210,10 +207,10 @@ def leaf_values(tree, step, penalty, n_leaves):
 
 @pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
 def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
-    tree, penalties, n_blocks, ones, weight = make_path(rng, 60, kind)
+    tree, penalties, _, ones, weight = make_path(rng, 60, kind)
     floor = 0.5 / (weight.sum() + 1.0)
     steps = np.arange(len(penalties))
-    found = log_likelihoods(tree, steps, penalties, n_blocks, floor)
+    found = log_likelihoods(tree, steps, penalties, floor)
     for step in steps:
         p, _ = leaf_values(tree, step, penalties[step], len(ones))
         p = np.clip(p, floor, 1.0 - floor)
@@ -222,7 +219,7 @@ def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
     assert (np.diff(found) < 1e-9).all()
     some = steps[1::3]
     np.testing.assert_array_equal(
-        log_likelihoods(tree, some, penalties[some], n_blocks[some], floor), found[some]
+        log_likelihoods(tree, some, penalties[some], floor), found[some]
     )
 
 
@@ -237,9 +234,8 @@ def test_average_is_the_sum_of_solutions(rng, kind):
         expected = np.zeros(len(ones))
         for step, w in zip(steps, weights, strict=True):
             expected += w * leaf_values(tree, step, penalties[step], len(ones))[0]
-        count = n_blocks[steps[0]]
-        starts, means = average_blocks(tree, steps, penalties[steps], weights, count)
+        means = average_nodes(tree, steps, penalties[steps], weights)
+        nodes, starts = blocks_at(tree, steps[0])
+        assert len(nodes) == n_blocks[steps[0]]
         sizes = np.diff(starts, append=len(ones))
-        np.testing.assert_allclose(np.repeat(means, sizes), expected, atol=1e-13)
-        _, nodes = leaf_values(tree, steps[0], 0.0, len(ones))
-        assert len(means) == len(np.unique(nodes)) == count
+        np.testing.assert_allclose(np.repeat(means[nodes], sizes), expected, atol=1e-13)
