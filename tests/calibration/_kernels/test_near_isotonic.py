@@ -97,23 +97,6 @@ def test_equals_the_naive_algorithm_in_exact_fractions(rng, kind):
             np.testing.assert_allclose(ours, values, atol=1e-13)
 
 
-def test_certificate_on_many_points(rng):
-    m = 100_000
-    ones = rng.uniform(size=m) < 0.5 + 0.4 * np.sin(np.arange(m) / 500)
-    weight = rng.integers(1, 4, m).astype(float)
-    weight0, weight1 = np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
-    starts, block_ones, block_weight = fuse_equal(weight0, weight1)
-    tree, penalties, _ = trace_path(block_ones, block_weight)
-    for step in np.linspace(0, len(penalties) - 1, 7).astype(int):
-        nodes, runs = blocks_at(tree, step)
-        ours = tree.ones[nodes] + penalties[step] * tree.pull[nodes]
-        sizes = np.diff(starts[runs], append=m)
-        cells = np.repeat(ours / tree.weight[nodes], sizes)
-        assert largest_violation(cells, weight0, weight1, penalties[step]) < 1e-10
-        cells[m // 2] += 1e-4
-        assert largest_violation(cells, weight0, weight1, penalties[step]) > 1e-5
-
-
 def test_equal_labels_move_together_from_the_start():
     """D2, D3: probcal and calibre give (1, .9, .1), whose objective is .1."""
     weight0, weight1 = np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])
@@ -178,64 +161,23 @@ def test_violation_sees_every_kind_of_error():
         assert math.isclose(found, expected), values
 
 
-def make_path(rng, m, kind):
-    """A path of m cells: (tree, penalties, n_blocks, ones, weight)."""
-    weight1 = (rng.uniform(size=m) < np.linspace(0.2, 0.8, m)).astype(float)
-    weight0 = 1.0 - weight1
-    if kind == "mixed":
-        weight0 += rng.integers(0, 3, m)
-        weight1 += rng.integers(0, 3, m)
-    if kind == "chain":  # a staircase down that merges from its ends
-        weight1 = np.arange(m, 0.0, -1.0) ** 1.5
-        weight0 = np.full(m, m**1.5) - weight1 + 1.0
-    _, ones, weight = fuse_equal(weight0, weight1)
-    return *trace_path(ones, weight), ones, weight
-
-
-def climb(tree, leaf, step):
-    """The node that holds a leaf after a step."""
-    node = leaf
-    while tree.parent[node] >= 0 and tree.birth[tree.parent[node]] <= step:
-        node = tree.parent[node]
-    return node
-
-
-def leaf_values(tree, step, penalty, n_leaves):
-    nodes = np.array([climb(tree, leaf, step) for leaf in range(n_leaves)])
-    return (tree.ones[nodes] + penalty * tree.pull[nodes]) / tree.weight[nodes], nodes
-
-
-@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
-def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
-    tree, penalties, _, ones, weight = make_path(rng, 60, kind)
-    floor = 0.5 / (weight.sum() + 1.0)
-    steps = np.arange(len(penalties))
-    found = log_likelihoods(tree, steps, penalties, floor)
-    for step in steps:
-        p, _ = leaf_values(tree, step, penalties[step], len(ones))
-        p = np.clip(p, floor, 1.0 - floor)
-        expected = (xlogy(ones, p) + xlog1py(weight - ones, -p)).sum()
-        assert found[step] == pytest.approx(expected, rel=1e-12)
-    assert (np.diff(found) < 1e-9).all()
-    some = steps[1::3]
-    np.testing.assert_array_equal(
-        log_likelihoods(tree, some, penalties[some], floor), found[some]
-    )
-
-
-@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
-def test_average_is_the_sum_of_solutions(rng, kind):
-    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
+@pytest.mark.parametrize("kind", KINDS)
+def test_likelihoods_and_averages_are_those_of_solutions(rng, kind):
+    weight0, weight1 = random_cells(rng, 60, kind)
+    starts, ones, weight = fuse_equal(weight0, weight1)
+    tree, penalties, n_blocks = trace_path(ones, weight)
     for share in (0.1, 0.5, 1.0):
         steps = np.flatnonzero(rng.uniform(size=len(penalties)) < share)
-        if len(steps) == 0:
-            continue
+        steps = np.union1d(steps, len(penalties) - 1)
+        given = tree, steps, penalties[steps]
+        solutions = np.array([solve(weight0, weight1, p) for p in penalties[steps]])
+        floor = 0.5 / (weight.sum() + 1.0)
+        p = np.clip(solutions, floor, 1.0 - floor)
+        expected = (xlogy(weight1, p) + xlog1py(weight0, -p)).sum(axis=1)
+        np.testing.assert_allclose(log_likelihoods(*given, floor), expected, rtol=1e-12)
         weights = rng.uniform(size=len(steps))
-        expected = np.zeros(len(ones))
-        for step, w in zip(steps, weights, strict=True):
-            expected += w * leaf_values(tree, step, penalties[step], len(ones))[0]
-        means = average_nodes(tree, steps, penalties[steps], weights)
-        nodes, starts = blocks_at(tree, steps[0])
+        nodes, runs = blocks_at(tree, steps[0])
         assert len(nodes) == n_blocks[steps[0]]
-        sizes = np.diff(starts, append=len(ones))
-        np.testing.assert_allclose(np.repeat(means[nodes], sizes), expected, atol=1e-13)
+        means = average_nodes(*given, weights)[nodes]
+        cells = np.repeat(means, np.diff(starts[runs], append=60))
+        np.testing.assert_allclose(cells, weights @ solutions, atol=1e-13)
