@@ -20,8 +20,8 @@ from calibration._kernels.binnings import (
 )
 from calibration._validation import check_choice, check_level, check_number
 from calibration.base.calibrators import (
+    MapCalibrator,
     Scale,
-    ScoreCalibrator,
     constant_map,
     criterion_logs,
 )
@@ -95,10 +95,9 @@ def settle_moments(
     return mean, np.clip(square - mean**2, most / (n + 3.0), most / (1.0 + least))
 
 
-class AveragedBinsCalibrator(ScoreCalibrator):
+class AveragedBinsCalibrator(MapCalibrator):
     """Base of calibrators that average binnings into a mean and a variance."""
 
-    map_: CalibrationMap
     variance_: CalibrationMap
 
     def predict_interval(
@@ -153,11 +152,8 @@ class AveragedBinsCalibrator(ScoreCalibrator):
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
         variance = constant * (1.0 - constant) / (summary.n + 3.0)
-        self.map_ = constant_map(summary, constant)
+        super()._fit_constant(summary, constant)
         self.variance_ = constant_map(summary, variance)
-
-    def _predict(self, values: Float64Array) -> Float64Array:
-        return self.map_(values)
 
 
 # A bin needs room for as many rows on average.
