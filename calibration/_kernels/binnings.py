@@ -24,30 +24,38 @@ from calibration.typing import Float64Array, Int64Array
 LEAST_RATE, GREATEST_RATE = 0.005, 0.995
 
 
-@njit
-def bin_rate(low: float, high: float) -> float:
-    """Prior mean p_b of the event rate of a bin whose edges have these rates."""
-    return min(max(0.5 * (low + high), LEAST_RATE), GREATEST_RATE)
-
-
-@fused
-def _bin_moments(
+def count_bins(
     sum0: Float64Array,
     sum1: Float64Array,
     edge_rates: Float64Array,
-    first: int,
-    end: int,
-    share: float,
-) -> tuple[float, float]:
-    """Moments of the posterior Beta law of a bin's event rate, times a share."""
+    first: Int64Array,
+    end: Int64Array,
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Weight of each class in bins of cells first..end - 1, and their prior means p_b.
+
+    Of one bin, or of each in arrays. Kernels call it as `_count`.
+    """
     # Differences of running sums of real weights may fall short of zero.
-    n0 = max(sum0[end] - sum0[first], 0.0)
-    n1 = max(sum1[end] - sum1[first], 0.0)
+    n0 = np.maximum(sum0[end] - sum0[first], 0.0)
+    n1 = np.maximum(sum1[end] - sum1[first], 0.0)
+    rate = 0.5 * (edge_rates[first] + edge_rates[end])
+    return n0, n1, np.minimum(np.maximum(rate, LEAST_RATE), GREATEST_RATE)
+
+
+def bin_moments(
+    n0: Float64Array, n1: Float64Array, rate: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Posterior means of bins' event rates and of their squares.
+
+    Of one bin, or of each in arrays. Kernels call it as `_moments`.
+    """
     # The prior is worth two rows.
-    ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[end])
-    size = n0 + n1 + 2.0
-    mean = share * (ones / size)
+    ones, size = n1 + 2.0 * rate, n0 + n1 + 2.0
+    mean = ones / size
     return mean, mean * ((ones + 1.0) / (size + 1.0))
+
+
+_count, _moments = fused(count_bins), fused(bin_moments)
 
 
 @njit
@@ -90,10 +98,7 @@ def all_bin_evidences(
     place = 0
     for last in range(m):
         for first in range(last + 1):
-            # Differences of running sums of real weights may fall short of zero.
-            n0 = max(sum0[last + 1] - sum0[first], 0.0)
-            n1 = max(sum1[last + 1] - sum1[first], 0.0)
-            rate = bin_rate(edge_rates[first], edge_rates[last + 1])
+            n0, n1, rate = _count(sum0, sum1, edge_rates, first, last + 1)
             evidences[place] = log_bin_evidence(n0, n1, rate)
             place += 1
     return evidences
@@ -193,14 +198,13 @@ def posterior_sums(
                 continue
             share = cut[last + 1] * math.exp(log_share)
             cut[first] += share
-            bin_mean, bin_square = _bin_moments(
-                sum0, sum1, edge_rates, first, last + 1, share
-            )
+            n0, n1, rate = _count(sum0, sum1, edge_rates, first, last + 1)
+            bin_mean, bin_square = _moments(n0, n1, rate)
             # Difference coding: O(1) a bin however many cells it covers.
-            mean[first] += bin_mean
-            mean[last + 1] -= bin_mean
-            square[first] += bin_square
-            square[last + 1] -= bin_square
+            mean[first] += share * bin_mean
+            mean[last + 1] -= share * bin_mean
+            square[first] += share * bin_square
+            square[last + 1] -= share * bin_square
     return np.cumsum(mean)[:m], np.cumsum(square)[:m], cut
 
 
@@ -248,58 +252,47 @@ def best_binning(
 _BLOCK = 16384
 
 
-@njit
-def _twice_centre(sum0: Float64Array, sum1: Float64Array, cell: int) -> float:
-    """Twice the weight below the centre of a cell: an integer if weights are."""
-    below = sum0[cell] + sum1[cell]
-    # With integer weights a centre may lie at a half; twice that is exact.
-    return float(below + (sum0[cell + 1] + sum1[cell + 1]))
+def twice_centres(sum0: Float64Array, sum1: Float64Array) -> Float64Array:
+    """Twice the weight below the centre of each cell, and twice that of all, (m + 1,).
 
-
-@njit
-def _find_cell(sum0: Float64Array, sum1: Float64Array, rows: float, guess: int) -> int:
-    """First cell whose centre lies above `rows` or on it; m if there is none.
-
-    The search gallops away from `guess`, which costs nothing where that is right.
+    Integers if weights are: a centre may lie at a half.
     """
-    m, goal = len(sum0) - 1, 2.0 * rows
-    low = high = min(guess, m)
-    step = 1
-    # Now all cells before `low` are too far left and `high` is the guess; the step
-    # doubles until the goal is passed.
-    while high < m and _twice_centre(sum0, sum1, high) < goal:
-        low, high = high + 1, min(high + step, m)
-        step *= 2
-    while low > 0 and _twice_centre(sum0, sum1, low - 1) >= goal:
-        low, high = max(low - step, 0), low - 1
-        step *= 2
-    while low < high:
-        middle = (low + high) >> 1
-        if _twice_centre(sum0, sum1, middle) >= goal:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    below = sum0 + sum1
+    return np.append(below[:-1] + below[1:], 2.0 * below[-1])
 
 
 @inner
-def _bin_rows(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> float:
-    """Rows that all bins but the last are to hold."""
-    return float(np.floor((sum0[-1] + sum1[-1]) / n_bins))
+def _twice_rows(centres: Float64Array, n_bins: int) -> float:
+    """Twice the rows that all bins but the last are to hold."""
+    return float(2.0 * np.floor(0.5 * centres[-1] / n_bins))
+
+
+@inner
+def _find_cell(centres: Float64Array, goal: float, low: int, guess: int) -> int:
+    """First cell from `low` on whose centre lies above `goal` or on it; m if none does.
+
+    The search gallops up from `guess`, which costs little where that is right.
+    """
+    high, step = min(guess, len(centres) - 1), 1
+    # The last of the centres lies above any goal.
+    while centres[high] < goal:
+        low, high = high + 1, min(high + step, len(centres) - 1)
+        step *= 2
+    return low + int(np.searchsorted(centres[low:high], goal))
 
 
 @njit
-def quantile_starts(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> Int64Array:
+def quantile_starts(centres: Float64Array, n_bins: int) -> Int64Array:
     """First cell of each of the at most `n_bins` bins that hold any cell."""
-    rows = _bin_rows(sum0, sum1, n_bins)
+    rows = _twice_rows(centres, n_bins)
     starts = np.zeros(n_bins, dtype=np.int64)
     count, end, width = 1, 0, 0
     for number in range(1, n_bins):
-        start = _find_cell(sum0, sum1, number * rows, end + width)
+        start = _find_cell(centres, number * rows, end, end + width)
         # Bins have about equal numbers of cells: the next one is guessed to be as wide.
         width, end = start - end, start
         # A bin without cells is left out, and so is one that would start at the end.
-        if starts[count - 1] < start < len(sum0) - 1:
+        if starts[count - 1] < start < len(centres) - 1:
             starts[count] = start
             count += 1
     return starts[:count].copy()
@@ -310,6 +303,7 @@ def score_quantile_bins(
     sum0: Float64Array,
     sum1: Float64Array,
     edge_rates: Float64Array,
+    centres: Float64Array,
     numbers: Int64Array,
 ) -> Float64Array:
     """Log evidence of the binnings with these numbers of bins, O(sum of numbers).
@@ -318,6 +312,8 @@ def score_quantile_bins(
     ----------
     sum0, sum1, edge_rates : ndarrays of shape (m + 1,)
         Weight of each class below every edge of the m cells, and the rate there.
+    centres : ndarray of shape (m + 1,)
+        What `twice_centres` returned.
     numbers : ndarray of shape (k,)
 
     Returns
@@ -338,59 +334,13 @@ def score_quantile_bins(
             first, end = low[k], high[k]
             while end <= stop and number[k] <= numbers[k]:
                 if end > first:
-                    n0 = max(sum0[end] - sum0[first], 0.0)
-                    n1 = max(sum1[end] - sum1[first], 0.0)
-                    rate = bin_rate(edge_rates[first], edge_rates[end])
+                    n0, n1, rate = _count(sum0, sum1, edge_rates, first, end)
                     scores[k] += log_bin_evidence(n0, n1, rate)
                 number[k] += 1
                 guess = end + (end - first)
                 first, end = end, m
                 if number[k] < numbers[k]:
-                    rows = _bin_rows(sum0, sum1, numbers[k])
-                    end = _find_cell(sum0, sum1, number[k] * rows, guess)
+                    goal = number[k] * _twice_rows(centres, numbers[k])
+                    end = _find_cell(centres, goal, first, guess)
             low[k], high[k] = first, end
     return scores
-
-
-@njit
-def jumps_of_binnings(
-    sum0: Float64Array,
-    sum1: Float64Array,
-    edge_rates: Float64Array,
-    numbers: Int64Array,
-    shares: Float64Array,
-) -> tuple[Int64Array, Float64Array]:
-    """Moments of binnings as step functions: the cells where they jump, and how far.
-
-    Parameters
-    ----------
-    sum0, sum1, edge_rates, numbers
-        As in `score_quantile_bins`.
-    shares : ndarray of shape (k,)
-        Weights of the binnings.
-
-    Returns
-    -------
-    cells : ndarray of shape (n_jumps,)
-    jumps : ndarray of shape (2, n_jumps)
-        Of the mean of the rate and of its square, times the weight of the binning.
-    """
-    cells = np.empty(numbers.sum(), dtype=np.int64)
-    jumps = np.empty((2, len(cells)))
-    count = 0
-    for k in range(len(numbers)):
-        starts = quantile_starts(sum0, sum1, numbers[k])
-        mean_before, square_before = 0.0, 0.0
-        for b in range(len(starts)):
-            end = starts[b + 1] if b + 1 < len(starts) else len(sum0) - 1
-            mean, square = _bin_moments(
-                sum0, sum1, edge_rates, starts[b], end, shares[k]
-            )
-            cells[count] = starts[b]
-            jumps[0, count], jumps[1, count] = (
-                mean - mean_before,
-                square - square_before,
-            )
-            mean_before, square_before = mean, square
-            count += 1
-    return cells[:count], jumps[:, :count]

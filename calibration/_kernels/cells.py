@@ -95,19 +95,6 @@ def _count_classes(
     return k
 
 
-def _merge(
-    a: Float64Array, b: Float64Array
-) -> tuple[Float64Array, tuple[Int64Array, Int64Array]]:
-    """Return the different scores of two sorted arrays, and the places of each."""
-    both = np.concatenate([a, b])
-    # Sorts of two runs that are in order already merge them.
-    both.sort(kind="stable")
-    new = np.ones(len(both), dtype=np.bool_)
-    np.not_equal(both[1:], both[:-1], out=new[1:])
-    scores = both[new]
-    return scores, (np.searchsorted(scores, a), np.searchsorted(scores, b))
-
-
 def collapse_ties(
     scores: Float64Array, weight0: Float64Array, weight1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
@@ -129,12 +116,12 @@ def merge_cells(
     weight1_b: Float64Array,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Add the cells of b to those of a."""
-    scores, (of_a, of_b) = _merge(scores_a, scores_b)
-    weights = np.zeros((2, len(scores)))
-    weights[:, of_b] = weight0_b, weight1_b
-    weights[0, of_a] += weight0_a
-    weights[1, of_a] += weight1_a
-    return scores, weights[0], weights[1]
+    both = np.concatenate([scores_a, scores_b])
+    # A sort of two runs that are in order already merges them.
+    order = both.argsort(kind="stable")
+    weight0 = np.concatenate([weight0_a, weight0_b])[order]
+    weight1 = np.concatenate([weight1_a, weight1_b])[order]
+    return collapse_ties(both[order], weight0, weight1)
 
 
 @njit

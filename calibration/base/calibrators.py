@@ -82,6 +82,9 @@ class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
     # Scales on which the method makes sense.
     _scales: tuple[str, ...] = SCALES
 
+    def __init__(self, *, scale: Scale = "probability"):
+        self.scale = scale
+
     def _check_parameters(self) -> None:
         """Refuse invalid constructor arguments; subclasses add their own."""
         check_choice(self.scale, "scale", SCALES)

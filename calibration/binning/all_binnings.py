@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from calibration._kernels.binnings import (
-    GREATEST_RATE,
-    LEAST_RATE,
     all_bin_evidences,
     best_binning,
+    bin_moments,
+    count_bins,
     forward_sums,
     posterior_sums,
 )
@@ -22,7 +22,6 @@ from calibration.binning.bbq import (
     BIN_SCORES,
     AveragedBinsCalibrator,
     BinScore,
-    bin_weights,
     edge_rates,
 )
 from calibration.maps import CalibrationMap, edges_between
@@ -306,11 +305,8 @@ class SBBCalibrator(_AllBinningsCalibrator, BlockCalibrator):
         starts = law.best(self.lambda_)
         cells, ends = law.cells, np.append(starts[1:], len(law.cells.scores))
         knots = np.concatenate([summary.scores[:1], cells.edges[starts[1:] - 1]])
-        zeros, ones = bin_weights(cells.sum0, cells.sum1, starts)
-        prior = 0.5 * (law.edge_rates[starts] + law.edge_rates[ends])
-        prior = np.clip(prior, LEAST_RATE, GREATEST_RATE)
-        rates = (ones + 2.0 * prior) / (zeros + ones + 2.0)
-        self.map_ = CalibrationMap.step(knots, rates, zeros, ones)
+        bins = count_bins(cells.sum0, cells.sum1, law.edge_rates, starts, ends)
+        self.map_ = CalibrationMap.step(knots, bin_moments(*bins)[0], *bins[:2])
 
 
 class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlogy
 
 from calibration._kernels.binnings import (
-    jumps_of_binnings,
+    bin_moments,
+    count_bins,
     quantile_starts,
     score_quantile_bins,
+    twice_centres,
 )
 from calibration._validation import check_choice, check_level, check_number
 from calibration.base.calibrators import (
+    MapCalibrator,
     Scale,
-    ScoreCalibrator,
     constant_map,
     criterion_logs,
 )
@@ -66,29 +68,6 @@ def edge_rates(
     return np.concatenate([[0.0], inner, [1.0]])
 
 
-def bin_weights(
-    sum0: Float64Array, sum1: Float64Array, starts: Int64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Return the weight of each class in the bins that start at some cells.
-
-    Parameters
-    ----------
-    sum0, sum1 : ndarrays of shape (m + 1,)
-        Weight of each class below every edge of the m cells.
-    starts : ndarray of shape (n_bins,)
-
-    Returns
-    -------
-    zeros, ones : ndarrays of shape (n_bins,)
-    """
-    edges = np.append(starts, len(sum0) - 1)
-    # Differences of running sums of real weights may fall short of zero.
-    return (
-        np.maximum(np.diff(sum0[edges]), 0.0),
-        np.maximum(np.diff(sum1[edges]), 0.0),
-    )
-
-
 def settle_moments(
     mean: Float64Array, square: Float64Array, n: float
 ) -> tuple[Float64Array, Float64Array]:
@@ -116,10 +95,9 @@ def settle_moments(
     return mean, np.clip(square - mean**2, most / (n + 3.0), most / (1.0 + least))
 
 
-class AveragedBinsCalibrator(ScoreCalibrator):
+class AveragedBinsCalibrator(MapCalibrator):
     """Base of calibrators that average binnings into a mean and a variance."""
 
-    map_: CalibrationMap
     variance_: CalibrationMap
 
     def predict_interval(
@@ -174,11 +152,8 @@ class AveragedBinsCalibrator(ScoreCalibrator):
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
         variance = constant * (1.0 - constant) / (summary.n + 3.0)
-        self.map_ = constant_map(summary, constant)
+        super()._fit_constant(summary, constant)
         self.variance_ = constant_map(summary, variance)
-
-    def _predict(self, values: Float64Array) -> Float64Array:
-        return self.map_(values)
 
 
 # A bin needs room for as many rows on average.
@@ -282,24 +257,24 @@ class BBQCalibrator(AveragedBinsCalibrator):
         np.cumsum(summary.weight0, out=sums[0][1:])
         np.cumsum(summary.weight1, out=sums[1][1:])
         rates = edge_rates(edges, self.score, self.scale, base_rate)
-        numbers = self._numbers(n)
+        numbers, centres = self._numbers(n), twice_centres(*sums)
         if self.criterion == "evidence":
-            log_scores = score_quantile_bins(*sums, rates, numbers)
+            log_scores = score_quantile_bins(*sums, rates, centres, numbers)
         else:
-            fits = np.array([_fit_bins(*sums, number) for number in numbers])
+            binnings = (quantile_starts(centres, number) for number in numbers)
+            fits = np.array([_fit_bins(*sums, starts) for starts in binnings])
             log_scores = criterion_logs(
                 self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
             )
-        distinct = _distinct(sums, numbers, log_scores)
+        distinct = _distinct(centres, numbers, log_scores)
         numbers, log_scores = numbers[distinct], log_scores[distinct]
         # The greatest is 1, as the elbow rule has it, and none overflows.
         relative = np.exp(log_scores - log_scores.max())
         kept = select_by_elbow(relative, self.elbow)
         self.n_bins_ = numbers[kept]
         self.weights_ = relative[kept] / relative[kept].sum()
-        # A step function is kept as its jumps: the sum of all is a sum of jumps.
-        jumps = jumps_of_binnings(*sums, rates, self.n_bins_, self.weights_)
-        starts, (mean, square) = _average(*jumps)
+        binnings = [quantile_starts(centres, number) for number in self.n_bins_]
+        starts, (mean, square) = _average(*sums, rates, binnings, self.weights_)
         knots = block_starts(scores, starts)
         self._set_moments(CalibrationMap.step, knots, mean, square, n)
 
@@ -314,22 +289,39 @@ class BBQCalibrator(AveragedBinsCalibrator):
         return np.arange(least, most + 1)
 
 
-def _fit_bins(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> tuple[float, int]:
+def _fit_bins(
+    sum0: Float64Array, sum1: Float64Array, starts: Int64Array
+) -> tuple[float, int]:
     """Return the log-likelihood at the event rates of a binning, and its bins."""
-    starts = quantile_starts(sum0, sum1, n_bins)
-    n0, n1 = bin_weights(sum0, sum1, starts)
+    ends = np.append(starts[1:], len(sum0) - 1)
+    n0, n1, _ = count_bins(sum0, sum1, sum0, starts, ends)
     # Weights too small for the running sums leave a bin empty.
     total = np.maximum(n0 + n1, np.finfo(np.float64).tiny)
     # A rate that rounds to 1 leaves the zeros theirs.
     return float((xlogy(n1, n1 / total) + xlogy(n0, n0 / total)).sum()), len(starts)
 
 
-def _average(cells: Int64Array, jumps: Float64Array) -> tuple[Int64Array, Float64Array]:
-    """Add up jumps at cells (2, n): the first cell of each step, and its moments."""
+def _average(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    rates: Float64Array,
+    binnings: Sequence[Int64Array],
+    weights: Float64Array,
+) -> tuple[Int64Array, Float64Array]:
+    """Average binnings: the first cell of each step, and its moments (2, n_steps)."""
+    sizes = [len(starts) for starts in binnings]
+    cells, last = np.concatenate(binnings), np.cumsum(sizes) - 1
+    ends = np.append(cells[1:], 0)
+    ends[last] = len(sum0) - 1
+    bins = count_bins(sum0, sum1, rates, cells, ends)
+    moments = np.repeat(weights, sizes) * np.array(bin_moments(*bins))
+    # A step function is kept as its jumps: the sum of all is a sum of jumps.
+    before = np.roll(moments, 1, axis=1)
+    before[:, cells == 0] = 0.0
     order = cells.argsort(kind="stable")
     starts = cells[order]
     last = np.append(starts[1:] != starts[:-1], True)
-    return starts[last], jumps[:, order].cumsum(axis=1)[:, last]
+    return starts[last], (moments - before)[:, order].cumsum(axis=1)[:, last]
 
 
 def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
@@ -360,7 +352,7 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
 
 
 def _distinct(
-    sums: tuple[Float64Array, Float64Array], numbers: Int64Array, scores: Float64Array
+    centres: Float64Array, numbers: Int64Array, scores: Float64Array
 ) -> Int64Array:
     """Return the places of the first of every set of equal binnings.
 
@@ -372,7 +364,7 @@ def _distinct(
     kept = []
     for place, value in enumerate(values):
         if count[value] > 1:
-            starts = quantile_starts(*sums, numbers[place])
+            starts = quantile_starts(centres, numbers[place])
             if any(np.array_equal(starts, other) for other in seen[value]):
                 continue
             seen[value].append(starts)

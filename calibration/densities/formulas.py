@@ -177,9 +177,6 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
     rates_: Float64Array
     prior_log_odds_: float
 
-    def __init__(self, *, scale: Scale = "probability"):
-        self.scale = scale
-
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         mean = summary.weight @ x / summary.n
         # Different scores may share one x (they are clipped before the logit); then

@@ -89,9 +89,6 @@ class PlattCalibrator(_PolynomialCalibrator):
     array([0.42, 0.5 , 0.58])
     """
 
-    def __init__(self, *, scale: Scale = "probability"):
-        self.scale = scale
-
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         # Platt's targets: a label is what a posterior under a uniform prior expects of
         # its class.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibration._kernels.near_isotonic import (
     MergeTree,
-    average_blocks,
+    average_nodes,
     blocks_at,
     fuse_equal,
     largest_violation,
@@ -131,8 +131,7 @@ class NearIsotonicPath:
         """
         penalty = check_number(penalty, "penalty", 0.0)
         step = int(np.searchsorted(self.penalties, penalty, side="right")) - 1
-        n_blocks = self.n_blocks[step] if step >= 0 else len(self.run_starts)
-        nodes, runs = blocks_at(self.tree, step, int(n_blocks))
+        nodes, runs = blocks_at(self.tree, step)
         # Beyond the last breakpoint no block moves, so no penalty is too large.
         reach = min(penalty, float(self.penalties[-1]))
         ones = self.tree.ones[nodes] + reach * self.tree.pull[nodes]
@@ -180,8 +179,7 @@ class NearIsotonicPath:
             block moves away from its event rate.
         """
         floor = 0.5 / (float(self.weight0.sum() + self.weight1.sum()) + 1.0)
-        penalties, n_blocks = self.penalties[steps], self.n_blocks[steps]
-        return log_likelihoods(self.tree, steps, penalties, n_blocks, floor)
+        return log_likelihoods(self.tree, steps, self.penalties[steps], floor)
 
     def bic_weights(self) -> tuple[Int64Array, Float64Array]:
         r"""Return the breakpoints' weights by the Bayesian information criterion.
@@ -241,9 +239,9 @@ class NearIsotonicPath:
             First cell of each block of the first of the solutions.
         values : ndarray of shape (n_blocks,)
         """
-        penalties, n_blocks = self.penalties[steps], int(self.n_blocks[steps[0]])
-        runs, values = average_blocks(self.tree, steps, penalties, weights, n_blocks)
-        return self.run_starts[runs], values
+        means = average_nodes(self.tree, steps, self.penalties[steps], weights)
+        nodes, runs = blocks_at(self.tree, int(steps[0]))
+        return self.run_starts[runs], means[nodes]
 
     def _halvings(self) -> Int64Array:
         """First and last step, and between them steps where n_blocks about halves."""

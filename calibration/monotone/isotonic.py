@@ -30,7 +30,6 @@ from calibration.base.calibrators import (
     BlockCalibrator,
     MapCalibrator,
     Scale,
-    ScoreCalibrator,
     constant_map,
 )
 from calibration.maps import CalibrationMap, block_starts
@@ -73,9 +72,6 @@ class IsotonicCalibrator(BlockCalibrator):
     >>> pav.llr([0.1, 0.5, 0.9])
     array([-inf,   0.,  inf])
     """
-
-    def __init__(self, *, scale: Scale = "probability"):
-        self.scale = scale
 
     def llr_map(self) -> CalibrationMap:
         """Return `llr` as a map from scores to log-likelihood ratios (PAV-LLR).
@@ -143,9 +139,6 @@ class CenteredIsotonicCalibrator(MapCalibrator):
     >>> cir.predict([0.1, 0.275, 0.45, 0.9]).round(3)
     array([0.  , 0.25, 0.5 , 1.  ])
     """
-
-    def __init__(self, *, scale: Scale = "probability"):
-        self.scale = scale
 
     def _fit(self, summary: ScoreSummary) -> None:
         first, weight0, weight1 = pool_adjacent_violators(
@@ -289,7 +282,7 @@ def _plateaus(
     return CalibrationMap.linear(ends[kept], heights[kept])
 
 
-class VennAbersCalibrator(ScoreCalibrator):
+class VennAbersCalibrator(MapCalibrator):
     r"""Inductive Venn-Abers predictor: isotonic regression with honest ends.
 
     Parameters
@@ -342,10 +335,6 @@ class VennAbersCalibrator(ScoreCalibrator):
 
     lower_: CalibrationMap
     upper_: CalibrationMap
-    map_: CalibrationMap
-
-    def __init__(self, *, scale: Scale = "probability"):
-        self.scale = scale
 
     def predict_interval(self, scores: ArrayLike) -> Float64Array:
         """Return p0 and p1 of each score.
@@ -387,9 +376,6 @@ class VennAbersCalibrator(ScoreCalibrator):
             constant_map(summary, value)
             for value in (n1 / total, (n1 + 1.0) / total, constant)
         )
-
-    def _predict(self, values: Float64Array) -> Float64Array:
-        return self.map_(values)
 
 
 def merge_intervals(intervals: Sequence[Float64Array]) -> Float64Array:

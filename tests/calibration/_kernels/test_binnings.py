@@ -11,6 +11,7 @@ from scipy.stats import beta
 
 from calibration._kernels import binnings
 from calibration.binning.bbq import _average
+from tests.open_kernels import open_kernels
 
 
 @pytest.mark.parametrize("rate", [0.005, 0.2, 0.5, 0.77, 0.995])
@@ -27,10 +28,13 @@ def test_evidence_is_the_prior_mean_of_the_likelihood(rate, n0, n1):
     assert found == pytest.approx(math.log(sum(halves)), abs=1e-5)
 
 
-def test_rate_is_the_middle_of_a_bin_held_off_the_ends():
-    assert binnings.bin_rate(0.2, 0.6) == pytest.approx(0.4)
-    assert binnings.bin_rate(0.0, 0.001) == 0.005
-    assert binnings.bin_rate(0.999, 1.0) == 0.995
+def test_bins_are_differences_and_their_rate_the_middle_held_off_the_ends():
+    sums, edges = np.array([0.0, 2.0, 2.0, 5.0]), np.array([0.0, 0.001, 0.4, 1.0])
+    n0, n1, rates = binnings.count_bins(sums, -sums, edges, *np.array([[0, 1], [1, 3]]))
+    assert n0.tolist() == [2.0, 3.0]
+    assert n1.tolist() == [0.0, 0.0]
+    assert rates == pytest.approx([0.005, 0.5005])
+    assert binnings.count_bins(sums, sums, 1.0 - edges / 1e3, 0, 1)[2] == 0.995
 
 
 def test_all_bins_stand_in_their_places(rng):
@@ -42,9 +46,8 @@ def test_all_bins_stand_in_their_places(rng):
     assert len(evidences) == m * (m + 1) // 2
     for last in range(m):
         for first in range(last + 1):
-            held = (one[last + 1] - one[first] for one in (sum0, sum1))
-            rate = binnings.bin_rate(edges[first], edges[last + 1])
-            expected = binnings.log_bin_evidence(*held, rate)
+            bins = binnings.count_bins(sum0, sum1, edges, first, last + 1)
+            expected = binnings.log_bin_evidence(*bins)
             assert evidences[last * (last + 1) // 2 + first] == expected
 
 
@@ -93,8 +96,8 @@ def test_posterior_sums_equal_enumeration(rng, m):
         share = np.exp(log_weight(starts, m, *sums) - total)
         cut[m] += share
         for first, end in zip(starts, (*starts[1:], m), strict=True):
-            n0, n1 = sum0[end] - sum0[first], sum1[end] - sum1[first]
-            ones = n1 + 2 * binnings.bin_rate(edges[first], edges[end])
+            n0, n1, prior = binnings.count_bins(sum0, sum1, edges, first, end)
+            ones = n1 + 2 * prior
             rate = ones / (n0 + n1 + 2)
             mean[first:end] += share * rate
             square[first:end] += share * rate * (ones + 1) / (n0 + n1 + 3)
@@ -153,19 +156,20 @@ def random_cells(rng, kind, m=40):
 def test_starts_are_those_of_bins_of_equal_weight(rng, kind):
     weight0, weight1 = random_cells(rng, kind)
     weight = weight0 + weight1
-    sums = running_sums(weight0, weight1)
+    centres = binnings.twice_centres(*running_sums(weight0, weight1))
     for n_bins in [n for n in (1, 2, 3, 5, 8, 13, 39, 40, 200) if n <= weight.sum()]:
-        starts = binnings.quantile_starts(*sums, n_bins)
+        starts = binnings.quantile_starts(centres, n_bins)
         assert starts.tolist() == slow_starts(weight, n_bins)
 
 
 @pytest.mark.parametrize("guess", [0, 1, 20, 39, 40, 70])
 def test_the_search_is_right_from_any_guess(rng, guess):
-    sums = running_sums(*random_cells(rng, "ties"))
-    centres = np.array([binnings._twice_centre(*sums, i) for i in range(40)]) / 2
-    for rows in [0.0, *centres, *(centres + 0.25), centres[-1] + 9]:
-        expected = np.searchsorted(centres, rows)
-        assert binnings._find_cell(*sums, rows, guess) == expected
+    [find_cell] = open_kernels(binnings._find_cell)
+    centres = binnings.twice_centres(*running_sums(*random_cells(rng, "ties")))
+    for goal in [0.0, *centres, *(centres[:-1] + 0.5)]:
+        expected = np.searchsorted(centres, goal)
+        for low in (0, expected // 2, expected):
+            assert find_cell(centres, goal, low, max(low, guess)) == expected
 
 
 @pytest.mark.parametrize("kind", ["rows", "ties", "real"])
@@ -179,14 +183,17 @@ def test_scores_and_averages_are_sums_over_bins(rng, kind):
         starts = slow_starts(weight0 + weight1, n_bins)
         for first, end in zip(starts, [*starts[1:], 40], strict=True):
             n0, n1 = weight0[first:end].sum(), weight1[first:end].sum()
-            rate = binnings.bin_rate(edges[first], edges[end])
+            rate = np.clip((edges[first] + edges[end]) / 2, 0.005, 0.995)
             scores[k] += binnings.log_bin_evidence(n0, n1, rate)
             p = (n1 + 2 * rate) / (n0 + n1 + 2)
             mean[first:end] += shares[k] * p
             square[first:end] += shares[k] * p * (n1 + 2 * rate + 1) / (n0 + n1 + 3)
-    args = (*running_sums(weight0, weight1), edges, numbers)
-    np.testing.assert_allclose(binnings.score_quantile_bins(*args), scores, rtol=1e-12)
-    starts, steps = _average(*binnings.jumps_of_binnings(*args, shares))
+    args = (*running_sums(weight0, weight1), edges)
+    centres = binnings.twice_centres(*args[:2])
+    found = binnings.score_quantile_bins(*args, centres, numbers)
+    np.testing.assert_allclose(found, scores, rtol=1e-12)
+    starts = [binnings.quantile_starts(centres, n_bins) for n_bins in numbers]
+    starts, steps = _average(*args, starts, shares)
     sizes = np.diff(starts, append=40)
     for found, expected in zip(steps, (mean, square), strict=True):
         np.testing.assert_allclose(np.repeat(found, sizes), expected, atol=1e-13)
@@ -198,13 +205,11 @@ def test_blocks_of_cells_do_not_matter(rng):
     sums = running_sums(weight0, 1.0 - weight0)
     edges = np.linspace(0, 1, 40_001)
     numbers = np.array([1, 2, 7, 30])
-    scores = binnings.score_quantile_bins(*sums, edges, numbers)
+    centres = binnings.twice_centres(*sums)
+    scores = binnings.score_quantile_bins(*sums, edges, centres, numbers)
     for n_bins, score in zip(numbers, scores, strict=True):
-        starts = binnings.quantile_starts(*sums, n_bins)
+        starts = binnings.quantile_starts(centres, n_bins)
         assert len(starts) == n_bins
-        ends = np.append(starts[1:], 40_000)
-        expected = 0.0
-        for s, e in zip(starts, ends, strict=True):
-            held, rate = (one[e] - one[s] for one in sums), (edges[s], edges[e])
-            expected += binnings.log_bin_evidence(*held, binnings.bin_rate(*rate))
+        bins = binnings.count_bins(*sums, edges, starts, np.append(starts[1:], 40_000))
+        expected = sum(map(binnings.log_bin_evidence, *bins))
         assert score == pytest.approx(expected, rel=1e-12)

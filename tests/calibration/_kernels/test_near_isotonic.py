@@ -9,7 +9,7 @@ import pytest
 from scipy.special import xlog1py, xlogy
 
 from calibration._kernels.near_isotonic import (
-    average_blocks,
+    average_nodes,
     blocks_at,
     fuse_equal,
     log_likelihoods,
@@ -30,9 +30,9 @@ def largest_violation(values, weight0, weight1, penalty):
 def solve(weight0, weight1, penalty):
     """The path's solution at a penalty, per cell."""
     starts, ones, weight = fuse_equal(weight0, weight1)
-    tree, penalties, n_blocks = trace_path(ones, weight)
+    tree, penalties, _ = trace_path(ones, weight)
     step = np.searchsorted(penalties, penalty, side="right") - 1
-    nodes, runs = blocks_at(tree, step, n_blocks[step] if step >= 0 else len(starts))
+    nodes, runs = blocks_at(tree, step)
     reach = min(penalty, penalties[-1])
     values = (tree.ones[nodes] + reach * tree.pull[nodes]) / tree.weight[nodes]
     return np.repeat(values, np.diff(starts[runs], append=len(weight0)))
@@ -97,23 +97,6 @@ def test_equals_the_naive_algorithm_in_exact_fractions(rng, kind):
             np.testing.assert_allclose(ours, values, atol=1e-13)
 
 
-def test_certificate_on_many_points(rng):
-    m = 100_000
-    ones = rng.uniform(size=m) < 0.5 + 0.4 * np.sin(np.arange(m) / 500)
-    weight = rng.integers(1, 4, m).astype(float)
-    weight0, weight1 = np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
-    starts, block_ones, block_weight = fuse_equal(weight0, weight1)
-    tree, penalties, n_blocks = trace_path(block_ones, block_weight)
-    for step in np.linspace(0, len(penalties) - 1, 7).astype(int):
-        nodes, runs = blocks_at(tree, step, n_blocks[step])
-        ours = tree.ones[nodes] + penalties[step] * tree.pull[nodes]
-        sizes = np.diff(starts[runs], append=m)
-        cells = np.repeat(ours / tree.weight[nodes], sizes)
-        assert largest_violation(cells, weight0, weight1, penalties[step]) < 1e-10
-        cells[m // 2] += 1e-4
-        assert largest_violation(cells, weight0, weight1, penalties[step]) > 1e-5
-
-
 def test_equal_labels_move_together_from_the_start():
     """D2, D3: probcal and calibre give (1, .9, .1), whose objective is .1."""
     weight0, weight1 = np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])
@@ -130,7 +113,7 @@ def test_a_chain_of_equal_meetings_is_one_step():
     # Ends are pulled by one neighbour, all others by two in the same direction.
     assert penalties.tolist() == [0.5]
     assert n_blocks.tolist() == [1]
-    assert tree.weight[tree.roots].tolist() == [40.0]
+    assert tree.weight[tree.parent < 0].tolist() == [40.0]
     np.testing.assert_array_equal(solve(1.0 - weight1, weight1, 0.5), np.full(40, 0.5))
 
 
@@ -152,7 +135,7 @@ def test_path_coarsens_and_every_solution_holds_all_rows(rng, kind):
     assert penalties[0] > 0
     total = weight1.sum()
     for step in range(len(penalties)):
-        nodes, runs = blocks_at(tree, step, n_blocks[step])
+        nodes, runs = blocks_at(tree, step)
         assert runs[0] == 0
         assert (np.diff(runs) > 0).all()
         held = np.add.reduceat(weight, runs)
@@ -178,68 +161,23 @@ def test_violation_sees_every_kind_of_error():
         assert math.isclose(found, expected), values
 
 
-def make_path(rng, m, kind):
-    """A path of m cells: (tree, penalties, n_blocks, ones, weight)."""
-    weight1 = (rng.uniform(size=m) < np.linspace(0.2, 0.8, m)).astype(float)
-    weight0 = 1.0 - weight1
-    if kind == "mixed":
-        weight0 += rng.integers(0, 3, m)
-        weight1 += rng.integers(0, 3, m)
-    if kind == "chain":  # a staircase down that merges from its ends
-        weight1 = np.arange(m, 0.0, -1.0) ** 1.5
-        weight0 = np.full(m, m**1.5) - weight1 + 1.0
-    _, ones, weight = fuse_equal(weight0, weight1)
-    return *trace_path(ones, weight), ones, weight
-
-
-def climb(tree, leaf, step):
-    """The node that holds a leaf after a step, by searching for parents."""
-    n_leaves = len(tree.birth) - len(tree.cut)
-    node = leaf
-    while True:
-        above = np.flatnonzero((tree.left == node) | (tree.right == node))
-        if len(above) == 0 or tree.birth[n_leaves + above[0]] > step:
-            return node
-        node = n_leaves + above[0]
-
-
-def leaf_values(tree, step, penalty, n_leaves):
-    nodes = np.array([climb(tree, leaf, step) for leaf in range(n_leaves)])
-    return (tree.ones[nodes] + penalty * tree.pull[nodes]) / tree.weight[nodes], nodes
-
-
-@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
-def test_log_likelihoods_are_sums_over_rows_and_never_increase(rng, kind):
-    tree, penalties, n_blocks, ones, weight = make_path(rng, 60, kind)
-    floor = 0.5 / (weight.sum() + 1.0)
-    steps = np.arange(len(penalties))
-    found = log_likelihoods(tree, steps, penalties, n_blocks, floor)
-    for step in steps:
-        p, _ = leaf_values(tree, step, penalties[step], len(ones))
-        p = np.clip(p, floor, 1.0 - floor)
-        expected = (xlogy(ones, p) + xlog1py(weight - ones, -p)).sum()
-        assert found[step] == pytest.approx(expected, rel=1e-12)
-    assert (np.diff(found) < 1e-9).all()
-    some = steps[1::3]
-    np.testing.assert_array_equal(
-        log_likelihoods(tree, some, penalties[some], n_blocks[some], floor), found[some]
-    )
-
-
-@pytest.mark.parametrize("kind", ["pure", "mixed", "chain"])
-def test_average_is_the_sum_of_solutions(rng, kind):
-    tree, penalties, n_blocks, ones, _ = make_path(rng, 60, kind)
+@pytest.mark.parametrize("kind", KINDS)
+def test_likelihoods_and_averages_are_those_of_solutions(rng, kind):
+    weight0, weight1 = random_cells(rng, 60, kind)
+    starts, ones, weight = fuse_equal(weight0, weight1)
+    tree, penalties, n_blocks = trace_path(ones, weight)
     for share in (0.1, 0.5, 1.0):
         steps = np.flatnonzero(rng.uniform(size=len(penalties)) < share)
-        if len(steps) == 0:
-            continue
+        steps = np.union1d(steps, len(penalties) - 1)
+        given = tree, steps, penalties[steps]
+        solutions = np.array([solve(weight0, weight1, p) for p in penalties[steps]])
+        floor = 0.5 / (weight.sum() + 1.0)
+        p = np.clip(solutions, floor, 1.0 - floor)
+        expected = (xlogy(weight1, p) + xlog1py(weight0, -p)).sum(axis=1)
+        np.testing.assert_allclose(log_likelihoods(*given, floor), expected, rtol=1e-12)
         weights = rng.uniform(size=len(steps))
-        expected = np.zeros(len(ones))
-        for step, w in zip(steps, weights, strict=True):
-            expected += w * leaf_values(tree, step, penalties[step], len(ones))[0]
-        count = n_blocks[steps[0]]
-        starts, means = average_blocks(tree, steps, penalties[steps], weights, count)
-        sizes = np.diff(starts, append=len(ones))
-        np.testing.assert_allclose(np.repeat(means, sizes), expected, atol=1e-13)
-        _, nodes = leaf_values(tree, steps[0], 0.0, len(ones))
-        assert len(means) == len(np.unique(nodes)) == count
+        nodes, runs = blocks_at(tree, steps[0])
+        assert len(nodes) == n_blocks[steps[0]]
+        means = average_nodes(*given, weights)[nodes]
+        cells = np.repeat(means, np.diff(starts[runs], append=60))
+        np.testing.assert_allclose(cells, weights @ solutions, atol=1e-13)

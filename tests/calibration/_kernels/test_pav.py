@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression
 
 from calibration._kernels import pav
 from calibration._kernels.cells import mix64
@@ -52,14 +51,6 @@ def test_equals_the_max_min_formula(rng, kind, m):
         blocks = pav.pool_adjacent_violators(weight0, weight1)
         expected = max_min_formula(weight0, weight1)
         np.testing.assert_allclose(expand(*blocks, m), expected, atol=1e-14)
-
-
-def test_equals_scipy_on_many_cells(rng):
-    weight0, weight1 = random_cells(rng, 2000, "mixed")
-    weight = weight0 + weight1
-    expected = isotonic_regression(weight1 / weight, weights=weight).x
-    blocks = pav.pool_adjacent_violators(weight0, weight1)
-    np.testing.assert_allclose(expand(*blocks, 2000), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("unit", [2.0**-540, 2.0**-1020, 2.0**40])

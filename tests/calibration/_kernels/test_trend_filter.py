@@ -201,12 +201,6 @@ def test_any_runs_and_gaps_are_solved(fall, labels, gaps):
     assert values.max() < 3.0
 
 
-def second_differences(x):
-    """Operator from values to changes of slope, shape (m - 2, m)."""
-    slopes = np.diff(np.eye(len(x)), axis=0) / np.diff(x)[:, None]
-    return np.diff(slopes, axis=0)
-
-
 def test_largest_bend_keeps_digits_where_cells_nearly_coincide():
     """Rows split over cells 1e-9 apart have the penalty of the cells as one."""
     x = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
@@ -220,13 +214,6 @@ def test_largest_bend_keeps_digits_where_cells_nearly_coincide():
     assert apart == pytest.approx(together, rel=1e-7)
 
 
-def price(x, residual, marks, gaps, bend, fall):
-    marks, gaps = marks.copy(), gaps.copy()
-    given = x, residual, np.ones(len(x)), marks, gaps, bend, fall, 1e-9
-    n_new, worst, slack = price_cells(*given)
-    return n_new, worst, slack, marks, gaps
-
-
 def test_flat_is_optimal_exactly_where_a_linear_program_finds_a_dual_point(rng):
     """Constant fits: a program tells whether some v in [0, fall] keeps |u| <= bend."""
     verdicts = []
@@ -237,8 +224,10 @@ def test_flat_is_optimal_exactly_where_a_linear_program_finds_a_dual_point(rng):
         residual = target - target.mean()
         bend, fall = rng.uniform(0.0, 0.2), rng.uniform(0.0, 0.8)
         gaps = np.zeros(m - 1, dtype=np.int64)
-        n_new, *_ = price(x, residual, np.zeros(m), gaps, bend, fall)
-        transposed = np.hstack([second_differences(x).T, -np.diff(np.eye(m), axis=0).T])
+        given = x, residual, np.ones(m), np.zeros(m), gaps, bend, fall, 1e-9
+        n_new, *_ = price_cells(*given)
+        differences, changes = operators(x)
+        transposed = np.hstack([changes.T, -differences.T])
         bounds = [(-bend, bend)] * (m - 2) + [(0.0, fall)] * (m - 1)
         cost = np.zeros(2 * m - 3)
         program = linprog(cost, A_eq=transposed, b_eq=residual, bounds=bounds)

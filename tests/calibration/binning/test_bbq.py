@@ -145,14 +145,6 @@ def test_criteria_weigh_as_a_plain_rewrite_does(rng, criterion, kind):
     assert_allclose(fitted.predict(summary.scores), mean, atol=1e-12)
 
 
-@pytest.mark.parametrize("criterion", ["bic", "aicc"])
-def test_weights_too_small_to_be_added_are_no_harm(rng, criterion):
-    s, y, _ = random_rows(rng, 60, "rows")
-    weight = 1000 * rng.uniform(size=60) ** 20
-    fitted = BBQCalibrator(criterion=criterion).fit(s, y, weight)
-    assert np.isfinite(fitted.weights_).all()
-
-
 def test_no_elbow_is_large_enough_for_two(rng):
     rows = random_rows(rng, 400, "rows")
     every = BBQCalibrator(elbow=0.0).fit(*rows)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.spatial import ConvexHull
-from sklearn import datasets, exceptions, metrics, model_selection
+from sklearn import datasets, metrics, model_selection
 from sklearn.isotonic import IsotonicRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -319,17 +319,3 @@ def test_ensemble_of_folds_is_the_cross_predictor():
     pooled.fit(X, y)
     want = pooled.calibrator_.predict(pooled.estimator_.predict_proba(X)[:, 1])
     assert_array_equal(pooled.predict_proba(X)[:, 1], want)
-
-
-def test_a_condensed_summary_will_do(rng):
-    scores = rng.uniform(size=20_000)
-    summary = ScoreSummary.from_scores(scores, rng.uniform(size=20_000) < scores**2)
-    exact = VennAbersCalibrator().fit_summary(summary)
-    coarse = VennAbersCalibrator().fit_summary(summary.condense(2000))
-    points = np.linspace(0.05, 0.95, 50)
-    assert np.abs(exact.predict(points) - coarse.predict(points)).mean() < 0.01
-
-
-def test_without_a_fit_there_are_no_intervals():
-    with pytest.raises(exceptions.NotFittedError, match="not fitted"):
-        VennAbersCalibrator().predict_interval([0.5])

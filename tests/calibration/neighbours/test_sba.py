@@ -148,24 +148,24 @@ def test_pickle_clone_and_read_only_input(rows, frozen):
 
 def test_refused(rows):
     X, scores, y = rows
-    match = r"`n_neighbors` must not be greater .*, got 121 for 120"
-    with pytest.raises(ValueError, match=match):
-        SBACalibrator(121).fit(X, scores, y)
-    with pytest.raises(ValueError, match=r"got 100 for 60"):
-        SBACalibrator(100).fit(X, scores, y, np.full(120, 0.5))
-    with pytest.raises(ValueError, match="`X` must be as long as scores, got 119"):
-        SBACalibrator(5).fit(X[1:], scores, y)
-    with pytest.raises(ValueError, match=r"shape \(n, n_features\), got shape \(120,"):
-        SBACalibrator(5).fit(X[:, 0], scores, y)
+    sba, few = SBACalibrator(5).fit(X, scores, y), np.full(120, 0.5)
+    for call, given, message in (
+        (SBACalibrator(121).fit, (X, scores, y), r"not be greater .*, got 121 for 120"),
+        (SBACalibrator(100).fit, (X, scores, y, few), "got 100 for 60"),
+        (sba.fit, (X[1:], scores, y), "`X` must be as long as scores, got 119"),
+        (sba.fit, (X[:, 0], scores, y), r"\(n, n_features\), got shape \(120,"),
+        (sba.fit, (X * np.nan, scores, y), r"`X` must be finite, got .*nan.* in row 0"),
+        (
+            sba.predict,
+            (X[:, :1], scores),
+            "`X` must have 2 features .*, got 1",
+        ),
+        (sba.predict, (X[:1], [2.0]), r"must lie in \[0, 1\], got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(*given)
     with pytest.raises(TypeError, match="`X` must be numeric"):
-        SBACalibrator(5).fit([["a"]] * 120, scores, y)
-    with pytest.raises(ValueError, match=r"`X` must be finite, got .*nan.* in row 0"):
-        SBACalibrator(5).fit(X * np.nan, scores, y)
-    sba = SBACalibrator(5).fit(X, scores, y)
-    with pytest.raises(ValueError, match="`X` must have 2 features as in `fit`, got 1"):
-        sba.predict(X[:, :1], scores)
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 2"):
-        sba.predict(X[:1], [2.0])
+        sba.fit([["a"]] * 120, scores, y)
 
 
 def test_many_features_far_from_zero_have_the_same_neighbours(rng):
