@@ -218,6 +218,15 @@ def test_priors_must_fit_the_forecasts():
         shift_prior(table, [0.2, 0.3, 0.5], [0.2, 0.3, 0.4])
     with pytest.raises(TypeError, match="`old` must be a real number"):
         shift_prior([0.2], [0.5, 0.5], 0.5)
+    # Sorted by size, as `value_counts` has it.
+    named = pd.DataFrame(table, columns=list("abc"))
+    for p, names in ((table, [2, 1, 0]), (named, list("cba"))):
+        prior = pd.Series([0.5, 0.3, 0.2], index=names)
+        with pytest.raises(ValueError, match="`new` must have its columns in the ord"):
+            shift_prior(p, [0.2, 0.3, 0.5], prior)
+        told = shift_prior(p, [0.3, 0.4, 0.3], prior[::-1])
+        by_number = shift_prior(table, [0.3, 0.4, 0.3], [0.2, 0.3, 0.5])
+        np.testing.assert_array_equal(told, by_number)
 
 
 def test_labelled_rows_must_be_whole():
