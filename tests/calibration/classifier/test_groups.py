@@ -34,7 +34,9 @@ def groups():
     ("cv", "meant", "routing"),
     [
         (None, StratifiedGroupKFold(5), False),
+        (None, StratifiedGroupKFold(5), True),
         (3, StratifiedGroupKFold(3), False),
+        (3, StratifiedGroupKFold(3), True),
         (GroupKFold(4), GroupKFold(4), False),
         (GroupKFold(4), GroupKFold(4), True),
     ],
@@ -126,14 +128,6 @@ def test_intervals_refused(data):
     many = CalibratedClassifier(GaussianNB(), "isotonic", ensemble=True).fit(X, y)
     with pytest.raises(ValueError, match=r"`ensemble` must be False for .*, got 5 of"):
         many.predict_interval(X)
-
-
-@pytest.mark.parametrize("cv", [None, 3])
-def test_groups_reach_folds_that_are_dealt_with_routing(data, groups, cv):
-    plain = CalibratedClassifier(GaussianNB(), cv=cv).fit(*data, groups=groups)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = CalibratedClassifier(GaussianNB(), cv=cv).fit(*data, groups=groups)
-    np.testing.assert_array_equal(model.oof_scores_, plain.oof_scores_)
 
 
 def test_folds_of_groups_are_so_many_that_no_class_is_left_out(rng):

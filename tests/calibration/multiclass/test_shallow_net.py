@@ -58,14 +58,6 @@ def test_value_and_gradient_are_those_of_the_formula(problem, rng, monkeypatch):
     assert_allclose(many[1], gradient, atol=1e-14)
 
 
-def test_a_layer_drawn_corrects_nothing(problem, rng):
-    layer = HiddenLayer.draw(rng, 5, 6, 4)
-    assert_allclose(layer.correct(problem.z, problem.inputs), problem.z, atol=1e-14)
-    again = layer.filled(layer.flatten())
-    for name in ("slopes", "shifts", "heights", "intercept"):
-        assert_array_equal(getattr(again, name), getattr(layer, name))
-
-
 def test_training_descends_to_a_stationary_point(problem, rng, monkeypatch):
     monkeypatch.setattr(shallow_net, "_MAX_STEPS", 2000)
     drawn = HiddenLayer.draw(rng, 4, 6, 4)
@@ -311,8 +303,6 @@ def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
-        ({"solver": "sgd"}, ValueError, "`solver` must be one of 'lbfgs', 'adagrad'"),
-        ({"n_batches": 0}, ValueError, "`n_batches` must be at least 1, got 0"),
         ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
         ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
         ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),
