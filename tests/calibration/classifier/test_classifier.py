@@ -100,22 +100,6 @@ def weights(rng):
 # --- what is fitted ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
-def test_pooled_scores_are_those_of_cross_val_predict(X, y, method):
-    base = LogisticRegression()
-    ours = CalibratedClassifier(base, PlattCalibrator(), cv=FOLDS, response=method)
-    ours.fit(X, y)
-    scores = cross_val_predict(base, X, y, cv=FOLDS, method=method)
-    scores = scores[:, 1] if method == "predict_proba" else scores
-    assert_array_equal(ours.oof_scores_, scores)
-    scale = "probability" if method == "predict_proba" else "real"
-    by_hand = PlattCalibrator(scale=scale).fit(scores, y)
-    whole = getattr(base.fit(X, y), method)(X)
-    whole = whole[:, 1] if method == "predict_proba" else whole
-    assert_array_equal(ours.predict_proba(X)[:, 1], by_hand.predict(whole))
-    assert ours.response_ == method
-
-
 def test_ensemble_is_the_average_of_pairs_made_by_hand(X, y, weights):
     ours = CalibratedClassifier(
         GaussianNB(), IsotonicCalibrator(), cv=FOLDS, ensemble=True

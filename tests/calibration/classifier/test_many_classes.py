@@ -18,6 +18,7 @@ from calibration import (
     IsotonicCalibrator,
     LogisticCalibrator,
     OneVsRestCalibrator,
+    PlattCalibrator,
     SoftmaxCalibrator,
     TemperatureCalibrator,
     VennAbersCalibrator,
@@ -52,21 +53,26 @@ def iris():
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
-def test_columns_are_those_of_cross_val_predict(iris, method):
-    X, y = iris
+@pytest.mark.parametrize(
+    ("calibrator", "margin"),
+    [(PlattCalibrator(), "real"), (SoftmaxCalibrator("vector", 1.0), "logit")],
+)
+def test_scores_are_those_of_cross_val_predict(iris, method, calibrator, margin):
+    X, y = iris if margin == "logit" else (part[50:] for part in iris)
     base = linear_model.LogisticRegression()
-    model = CalibratedClassifier(
-        base, SoftmaxCalibrator("vector", 1.0), cv=FOLDS, response=method
-    ).fit(X, y)
+    model = CalibratedClassifier(base, calibrator, cv=FOLDS, response=method).fit(X, y)
     scores = cross_val_predict(base, X, y, cv=FOLDS, method=method)
-    assert_allclose(model.oof_scores_, scores, rtol=1e-14)
-    scale = "probability" if method == "predict_proba" else "logit"
-    by_hand = SoftmaxCalibrator("vector", 1.0, scale=scale).fit(
-        scores, np.searchsorted(model.classes_, y)
-    )
     whole = getattr(base.fit(X, y), method)(X)
-    assert_allclose(model.predict_proba(X), by_hand.predict(whole), rtol=1e-10)
-    assert model.calibrator_.scale == scale
+    if margin == "real" and scores.ndim == 2:
+        scores, whole = scores[:, 1], whole[:, 1]
+    assert_allclose(model.oof_scores_, scores, rtol=1e-14)
+    scale = "probability" if method == "predict_proba" else margin
+    by_hand = clone(calibrator).set_params(scale=scale)
+    by_hand.fit(scores, np.searchsorted(model.classes_, y))
+    found = model.predict_proba(X)
+    found = found[:, 1] if margin == "real" else found
+    assert_allclose(found, by_hand.predict(whole), rtol=1e-10)
+    assert (model.calibrator_.scale, model.response_) == (scale, method)
 
 
 @pytest.mark.parametrize("ensemble", [False, True])

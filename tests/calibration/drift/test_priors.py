@@ -16,6 +16,8 @@ from calibration import (
     shift_prior,
 )
 
+P, FOUR = [0.2, 0.7], {"p_old": [0.2, 0.7] * 2, "y_old": [0, 1] * 2}
+
 
 def draw_scores(rng, n, prior, gap=1.5):
     """Scores of two normal classes, and their labels."""
@@ -229,26 +231,25 @@ def test_priors_must_fit_the_forecasts():
         np.testing.assert_array_equal(told, by_number)
 
 
-def test_labelled_rows_must_be_whole():
-    p = [0.2, 0.7]
-    with pytest.raises(ValueError, match="`y_old` must be given with `p_old`"):
-        estimate_prior(p, 0.5, p_old=p)
-    with pytest.raises(ValueError, match="`p_old` must be given with `y_old`"):
-        estimate_prior(p, 0.5, y_old=[0, 1])
-    with pytest.raises(ValueError, match="`y_old` must hold every class twice"):
-        estimate_prior(p, 0.5, p_old=p, y_old=[0, 1])
-    with pytest.raises(ValueError, match="every class twice or more, got 0 of 1"):
-        estimate_prior(
-            p, 0.5, p_old=p * 2, y_old=[0, 1] * 2, sample_weight_old=[1, 0] * 2
-        )
-    with pytest.raises(ValueError, match="`p_old` must be given with `sample_weight_"):
-        estimate_prior(p, 0.5, sample_weight_old=[1, 1])
-    with pytest.raises(ValueError, match="`sample_weight_old` must be as long as"):
-        estimate_prior(p, 0.5, p_old=p * 2, y_old=[0, 1] * 2, sample_weight_old=[1])
-    with pytest.raises(ValueError, match="`sample_weight` must not be negative"):
-        estimate_prior(p, 0.5, sample_weight=[1, -1])
-    with pytest.raises(ValueError, match="`p_old` must have the columns of `p`"):
-        estimate_prior(p, 0.5, p_old=np.full((4, 3), 1 / 3), y_old=[0, 1, 2, 0])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"p_old": P}, "`y_old` must be given with `p_old`"),
+        ({"y_old": [0, 1]}, "`p_old` must be given with `y_old`"),
+        ({"p_old": P, "y_old": [0, 1]}, "`y_old` must hold every class twice"),
+        ({**FOUR, "sample_weight_old": [1, 0] * 2}, "twice or more, got 0 of 1"),
+        ({"sample_weight_old": [1, 1]}, "`p_old` must be given with `sample_weight_"),
+        ({**FOUR, "sample_weight_old": [1]}, "`sample_weight_old` must be as long as"),
+        ({"sample_weight": [1, -1]}, "`sample_weight` must not be negative"),
+        ({**FOUR, "p_old": np.full((4, 3), 1 / 3)}, "must have the columns of `p`"),
+    ],
+)
+def test_labelled_rows_must_be_whole(given, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_prior(P, 0.5, **given)
+
+
+def test_labelled_rows_have_the_columns_and_labels_of_the_new():
     table = pd.DataFrame(np.full((6, 3), 1 / 3), columns=["ox", "hen", "cat"])
     other, y = table[["hen", "ox", "cat"]], [0, 1, 2] * 2
     with pytest.raises(ValueError, match="`p_old` must have its columns in the order"):

@@ -1,7 +1,5 @@
 """Shallow nets: what they learn, how, and what they refuse."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,6 @@ from calibration import (
     CalibrationWarning,
     ShallowNetCalibrator,
     SoftmaxCalibrator,
-    load,
     log_loss,
 )
 from calibration.multiclass import shallow_net
@@ -218,19 +215,8 @@ def test_weights_and_order_with_side_information(with_hour, rng):
     expected = weighted.predict(p, hour)
     assert_array_equal(repeated.predict(p, hour), expected)
     assert_array_equal(shuffled.predict(p, hour), expected)
-
-
-def test_side_information_is_saved_pickled_and_cloned(with_hour, tmp_path):
-    p, y, hour = with_hour
-    fitted = ShallowNetCalibrator(2, (3, 3), random_state=5).fit(p, y, side=hour)
-    expected = fitted.predict(p, hour)
-    fitted.save(tmp_path / "nets.zip")
-    for again in (load(tmp_path / "nets.zip"), pickle.loads(pickle.dumps(fitted))):
-        assert_array_equal(again.predict(p, hour), expected)
-    same = clone(fitted).fit(p, y, side=hour)
-    assert_array_equal(same.predict(p, hour), expected)
-    other = clone(fitted).set_params(random_state=6).fit(p, y, side=hour)
-    assert np.abs(other.predict(p, hour) - expected).max() > 1e-6
+    other = clone(shuffled).set_params(random_state=6).fit(p, y, times, side=hour)
+    assert (other.predict(p, hour) != expected).any()
 
 
 def test_a_fit_without_forgets_the_side(with_hour):
