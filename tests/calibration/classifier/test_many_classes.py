@@ -207,16 +207,13 @@ def test_frames_with_columns_in_another_order_are_refused(iris):
         CalibratedClassifier(Framed()).fit(X, y)
 
 
-def test_rounded_rows_are_taken_and_others_refused(iris):
+def test_rounded_rows_are_taken(iris):
     X, y = iris
     base = Constant(np.float32([0.7, 0.2000001, 0.1]))
     model = CalibratedClassifier(base)
     with pytest.warns(CalibrationWarning, match="rows of `scores` are all equal"):
         model.fit(X, y)
     assert_allclose(model.predict_proba(X[:1]), 1 / 3)
-    model.set_params(estimator=Constant([0.7, 0.2, 0.2]))
-    with pytest.raises(ValueError, match="`scores of Constant` must have rows that"):
-        model.fit(X, y)
 
 
 # --- refusals ---------------------------------------------------------------------
@@ -240,10 +237,6 @@ def test_classifiers_of_another_shape_are_refused(iris):
         CalibratedClassifier(Recorder(), cv=4).fit(X, y)
     with pytest.raises(ValueError, match=r"probabilities of shape \(n, 3\).*, 2\)"):
         CalibratedClassifier(Constant([0.5, 0.5])).fit(X, y)
-    with pytest.raises(ValueError, match=r"`scores of Constant` must lie in \[0, 1\]"):
-        CalibratedClassifier(Constant([1.2, -0.1, -0.1])).fit(X, y)
-    with pytest.raises(ValueError, match="`scores of Constant` must be finite"):
-        CalibratedClassifier(Constant([np.nan, 0.5, 0.5])).fit(X, y)
 
 
 def test_training_parts_need_every_class(iris):

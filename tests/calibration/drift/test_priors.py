@@ -361,8 +361,6 @@ def test_what_cannot_be_told_is_refused():
     y = [0, 1, 0, 1]
     with pytest.raises(ValueError, match="`p` must take values in more than 2 bins"):
         prior_shift_test([0.5, 0.5], [0.5, 0.5, 0.5, 0.5], y)
-    with pytest.raises(ValueError, match="`n_bins` must be at least 3, got 2"):
-        prior_shift_test([0.5], [0.1, 0.2, 0.3, 0.4], y, n_bins=2)
     with pytest.raises(ValueError, match="`y_old` must be as long as p_old"):
         prior_shift_test([0.5], [0.1, 0.2, 0.3], y)
 
