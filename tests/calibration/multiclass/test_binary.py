@@ -94,13 +94,6 @@ def couple(pairs):
     return couple_pairs(pairs[:, second, first].T, pairs.shape[1])
 
 
-BINARY = pytest.mark.parametrize(
-    "binary",
-    [LogisticCalibrator(), PlattCalibrator(), IsotonicCalibrator()],
-    ids=lambda b: type(b).__name__,
-)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_is_what_its_definition_says(weighted, rng):
     p, y = draw(rng, 600)
@@ -118,7 +111,7 @@ def test_is_what_its_definition_says(weighted, rng):
     assert_allclose(found, couple_pairs(chances, 4), rtol=1e-10)
 
 
-@BINARY
+@pytest.mark.parametrize("binary", [LogisticCalibrator(), IsotonicCalibrator()])
 def test_two_classes_are_the_binary_calibrator(binary, rng):
     p, y = draw(rng, 600, 2)
     expected = binary.fit(p[:, 1], y).predict(p[:, 1])

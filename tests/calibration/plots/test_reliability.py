@@ -85,11 +85,7 @@ class TestReliability:
 
     def test_many_curves_have_names_colours_and_strips(self, ax, forecasts):
         y, p = forecasts
-        curves = {
-            "raw": reliability_curve(y, p, bands=None),
-            "squared": reliability_curve(y, p**2, bands=None),
-        }
-        plot_reliability(curves, ax=ax)
+        plot_reliability(y, {"raw": p, "squared": p**2}, bands=None, ax=ax)
         assert legend(ax) == ["calibrated", "raw", "squared"]
         assert lines(ax)["raw"].get_color() != lines(ax)["squared"].get_color()
         assert len({bar.get_y() for bar in ax.patches}) == 2
