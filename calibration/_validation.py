@@ -80,6 +80,7 @@ def plain_label(text: object, most: int = _LONGEST_LABEL) -> str:
 # What a cell of an array of objects may be: Decimal is no Real to Python.
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _GAPS = ("NoneType", "NAType", "NaTType")
+_FLOATS = (float, np.floating)
 
 
 def as_numbers(values: ArrayLike, name: str) -> Float64Array:
@@ -106,7 +107,7 @@ def as_numbers(values: ArrayLike, name: str) -> Float64Array:
 
 def is_gap(cell: Any) -> bool:
     """Say whether a cell stands for nothing: None, NaN, NA, NaT."""
-    is_nan = isinstance(cell, float | np.floating) and cell != cell  # noqa: PLR0124
+    is_nan = isinstance(cell, _FLOATS) and cell != cell  # noqa: PLR0124
     return is_nan or type(cell).__name__ in _GAPS
 
 
@@ -431,22 +432,21 @@ def as_labels(labels: ArrayLike, name: str) -> NDArray[Any]:
     # Of a list that holds a text numpy makes texts alone: "1" of 1, "nan" of a gap.
     is_read = found.dtype.kind in "SU" and not hasattr(labels, "dtype")
     cells = np.array(labels, dtype=object) if is_read else found
-    if cells.dtype.kind in "fMm":
-        gaps = np.flatnonzero(cells != cells)  # noqa: PLR0124 - NaN and NaT
+    objects = cells.ravel().tolist() if cells.dtype.kind == "O" and cells.ndim else []
+    one_each = dict(zip(map(type, objects), objects, strict=True))
+    if any(kind.__name__ in _GAPS or issubclass(kind, _FLOATS) for kind in one_each):
+        gaps = [place for place, cell in enumerate(objects) if is_gap(cell)]
     else:
-        is_open = cells.dtype.kind == "O" and cells.ndim > 0
-        cells = cells.ravel() if is_open else cells[:0]
-        gaps = np.flatnonzero([is_gap(cell) for cell in cells])
-    if len(gaps):
+        is_gappy = cells.dtype.kind in "fMm"
+        gaps = np.flatnonzero(cells != cells).tolist() if is_gappy else []  # noqa: PLR0124
+    if gaps:
         refuse(name, "have no gaps", f"{found.flat[gaps[0]]} at position {gaps[0]}")
-    if cells.dtype.kind == "O":
-        one_each = dict(zip(map(type, cells), cells, strict=True)).values()
-        try:
-            # Twice, so that what has no order at all is found, too.
-            sorted([*set(one_each)] * 2)
-        except TypeError as error:
-            got = " and ".join(map(reprlib.repr, one_each))
-            refuse(name, "hold labels of one kind", got, TypeError, cause=error)
+    try:
+        # Twice, so that what has no order at all is found, too.
+        sorted([*set(one_each.values())] * 2)
+    except TypeError as error:
+        got = " and ".join(map(reprlib.repr, one_each.values()))
+        refuse(name, "hold labels of one kind", got, TypeError, cause=error)
     return found
 
 

@@ -380,7 +380,7 @@ def _of_files(
 ) -> Parts:
     """Return the parts of files and folders, one file after another."""
     wanted = None if columns is None else list(columns.values())
-    files: list[Path] = [file for path in paths for file in find_files(path)]
+    files = [file for path in paths for file in find_files(path)]
 
     def read() -> Iterator[tuple[str, Any]]:
         for file in files:
@@ -462,13 +462,12 @@ def summarize(
     if max_cells is not None:
         max_cells = check_integer(max_cells, "max_cells", 2)
     check_n_jobs(n_jobs)
-    given = {"score": score, "label": label, "weight": weight}
-    if weight is None:
-        del given["weight"]
-    for parameter, name in given.items():
+    columns = {"score": score, "label": label}
+    if weight is not None:
+        columns["weight"] = weight
+    for parameter, name in columns.items():
         if not isinstance(name, str):
             refuse(parameter, "be the name of a column", f"{name!r}", TypeError)
-    columns = {parameter: str(name) for parameter, name in given.items()}
     if len(set(columns.values())) < len(columns):
         got = ", ".join(columns.values())
         refuse("score`, `label` and `weight", "be different", got)

@@ -283,7 +283,8 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         ndarray of shape (n,)
         """
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        place = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[place])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routes of `fit`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,8 +43,12 @@ def read_forecasts(p: ArrayLike, name: str) -> Float64Array:
     return check_rows(numbers, name)
 
 
-def read_prior(prior: ArrayLike, name: str, rows: Float64Array) -> Float64Array:
-    """Return the prior of each class, shape (k,). All are positive and sum to 1."""
+def read_prior(prior: Any, name: str, rows: Float64Array, p: Any) -> Float64Array:
+    """Return the prior of each class, shape (k,). All are positive and sum to 1.
+
+    A series of pandas with the names of `p`, or the numbers of columns, has them in the
+    same order: `value_counts` sorts by size.
+    """
     if rows.ndim == 1:
         if isinstance(prior, np.ndarray) and prior.size == 1:
             prior = prior.item()
@@ -53,6 +58,8 @@ def read_prior(prior: ArrayLike, name: str, rows: Float64Array) -> Float64Array:
     if shares.shape != rows.shape[1:]:
         rule = f"hold a prior for each of the {rows.shape[1]} classes"
         refuse(name, rule, f"shape {shares.shape}")
+    if hasattr(prior, "iloc"):
+        check_order(prior.to_frame().T, names_of_columns(p) or None, name)
     bad = ~((shares > 0.0) & (shares < 1.0))
     if bad.any():
         refuse(name, "lie in (0, 1)", show(shares[bad][0]))
@@ -159,7 +166,7 @@ def shift_prior(p: ArrayLike, old: ArrayLike, new: ArrayLike) -> Float64Array:
     array([[0.1, 0.1, 0.8]])
     """
     rows = read_forecasts(p, "p")
-    before, after = read_prior(old, "old", rows), read_prior(new, "new", rows)
+    before, after = read_prior(old, "old", rows, p), read_prior(new, "new", rows, p)
     if rows.ndim == 1:
         return np.asarray(expit(logit(rows) + (logit(after) - logit(before))[1]))
     with np.errstate(divide="ignore"):
@@ -295,7 +302,7 @@ def estimate_prior(
     (0.02, array([0.01 , 0.029]))
     """
     rows = read_forecasts(p, "p")
-    prior = read_prior(old, "old", rows)
+    prior = read_prior(old, "old", rows, p)
     level = check_level(coverage, "coverage")
     check_order(p_old, names_of_columns(p), "p_old")
     weight = check_weights(sample_weight, len(rows))

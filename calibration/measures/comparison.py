@@ -238,11 +238,9 @@ def compare_methods(
     n, k = table.shape
     # Ranks make losses of different data sets comparable; ties share their mean rank.
     ranks = stats.rankdata(table, axis=1).mean(axis=0)
-    if control is None:
-        reference = int(np.argmin(ranks))
-    else:
-        check_choice(str(control), "control", labels)
-        reference = labels.index(str(control))
+    control = labels[int(np.argmin(ranks))] if control is None else str(control)
+    check_choice(control, "control", labels)
+    reference = labels.index(control)
     wilcoxon = pairwise_wilcoxon(table)
     if k == 2:
         all_equal = (np.nan,) * 4
@@ -261,19 +259,9 @@ def compare_methods(
     wilcoxon_holm[pairs] = holm(wilcoxon[pairs])
     # Symmetric: the other triangle through a view.
     wilcoxon_holm.T[pairs] = wilcoxon_holm[pairs]
-    return MethodComparison(
-        labels,
-        n,
-        ranks,
-        *all_equal,
-        control=labels[reference],
-        z=z,
-        p_values=p_values,
-        p_holm=p_holm,
-        wilcoxon_p=wilcoxon,
-        wilcoxon_p_holm=wilcoxon_holm,
-        level=level,
-    )
+    of_control = labels[reference], z, p_values, p_holm
+    of_pairs = wilcoxon, wilcoxon_holm
+    return MethodComparison(labels, n, ranks, *all_equal, *of_control, *of_pairs, level)
 
 
 def _check_losses(losses: ArrayLike) -> Float64Array:
@@ -285,8 +273,8 @@ def _check_losses(losses: ArrayLike) -> Float64Array:
     wrong = np.argwhere(np.isnan(table) | (table == -np.inf))
     if len(wrong):
         row, column = wrong[0]
-        rule = "be numbers or +inf"
-        refuse("losses", rule, f"{table[row, column]} for set {row}, method {column}")
+        got = f"{table[row, column]} for set {row}, method {column}"
+        refuse("losses", "be numbers or +inf", got)
     return table
 
 
@@ -403,22 +391,14 @@ def compare_pair(
     reach = float(stats.t.isf(0.5 - 0.5 * level, len(a) - 1)) * error
     wins, ties = int((a < b).sum()), int((a == b).sum())
     apart = len(a) - ties
-    sign_p = stats.binomtest(wins, apart).pvalue if apart else 1.0
-    gaps = a - b
+    sign_p = float(stats.binomtest(wins, apart).pvalue if apart else 1.0)
+    gaps, wilcoxon = a - b, pairwise_wilcoxon(np.column_stack([a, b]))
     # Gaps that are all alike leave no doubt.
     alike = np.ptp(gaps) == 0.0
     t_p = float(gaps[0] == 0.0 if alike else stats.ttest_1samp(gaps, 0.0).pvalue)
-    return PairedComparison(
-        len(a),
-        wins,
-        ties,
-        mean,
-        (mean - reach, mean + reach),
-        level,
-        float(sign_p),
-        float(pairwise_wilcoxon(np.column_stack([a, b]))[0, 1]),
-        t_p,
-    )
+    p_values = sign_p, float(wilcoxon[0, 1]), t_p
+    interval = mean - reach, mean + reach
+    return PairedComparison(len(a), wins, ties, mean, interval, level, *p_values)
 
 
 def _check_positive(losses: ArrayLike, name: str) -> Float64Array:

@@ -426,8 +426,6 @@ class _Tail:
 
     def within(self, ratio: Float64Array) -> Float64Array:
         """Integral of the density from 0 to d; infinite if it has no mass."""
-        if self.height == 0.0:
-            return np.zeros(len(ratio))
         if self.power >= 1.0:
             return np.full(len(ratio), np.inf)
         mass = self.height * self.distance / (1.0 - self.power)

@@ -255,14 +255,11 @@ class NetProblem:
 
     def _thinned(self, step: int) -> NetProblem:
         """Return the problem of every so many rows, with a ridge in proportion."""
+        rows = (self.z[:, ::step], self.inputs[:, ::step])
+        z, inputs = map(np.ascontiguousarray, rows)
         weight = self.weight[::step]
-        return NetProblem(
-            np.ascontiguousarray(self.z[:, ::step]),
-            np.ascontiguousarray(self.inputs[:, ::step]),
-            self.labels[::step],
-            weight,
-            self.ridge * float(weight.sum() / self.weight.sum()),
-        )
+        ridge = self.ridge * float(weight.sum() / self.weight.sum())
+        return NetProblem(z, inputs, self.labels[::step], weight, ridge)
 
 
 # Side information is used as it is up to this size, and down to its inverse.

@@ -186,18 +186,17 @@ class SoftmaxCalibrator(MulticlassCalibrator):
     def _find_structure(self, data: ClassScores) -> str:
         """Return the structure that fits the data, and warn if it is another one."""
         k = data.scores.shape[1]
-        fallback = self.structure
-        if self.structure != "temperature" and data.n < k:
+        if data.n < k:
             # The base has warned that there are fewer rows than classes.
-            fallback = "temperature"
-        elif self.structure == "matrix" and k > MOST_MATRIX_CLASSES:
-            fallback = "vector"
-            msg = (
-                f'`structure="matrix"` has at most {MOST_MATRIX_CLASSES} classes, '
-                f'got {k}; SoftmaxCalibrator fits "vector" instead.'
-            )
-            warnings.warn(msg, CalibrationWarning, stacklevel=5)
-        return fallback
+            return "temperature"
+        if self.structure != "matrix" or k <= MOST_MATRIX_CLASSES:
+            return self.structure
+        msg = (
+            f'`structure="matrix"` has at most {MOST_MATRIX_CLASSES} classes, '
+            f'got {k}; SoftmaxCalibrator fits "vector" instead.'
+        )
+        warnings.warn(msg, CalibrationWarning, stacklevel=5)
+        return "vector"
 
     def _choose_penalty(self, data: ClassScores) -> float:
         """Return the multiplier by cross-validation."""

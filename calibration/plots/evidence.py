@@ -62,7 +62,15 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     )
     ends = [joined.min(), joined.max()]
     ax.plot(ends, [-0.5] * 2, color="C3", lw=5, solid_capstyle="round", label=label)
-    _dress_ranks(ax, k, -0.9 - rows)
+    # The rank line is the only axis, on top.
+    ax.set(xlim=(1.0 - 0.05 * (k - 1), k + 0.05 * (k - 1)), ylim=(-0.9 - rows, 0.0))
+    ax.set(xticks=range(1, k + 1), yticks=[], xlabel="Average rank (1 is best)")
+    ax.spines[["left", "right", "bottom"]].set_visible(False)
+    ax.spines["top"].set_bounds(1, k)
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), **looks)
     return ax
 
 
@@ -80,18 +88,6 @@ def _draw_rank(
     looks: dict[str, Any] = {"ha": "right" if on_left else "left", "va": "center"}
     looks |= {"color": color, "fontweight": "bold" if control else "normal"}
     ax.text(side, height, text, **looks)
-
-
-def _dress_ranks(ax: Axes, k: int, bottom: float) -> None:
-    """Make the rank line the only axis, on top."""
-    ax.set(xlim=(1.0 - 0.05 * (k - 1), k + 0.05 * (k - 1)), ylim=(bottom, 0.0))
-    ax.set(xticks=range(1, k + 1), yticks=[], xlabel="Average rank (1 is best)")
-    ax.spines[["left", "right", "bottom"]].set_visible(False)
-    ax.spines["top"].set_bounds(1, k)
-    ax.xaxis.tick_top()
-    ax.xaxis.set_label_position("top")
-    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), **looks)
 
 
 # Powers of ten that are shown; beyond them evidence is only more of the same.

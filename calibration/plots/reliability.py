@@ -188,7 +188,11 @@ def _draw_diagram(
     for place, (name, one) in enumerate(curves.items()):
         color = f"C{place % 10}"
         _draw_curve(ax, one, plain_label(name, canvas.LONGEST_NAME), color, unnamed)
-        _draw_strip(ax, one, color, -_STRIP * (place + 1.25))
+        # The strip: a histogram of the forecasts.
+        heights = 0.8 * _STRIP * one.histogram / one.histogram.max()
+        edges, base = np.linspace(0.0, 1.0, len(heights) + 1), -_STRIP * (place + 1.25)
+        looks: dict[str, Any] = {"align": "edge", "color": color, "alpha": 0.7, "lw": 0}
+        ax.bar(edges[:-1], heights, np.diff(edges), base, **looks)
     ax.axhline(-0.25 * _STRIP, color=canvas.GREY, lw=0.8, alpha=0.5)
     ax.set(xlim=(-0.02, 1.02), ylim=(-_STRIP * (len(curves) + 0.5), 1.02))
     ticks = np.linspace(0.0, 1.0, 6)
@@ -216,15 +220,6 @@ def _draw_curve(
     marker = "" if isotonic and len(x) > _MOST_MARKERS else "o"
     looks: dict[str, Any] = {"color": color, "lw": 1.6, "marker": marker, "ms": 4.5}
     ax.plot(x, curve.event_rate[shown], label=label, **looks)
-
-
-def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> None:
-    """Draw a histogram of the forecasts, upwards from `base`."""
-    counts = curve.histogram
-    edges = np.linspace(0.0, 1.0, len(counts) + 1)
-    heights = 0.8 * _STRIP * counts / counts.max()
-    looks: dict[str, Any] = {"align": "edge", "color": color, "alpha": 0.7, "lw": 0}
-    ax.bar(edges[:-1], heights, np.diff(edges), base, **looks)
 
 
 @canvas.picture

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.sparse import coo_array, csr_array
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold
@@ -119,15 +118,6 @@ def test_a_rare_class_has_fewer_folds_in_its_pairs_only(data):
     assert np.isfinite(model.predict_proba(X)).all()
     with pytest.raises(ValueError, match="`cv` must not be greater than the number"):
         AllPairsClassifier(GaussianNB(), cv=5).fit(X, y)
-
-
-def test_a_fit_that_fails_leaves_no_answer(data):
-    X, y = data
-    model, rows = AllPairsClassifier(GaussianNB()), np.append(np.flatnonzero(y < 2), 0)
-    with pytest.raises(ValueError, match="at least two rows of each class"):
-        model.fit(X[rows], np.append(y[rows[:-1]], 2))
-    with pytest.raises(NotFittedError):
-        model.predict_proba(X)
 
 
 def test_sparse_tables_and_routing(data):

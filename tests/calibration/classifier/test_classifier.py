@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from scipy.special import expit
-from sklearn import compose, config_context, datasets, dummy, neighbors, pipeline, utils
+from sklearn import config_context, datasets, dummy, neighbors, utils
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
@@ -24,7 +23,6 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.preprocessing import OneHotEncoder
 
 from calibration import (
     AllPairsClassifier,
@@ -67,10 +65,6 @@ class Upside(Recorder):
     def decision_function(self, X):
         return -super().decision_function(X)
 
-    def predict_proba(self, X):
-        p = expit(self.decision_function(X))
-        return np.column_stack([1 - p, p])
-
 
 class Constant(Recorder):
     """A classifier whose `predict_proba` returns what it is told."""
@@ -103,22 +97,6 @@ def weights(rng):
 
 
 # --- what is fitted ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
-def test_pooled_scores_are_those_of_cross_val_predict(X, y, method):
-    base = LogisticRegression()
-    ours = CalibratedClassifier(base, PlattCalibrator(), cv=FOLDS, response=method)
-    ours.fit(X, y)
-    scores = cross_val_predict(base, X, y, cv=FOLDS, method=method)
-    scores = scores[:, 1] if method == "predict_proba" else scores
-    assert_array_equal(ours.oof_scores_, scores)
-    scale = "probability" if method == "predict_proba" else "real"
-    by_hand = PlattCalibrator(scale=scale).fit(scores, y)
-    whole = getattr(base.fit(X, y), method)(X)
-    whole = whole[:, 1] if method == "predict_proba" else whole
-    assert_array_equal(ours.predict_proba(X)[:, 1], by_hand.predict(whole))
-    assert ours.response_ == method
 
 
 def test_ensemble_is_the_average_of_pairs_made_by_hand(X, y, weights):
@@ -281,35 +259,25 @@ def test_objects_that_are_numbers_are_labels(X, y, kind):
         (["a", b"a", "b", "b"], "labels of one kind, got 'b' and b'a'"),
         (np.array(["a", 1, 1, "a"], object), "labels of one kind, got 'a' and 1"),
         (pd.Series([[1]] * 4), r"labels of one kind, got \[1\]"),
+        ([0.0, 1.0, np.nan, 0.0], "no gaps, got nan at position 2"),
+        (np.ma.masked_less([0, 1, 1, 0], 1), "have no masked entries"),
+        ([1, 1, 1, 1], "hold two classes or more, got one class: 1"),
+        (["a"] * 4, "hold two classes or more, got one class: 'a'"),
+        ([0.5, 1.5, 2.5, 0.5], "Unknown label type: continuous"),
+        ([0, 1, 1], "`X` must be as long as y, got 4 and 3 values"),
+        ([[0, 1], [1, 0], [1, 1], [0, 0]], "y should be a 1d array"),
     ],
 )
-def test_labels_with_gaps_or_of_several_kinds(data, labels, match):
-    error = ValueError if "gaps" in match else TypeError
-    with pytest.raises(error, match=f"`y` must .*{match}"):
+def test_labels_refused(data, labels, match):
+    error = TypeError if "one kind" in match else ValueError
+    with pytest.raises(error, match=match):
         CalibratedClassifier().fit(data[0][:4], labels)
 
 
-def test_masked_labels_are_refused(X, y):
-    masked = np.ma.masked_array(y, np.arange(len(y)) < 3)
-    for kind in (CalibratedClassifier, AllPairsClassifier):
-        with pytest.raises(ValueError, match="`y` must have no masked entries"):
-            kind().fit(X, masked)
-
-
-def test_tables_of_arrow(X, y):
-    pa = pytest.importorskip("pyarrow")
-    table = pa.table({str(j): column for j, column in enumerate(X.T)})
-    model = CalibratedClassifier(LogisticRegression())
-    of_arrow = clone(model).fit(table, y).predict_proba(table)
-    assert_array_equal(of_arrow, model.fit(X, y).predict_proba(X))
-
-
-@pytest.mark.parametrize("response", ["predict_proba", "decision_function"])
-def test_a_classifier_with_its_classes_the_other_way_round(X, y, response):
-    model = CalibratedClassifier(Upside(), response=response).fit(X, y)
+def test_a_classifier_with_its_classes_the_other_way_round(X, y):
+    model = CalibratedClassifier(Upside()).fit(X, y)
     expected = CalibratedClassifier(Recorder()).fit(X, y).oof_scores_
-    expected = expit(expected) if response == "predict_proba" else expected
-    assert_allclose(model.oof_scores_, expected, rtol=1e-12)
+    assert_array_equal(model.oof_scores_, expected)
 
 
 # --- sample weights ---------------------------------------------------------------
@@ -443,21 +411,13 @@ def test_data_frames_reach_the_classifier_with_their_names(X, y):
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_text_columns_reach_a_pipeline_unconverted(X, y):
-    frame = pd.DataFrame({"x": X[:, 0], "place": np.where(y == 1, "north", "south")})
-    encoder = compose.make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["place"]), remainder="passthrough"
-    )
-    model = CalibratedClassifier(pipeline.make_pipeline(encoder, LogisticRegression()))
-    assert model.fit(frame, y).score(frame, y) == 1.0
-    assert model.feature_names_in_.tolist() == ["x", "place"]
-
-
-def test_sparse_arrays_and_lists_give_what_arrays_give(data):
+def test_arrow_sparse_arrays_and_lists_give_what_arrays_give(data):
+    pa = pytest.importorskip("pyarrow")
     X, y = np.round(data[0]), data[1]
     model = CalibratedClassifier(RidgeClassifier(solver="sparse_cg", tol=1e-12))
     expected = clone(model).fit(X, y).predict_proba(X)
-    for table in (csr_array(X), X.tolist()):
+    arrow = pa.table({str(j): column for j, column in enumerate(X.T)})
+    for table in (csr_array(X), X.tolist(), arrow):
         got = clone(model).fit(table, y).predict_proba(table)
         assert_allclose(got, expected, rtol=1e-8)
 
@@ -492,9 +452,7 @@ WRONG_SCALE = "`scale` of TemperatureCalibrator must be one of .* got 'real'"
     ("params", "match"),
     [
         (RIDGE, "`response` must be a method.*RidgeClassifier has 'decision_function'"),
-        ({"calibrator": "isotonc"}, "`calibrator` must be one of .*'auto', .*'matrix'"),
         ({"calibrator": TemperatureCalibrator()}, WRONG_SCALE),
-        ({"cv": []}, "`cv` must yield at least one fold"),
         ({"cv": [([0.5, 1.5], [2, 3])]}, r"`cv` must yield row numbers .* \[0.5, 1.5"),
         ({"cv": [(np.arange(200), [])]}, "`cv` must leave no test part empty, got"),
         ({"estimator": Constant([[0.2, 0.3, 0.5]])}, r"`estimator` must .*\(40, 3\)"),
@@ -515,22 +473,6 @@ def test_a_scale_without_meaning_is_refused_before_any_fit(data):
     model = CalibratedClassifier(Expensive(), IdentityCalibrator())
     with pytest.raises(ValueError, match="`scale` of IdentityCalibrator"):
         model.fit(*data)
-
-
-@pytest.mark.parametrize(
-    ("y", "match"),
-    [
-        ([1, 1, 1, 1], "`y` must hold two classes or more, got one class: 1"),
-        (["a"] * 4, "`y` must hold two classes or more, got one class: 'a'"),
-        ([0.5, 1.5, 2.5, 0.5], "Unknown label type: continuous"),
-        ([0.0, 1.0, np.nan, 0.0], "`y` must have no gaps, got nan at position 2"),
-        ([0, 1, 1], "`X` must be as long as y, got 4 and 3 values"),
-        ([[0, 1], [1, 0], [1, 1], [0, 0]], "y should be a 1d array"),
-    ],
-)
-def test_labels_refused(data, y, match):
-    with pytest.raises(ValueError, match=match):
-        CalibratedClassifier().fit(data[0][:4], y)
 
 
 def test_training_parts_need_both_classes(data):
@@ -571,15 +513,15 @@ def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):
         model = CalibratedClassifier(ensemble=ensemble).fit(X, y, weight)
         assert_allclose(model.class_prior_, [1.0 - share, share])
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    model = CalibratedClassifier(frozen, "platt").fit(X[:200], y[:200])
-    share = np.mean(y[:200] == "yes")
-    assert_allclose(model.class_prior_, [1.0 - share, share])
-    assert model.calibrator_.base_rate_ == pytest.approx(share)
     # Rows that no fold tests are not among them.
     folds = [(np.arange(100, 300), np.arange(100))]
-    model = CalibratedClassifier(cv=folds, ensemble=True).fit(X, y)
-    share = np.mean(y[:100] == "yes")
-    assert_allclose(model.class_prior_, [1.0 - share, share])
+    for model, n in (
+        (CalibratedClassifier(frozen, "platt").fit(X[:200], y[:200]), 200),
+        (CalibratedClassifier(cv=folds, ensemble=True).fit(X, y), 100),
+    ):
+        share = np.mean(y[:n] == "yes")
+        assert_allclose(model.class_prior_, [1.0 - share, share])
+        assert model.calibrator_.base_rate_ == pytest.approx(share)
 
 
 @pytest.mark.parametrize("ensemble", [False, True])

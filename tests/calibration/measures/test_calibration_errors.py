@@ -28,36 +28,24 @@ def gaps_by_loop(y, p, w, bin_of):
     return [(t[0] / sum(w), abs(t[1] - t[2]) / t[0]) for t in bins.values()]
 
 
-def check(y, p, w, bin_of, **options):
-    gaps = gaps_by_loop(y, p, w, bin_of)
-    ece = expected_calibration_error(y, p, sample_weight=w, **options)
-    mce = maximum_calibration_error(y, p, sample_weight=w, **options)
-    assert ece == pytest.approx(sum(share * gap for share, gap in gaps), rel=1e-12)
-    assert mce == pytest.approx(max(gap for _, gap in gaps), rel=1e-12)
-
-
+@pytest.mark.parametrize("binning", ["width", "frequency"])
 @pytest.mark.parametrize("n_bins", [1, 3, 10, 25])
-def test_width_against_a_loop(rng, n_bins):
-    y, p = rng.integers(0, 2, size=300), rng.uniform(size=300)
-    w = rng.uniform(size=300)
-
-    def bin_of(q):
-        return min(int(q * n_bins), n_bins - 1)
-
-    check(y, p, w, bin_of, n_bins=n_bins, binning="width")
-
-
-@pytest.mark.parametrize("n_bins", [1, 3, 10, 25])
-def test_frequency_against_a_loop(rng, n_bins):
+def test_bins_against_a_loop(rng, n_bins, binning):
     y = rng.integers(0, 2, size=300)
-    p = np.round(rng.beta(0.5, 1.0, size=300), 2)
+    p = np.round(rng.beta(0.5, 1.0, size=300), 2 if binning == "frequency" else 9)
     w = rng.integers(1, 5, size=300).astype(float)
 
     def bin_of(q):
         before, on = w[p < q].sum(), w[p == q].sum()
-        return min(int(n_bins * (before + on / 2.0) / w.sum()), n_bins - 1)
+        share = (before + on / 2.0) / w.sum() if binning == "frequency" else q
+        return min(int(n_bins * share), n_bins - 1)
 
-    check(y, p, w, bin_of, n_bins=n_bins)
+    gaps = gaps_by_loop(y, p, w, bin_of)
+    given = {"sample_weight": w, "n_bins": n_bins, "binning": binning}
+    ece = expected_calibration_error(y, p, **given)
+    mce = maximum_calibration_error(y, p, **given)
+    assert ece == pytest.approx(sum(share * gap for share, gap in gaps), rel=1e-12)
+    assert mce == pytest.approx(max(gap for _, gap in gaps), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_bins", [10, 20, 100])

@@ -243,30 +243,12 @@ def test_recalibrated_forecasts_are_not_miscalibrated(score, rng):
     # Integers in, so that pools have the same rates the second time.
     y, p = draw_rounded(rng)
     first = corp_decomposition(y, p, score=score)
-    fit = pav(y, p)
+    curve = reliability_curve(y, p, binning="isotonic", bands=None)
+    fit = curve.event_rate[np.searchsorted(curve.mean_prob, p)]
     second = corp_decomposition(y, fit, score=score)
     assert second.miscalibration == 0.0
     assert second.discrimination == pytest.approx(first.discrimination, abs=1e-12)
     assert second.uncertainty == pytest.approx(first.uncertainty, rel=1e-12)
-
-
-def pav(y, p):
-    """Isotonic regression at each row by the max-min formula, exact in integers."""
-    cells = np.unique(p)
-    ones = np.array([y[p == cell].sum() for cell in cells])
-    sizes = np.array([(p == cell).sum() for cell in cells])
-    m = len(cells)
-    fit = np.zeros(m)
-    for i in range(m):
-        best = -1.0
-        for low in range(i + 1):
-            worst = min(
-                ones[low : high + 1].sum() / sizes[low : high + 1].sum()
-                for high in range(i, m)
-            )
-            best = max(best, worst)
-        fit[i] = best
-    return fit[np.searchsorted(cells, p)]
 
 
 def test_a_constant_forecast_at_the_base_rate():

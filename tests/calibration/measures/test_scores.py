@@ -11,25 +11,6 @@ from scipy.special import betainc, betaincc, betaln
 from calibration import auc_score, brier_score, log_loss, proper_score, spherical_score
 from calibration.measures.scores import _density_losses
 
-LOSSES = {
-    brier_score: lambda y, p: (p - y) ** 2,
-    log_loss: lambda y, p: -math.log(p if y else 1.0 - p),
-    spherical_score: lambda y, p: (
-        1.0 - (p if y else 1.0 - p) / math.sqrt(p * p + (1.0 - p) ** 2)
-    ),
-}
-
-
-@pytest.mark.parametrize("measure", LOSSES)
-def test_is_the_weighted_mean_of_the_formula(measure, rng):
-    y = rng.integers(0, 2, size=50)
-    p = rng.uniform(0.01, 0.99, size=50)
-    w = rng.uniform(size=50)
-    total = 0.0
-    for yi, pi, wi in zip(y, p, w, strict=True):
-        total += wi * LOSSES[measure](yi, pi)
-    assert measure(y, p, sample_weight=w) == pytest.approx(total / sum(w), rel=1e-13)
-
 
 def test_log_loss_of_the_impossible():
     assert log_loss([1, 1, 0], [0.0, 0.5, 0.5]) == math.inf
@@ -65,26 +46,26 @@ def test_spherical_score_of_good_forecasts_keeps_its_digits():
     assert spherical_score([0], [1e-9]) == pytest.approx(0.5e-18, rel=1e-8)
 
 
-def spherical_loss(y, p):
-    return 1.0 - p[y] / math.sqrt(sum(chance**2 for chance in p))
-
-
-CLASS_LOSSES = {
+LOSSES = {
     brier_score: lambda y, p: sum((p[c] - (c == y)) ** 2 for c in range(len(p))),
     log_loss: lambda y, p: -math.log(p[y]),
-    spherical_score: spherical_loss,
+    spherical_score: lambda y, p: 1.0 - p[y] / math.hypot(*p),
 }
 
 
-@pytest.mark.parametrize("measure", CLASS_LOSSES)
+@pytest.mark.parametrize("measure", LOSSES)
 @pytest.mark.parametrize("k", [2, 3, 6])
-def test_classes_have_the_weighted_mean_of_the_formula(measure, k, rng):
+def test_is_the_weighted_mean_of_the_formula(measure, k, rng):
     y = rng.integers(0, k, size=50)
     p = rng.dirichlet(np.ones(k), size=50)
     w = rng.uniform(size=50)
-    losses = [CLASS_LOSSES[measure](*row) for row in zip(y, p, strict=True)]
-    expected = np.average(losses, weights=w)
-    assert measure(y, p, sample_weight=w) == pytest.approx(expected, rel=1e-12)
+    losses = [LOSSES[measure](*row) for row in zip(y, p, strict=True)]
+    expected = pytest.approx(np.average(losses, weights=w), rel=1e-12)
+    assert measure(y, p, sample_weight=w) == expected
+    if k == 2:
+        # Of the chance of one class Brier's score is half of the sum over both.
+        times = 2.0 if measure is brier_score else 1.0
+        assert times * measure(y, p[:, 1], sample_weight=w) == expected
 
 
 def test_log_loss_of_classes_at_the_ends():

@@ -85,14 +85,6 @@ def test_a_class_without_rows_has_its_constant(rng):
     assert (calibrator.predict(p)[:, 1] > 0.0).all()
 
 
-def test_what_is_no_calibrator_is_refused(rng):
-    p, y = draw(rng, 20)
-    with pytest.raises(ValueError, match="`calibrator` must be one of 'abb'"):
-        OneVsRestCalibrator("magic").fit(p, y)
-    with pytest.raises(TypeError, match="`calibrator` must be a ScoreCalibrator"):
-        OneVsRestCalibrator(IsotonicCalibrator).fit(p, y)
-
-
 CLIP = 1e-7
 
 
@@ -100,13 +92,6 @@ def couple(pairs):
     """Couple pairs r (n, k, k), r_ij the probability of i against j."""
     first, second = np.triu_indices(pairs.shape[1], 1)
     return couple_pairs(pairs[:, second, first].T, pairs.shape[1])
-
-
-BINARY = pytest.mark.parametrize(
-    "binary",
-    [LogisticCalibrator(), PlattCalibrator(), IsotonicCalibrator()],
-    ids=lambda b: type(b).__name__,
-)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -126,7 +111,7 @@ def test_is_what_its_definition_says(weighted, rng):
     assert_allclose(found, couple_pairs(chances, 4), rtol=1e-10)
 
 
-@BINARY
+@pytest.mark.parametrize("binary", [LogisticCalibrator(), IsotonicCalibrator()])
 def test_two_classes_are_the_binary_calibrator(binary, rng):
     p, y = draw(rng, 600, 2)
     expected = binary.fit(p[:, 1], y).predict(p[:, 1])
@@ -163,23 +148,17 @@ def test_forecasts_of_0_and_1(rng):
     assert found[p[:, 2] == 1.0, 2].min() > 0.3
 
 
-def test_rows_beyond_one_chunk(rng, monkeypatch):
-    p, y = draw(rng, 600)
-    calibrator = AllPairsCalibrator().fit(p, y)
-    whole = calibrator.predict(p)
-    monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 100)
-    assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
-
-
 def test_memory_does_not_grow_with_rows_times_pairs(rng, monkeypatch):
     k, n = 20, 10_000
     p = rng.dirichlet(np.ones(k), n)
     calibrator = AllPairsCalibrator().fit(p[:400], np.arange(400) % k)
+    some = calibrator.predict(p[:700])
     monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 1 << 14)
     tracemalloc.start()
-    calibrator.predict(p)
+    found = calibrator.predict(p)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert_allclose(found[:700], some, rtol=1e-9)
     # All answers to all pairs would take as much.
     assert peak < 8 * n * k * (k - 1) / 2
 
@@ -220,18 +199,6 @@ def test_coupling_is_libsvms_iteration(k, rng):
     pairs = draw_pairs(rng, 10, k)
     truth = [iterate_libsvm(r) for r in np.clip(pairs, CLIP, 1.0 - CLIP)]
     assert_allclose(couple(pairs), truth, rtol=0, atol=1e-6)
-
-
-def test_coupling_is_the_least_of_the_squares(rng):
-    r = draw_pairs(rng, 1, 4)[0]
-
-    def squares(p):
-        gaps = r.T * p[:, None] - r * p
-        return (gaps[~np.eye(4, dtype=bool)] ** 2).sum()
-
-    p = couple(r[None])[0]
-    for _ in range(100):
-        assert squares(rng.dirichlet(1000.0 * p)) >= squares(p)
 
 
 @pytest.mark.parametrize("k", [2, 3, 6, 20])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -114,16 +114,6 @@ def test_evidence_and_a_prior_make_the_forecast(calibrator, rng):
     new = np.array([0.05, 0.6, 0.05, 0.3])
     moved = softmax(evidence + np.log(new), axis=1)
     assert_allclose(moved, calibration.shift_prior(said, shares, new), atol=1e-12)
-
-
-def test_evidence_of_two_columns_is_that_of_one_score(rng):
-    score = rng.normal(size=300)
-    y = rng.uniform(size=300) < expit(score - 1.0)
-    p = np.column_stack([1.0 - expit(score), expit(score)])
-    both = calibration.OneVsRestCalibrator("quadratic").fit(p, y.astype(int))
-    one = calibration.QuadraticCalibrator().fit(p[:, 1], y)
-    found = np.diff(both.llr(p), axis=1)[:, 0]
-    assert_allclose(found, one.llr(p[:, 1]), atol=0.05)
 
 
 def test_constants_and_classes_without_rows_have_finite_evidence(rng):

@@ -1,7 +1,5 @@
 """Shallow nets: what they learn, how, and what they refuse."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,6 @@ from calibration import (
     CalibrationWarning,
     ShallowNetCalibrator,
     SoftmaxCalibrator,
-    load,
     log_loss,
 )
 from calibration.multiclass import shallow_net
@@ -56,14 +53,6 @@ def test_value_and_gradient_are_those_of_the_formula(problem, rng, monkeypatch):
     many = problem.value_and_gradient(theta, layer, anchor)
     assert many[0] == pytest.approx(value, rel=1e-12)
     assert_allclose(many[1], gradient, atol=1e-14)
-
-
-def test_a_layer_drawn_corrects_nothing(problem, rng):
-    layer = HiddenLayer.draw(rng, 5, 6, 4)
-    assert_allclose(layer.correct(problem.z, problem.inputs), problem.z, atol=1e-14)
-    again = layer.filled(layer.flatten())
-    for name in ("slopes", "shifts", "heights", "intercept"):
-        assert_array_equal(getattr(again, name), getattr(layer, name))
 
 
 def test_training_descends_to_a_stationary_point(problem, rng, monkeypatch):
@@ -226,19 +215,8 @@ def test_weights_and_order_with_side_information(with_hour, rng):
     expected = weighted.predict(p, hour)
     assert_array_equal(repeated.predict(p, hour), expected)
     assert_array_equal(shuffled.predict(p, hour), expected)
-
-
-def test_side_information_is_saved_pickled_and_cloned(with_hour, tmp_path):
-    p, y, hour = with_hour
-    fitted = ShallowNetCalibrator(2, (3, 3), random_state=5).fit(p, y, side=hour)
-    expected = fitted.predict(p, hour)
-    fitted.save(tmp_path / "nets.zip")
-    for again in (load(tmp_path / "nets.zip"), pickle.loads(pickle.dumps(fitted))):
-        assert_array_equal(again.predict(p, hour), expected)
-    same = clone(fitted).fit(p, y, side=hour)
-    assert_array_equal(same.predict(p, hour), expected)
-    other = clone(fitted).set_params(random_state=6).fit(p, y, side=hour)
-    assert np.abs(other.predict(p, hour) - expected).max() > 1e-6
+    other = clone(shuffled).set_params(random_state=6).fit(p, y, times, side=hour)
+    assert (other.predict(p, hour) != expected).any()
 
 
 def test_a_fit_without_forgets_the_side(with_hour):
@@ -311,8 +289,6 @@ def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
-        ({"solver": "sgd"}, ValueError, "`solver` must be one of 'lbfgs', 'adagrad'"),
-        ({"n_batches": 0}, ValueError, "`n_batches` must be at least 1, got 0"),
         ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
         ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
         ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),

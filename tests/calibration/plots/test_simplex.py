@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -44,14 +46,9 @@ class Flat:
         return softmax(0.5 * np.asarray(scores), axis=1)
 
 
-class Answer:
-    """Whatever was asked, always the same answer."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def predict(self, _):
-        return self.answer
+def always(answer):
+    """Return what gives the same answer, whatever was asked."""
+    return SimpleNamespace(predict=lambda _: answer)
 
 
 @pytest.fixture
@@ -153,11 +150,10 @@ class TestField:
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, head)
 
-        class Constant:
-            def predict(self, table):
-                return np.tile([0.5, 0.3, 0.2], (len(table), 1))
-
-        ax = calibration.plot_simplex_field(Constant())
+        constant = SimpleNamespace(
+            predict=lambda t: np.tile([0.5, 0.3, 0.2], (len(t), 1))
+        )
+        ax = calibration.plot_simplex_field(constant)
         ax.figure.canvas.draw()
         ((_, head),) = arrows(ax)
         np.testing.assert_allclose(head, to_plane(np.tile([[0.5, 0.3, 0.2]], (55, 1))))
@@ -186,6 +182,6 @@ class TestBadInput:
             calibration.plot_simplex("softmax", scores)
         message = r"`calibrator.predict\(scores\)` must have"
         with pytest.raises(ValueError, match=f"{message} rows that sum to 1"):
-            calibration.plot_simplex(Answer(np.ones((40, 3)) / 2), scores)
+            calibration.plot_simplex(always(np.ones((40, 3)) / 2), scores)
         with pytest.raises(ValueError, match=f"{message} the shape of its scores"):
-            calibration.plot_simplex(Answer(np.eye(3)), scores)
+            calibration.plot_simplex(always(np.eye(3)), scores)

@@ -210,7 +210,6 @@ def test_boosters_of_three_classes(booster, rows, reload):
     "kinds", [np.number, "number", ["float64", np.float32], np.dtype(float)]
 )
 def test_pipelines_that_choose_columns_by_their_types(kinds, rows, reload):
-    pd = pytest.importorskip("pandas")
     X, y = rows
     X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(y == y[0], "u", "v")})
     columns = compose.make_column_transformer(

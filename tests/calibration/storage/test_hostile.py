@@ -253,33 +253,24 @@ def test_trees_that_lead_nowhere_are_refused(field, tmp_path):
     assert re.search("lead nowhere|categories are none", message)
 
 
+NEAR = KNeighborsClassifier(3, algorithm="brute")
+
+
+def cut(array):
+    return array[:, :1]
+
+
+def lift(array):
+    return array + 10**6
+
+
 @pytest.mark.parametrize(
     ("estimator", "is_meant", "new", "complaint"),
     [
-        (
-            KNeighborsClassifier(3, algorithm="brute"),
-            lambda a: a.dtype == float and a.shape[1:] == (2,),
-            lambda a: a[:, :1],
-            "rows of shape",
-        ),
-        (
-            KNeighborsClassifier(3, algorithm="brute"),
-            lambda a: a.dtype == int and a.size > 20,
-            lambda a: a + 10**6,
-            "rows of classes",
-        ),
-        (
-            SVC(),
-            lambda a: a.dtype == np.int32 and a.size == 2,
-            lambda a: a + 10**6,
-            "tables do not fit",
-        ),
-        (
-            SVC(),
-            lambda a: a.ndim == 2 and a.shape[1] == 2 and a.dtype == float,
-            lambda a: a[:, :1],
-            "tables do not fit",
-        ),
+        (NEAR, lambda a: a.dtype == float and a.shape[1:] == (2,), cut, "rows of sha"),
+        (NEAR, lambda a: a.dtype == int and a.size > 20, lift, "rows of classes"),
+        (SVC(), lambda a: a.dtype == np.int32 and a.size == 2, lift, "do not fit"),
+        (SVC(), lambda a: a.dtype == float and a.shape[1:] == (2,), cut, "do not fit"),
     ],
 )
 def test_tables_that_do_not_fit(estimator, is_meant, new, complaint, tmp_path):
