@@ -17,12 +17,7 @@ from localexpert.coordinate.families import BoostedTrees, Fitted, Forest
 from localexpert.coordinate.frame import Frame
 from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
-from localexpert.coordinate.sums import (
-    AdditiveRidge,
-    FewLines,
-    Lines,
-    Products,
-)
+from localexpert.coordinate.sums import AdditiveRidge, FewLines, Lines, Products
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import DenseInputs, Table
 from localexpert.data.target_values import is_skewed

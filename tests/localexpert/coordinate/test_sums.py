@@ -6,12 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Lasso
 
 from localexpert.coordinate.small_nets import Ramps
-from localexpert.coordinate.sums import (
-    AdditiveRidge,
-    FewLines,
-    Lines,
-    Products,
-)
+from localexpert.coordinate.sums import AdditiveRidge, FewLines, Lines, Products
 from localexpert.data.table import Table
 
 
