@@ -171,8 +171,7 @@ class KernelMachines(Fitted):
         train, test = fold
         smooth: bool = self.regressor.smooth
         model = KernelMachine(smooth=smooth)
-        held = train[sample.weight[train] > 0.0]
-        some = held[:: -(-len(held) // _ROWS_TO_COMPARE)]
+        some = train[:: -(-len(train) // _ROWS_TO_COMPARE)]
         model.begin(X[some], sample.y[some], sample.weight[some])
         mass = mass_of(sample.weight[test])
         least = np.inf

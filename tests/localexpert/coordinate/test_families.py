@@ -80,26 +80,6 @@ class TestHonesty:
             answers.append(model.answer(20))
         assert_array_equal(*answers)
 
-    def test_rows_without_weight_are_absent_from_boosting(self, data):
-        train, test = data.folds[0]
-        weight = np.where(np.arange(240) % 7 == 0, 0.0, 1.0)
-        answers = []
-        for rows in (train, train[weight[train] > 0.0]):
-            held, codes = (rows, test), data.table.codes
-            model = FoldBooster({"seed": 0}, codes, data.y, held, weight)
-            model.loss_after(20)
-            answers.append(model.answer(20))
-        assert_array_equal(*answers)
-
-    def test_rows_without_weight_move_no_scale_of_columns(self, data):
-        absent, answers = np.arange(240) % 7 == 0, []
-        for factor in (1.0, 50.0):
-            X = np.where(absent[:, None], factor, 1.0) * data.table.codes
-            sample = replace(data, table=Table.of(X), weight=1.0 - absent)
-            stack = CentreStack("sums").fit(sample)
-            answers.append(stack.predict(data.table))
-        assert_array_equal(*answers)
-
     def test_categories_without_weight_take_no_products_away(self, rng):
         kind = ["a", "b"] * 40 + [f"k{j}" for j in range(40)]
         frame = pd.DataFrame({"x": rng.normal(size=120), "kind": kind})
