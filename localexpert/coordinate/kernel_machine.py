@@ -85,7 +85,10 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         for _ in range(self.n_steps):
             self.step()
             self.solve(self.penalty)
-        return self.end()
+        # Only the fit needs these.
+        for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
+            delattr(self, name)
+        return self
 
     def begin(
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
@@ -128,12 +131,6 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         if values[-1] > 0.0:
             roots = np.sqrt(np.maximum(values, 0.0) / values[-1])
             self._use(vectors * roots)
-
-    def end(self) -> Self:
-        """Drop everything that only the fit needs."""
-        for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
-            delattr(self, name)
-        return self
 
     def _use(self, directions: Float32Array) -> None:
         """Measure distances along directions."""
