@@ -226,9 +226,7 @@ def format_number(value: Any, digits: int = 4) -> str:
 
 
 def format_numbers(
-    values: Sequence[Any],
-    digits: int,
-    show: Callable[[Any, int], str] = format_number,
+    values: Sequence[Any], digits: int, show: Callable[[Any, int], str] = format_number
 ) -> list[str]:
     """Return short texts of labels; numbers have the digits that tell them apart."""
     different = len(set(map(str, values)))

@@ -197,8 +197,6 @@ class FoldBooster:
         n_values: Mapping[int, int] | None = None,
     ):
         train, test = fold
-        # Cells and leaves count rows, whatever their weight.
-        train = train[w[train] > 0.0]
         self.codes, self.given = None, X[test]
         known = X[train]
         if n_values is not None:

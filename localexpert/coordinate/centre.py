@@ -22,12 +22,7 @@ from localexpert.coordinate.families import (
 )
 from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
-from localexpert.coordinate.sums import (
-    AdditiveRidge,
-    FewLines,
-    Lines,
-    Products,
-)
+from localexpert.coordinate.sums import AdditiveRidge, FewLines, Lines, Products
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
 from localexpert.data.folds import Rows, Sample
 from localexpert.data.learners import seeded

@@ -230,12 +230,11 @@ class Forest:
         """Grow a smaller forest on one fold's training part."""
         train, test = fold
         y, w = sample.y, sample.weight
-        rows = train[w[train] > 0.0]
-        model = self.make(len(rows)).set_params(
+        model = self.make(len(train)).set_params(
             n_estimators=_TREES_OF_A_TRIAL,
-            max_samples=_ROWS_OF_A_TRIAL if len(rows) > _ROWS_OF_A_TRIAL else None,
+            max_samples=_ROWS_OF_A_TRIAL if len(train) > _ROWS_OF_A_TRIAL else None,
         )
-        model.fit(X[rows], y[rows], sample_weight=w[rows])
+        model.fit(X[train], y[train], sample_weight=w[train])
         return Trial(model, model.predict(X[test]))
 
     def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:

@@ -85,7 +85,10 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         for _ in range(self.n_steps):
             self.step()
             self.solve(self.penalty)
-        return self.end()
+        # Only the fit needs these.
+        for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
+            delattr(self, name)
+        return self
 
     def begin(
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
@@ -129,12 +132,6 @@ class KernelMachine(RegressorMixin, BaseEstimator):
             roots = np.sqrt(np.maximum(values, 0.0) / values[-1])
             self._use(vectors * roots)
 
-    def end(self) -> Self:
-        """Drop everything that only the fit needs."""
-        for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
-            delattr(self, name)
-        return self
-
     def _use(self, directions: Float32Array) -> None:
         """Measure distances along directions."""
         self.directions_ = directions
@@ -171,8 +168,7 @@ class KernelMachines(Fitted):
         train, test = fold
         smooth: bool = self.regressor.smooth
         model = KernelMachine(smooth=smooth)
-        held = train[sample.weight[train] > 0.0]
-        some = held[:: -(-len(held) // _ROWS_TO_COMPARE)]
+        some = train[:: -(-len(train) // _ROWS_TO_COMPARE)]
         model.begin(X[some], sample.y[some], sample.weight[some])
         mass = mass_of(sample.weight[test])
         least = np.inf

@@ -359,7 +359,8 @@ class Sample:
     y : ndarray of shape (n,)
     weight : ndarray of shape (n,)
     folds : list of (train, test)
-        No row is in two test parts. Rows in no test part only train.
+        No row is in two test parts. Rows in no test part only train. Training parts
+        have rows with a weight only.
     groups : ndarray of shape (n,), optional
         Rows of one group were dealt to one fold.
 

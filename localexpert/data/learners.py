@@ -32,10 +32,7 @@ def thread_pool(n_jobs: int | None) -> Iterator[Parallel]:
     It uses threads with any joblib backend. Boosters and trees release the
     interpreter's lock, and rows need no copies in other processes.
     """
-    with (
-        one_thread(),
-        Parallel(n_jobs=n_jobs, require="sharedmem") as pool,
-    ):
+    with one_thread(), Parallel(n_jobs=n_jobs, require="sharedmem") as pool:
         yield pool
 
 

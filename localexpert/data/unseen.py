@@ -81,16 +81,11 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
 
 
 def warn_user(message: str) -> None:
-    """Warn at the user's own line."""
-    warnings.warn(message, CalibrationWarning, stacklevel=level_of_user())
-
-
-def level_of_user() -> int:
-    """Return the stack level of the first caller in the user's code."""
-    frame, level = sys._getframe(1), 1
+    """Warn at the user's own line: that of the first caller who is not one of ours."""
+    frame, level = sys._getframe(), 1
     while frame.f_back is not None:
         module = str(frame.f_globals.get("__name__", ""))
         if module.partition(".")[0] not in _NOT_THE_USER:
             break
         frame, level = frame.f_back, level + 1
-    return level
+    warnings.warn(message, CalibrationWarning, stacklevel=level)

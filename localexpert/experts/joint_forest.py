@@ -291,7 +291,11 @@ class JointForest(Experts):
         self.inputs_ = tasks.table.dense_inputs_of(tasks.weight)
         X = self._view(tasks.table)
         rng = make_rng(self.random_state)
-        seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
+        n_trees = self.n_estimators
+        if n_trees == "auto":
+            most = _MOST_DRAWN // self._count_samples(len(tasks.present))
+            n_trees = int(np.clip(most, _LEAST_TREES, _MOST_TREES))
+        seeds = rng.integers(2**31, size=int(n_trees)).tolist()
         wide = np.tile(X, (1, _CUTS))
         # scikit-learn's check could only find gaps, and it takes time.
         gaps = bool(np.isnan(X).any())
@@ -332,12 +336,6 @@ class JointForest(Experts):
     def _view(self, table: Table) -> NDArray[np.float32]:
         """Return rows in single precision, as trees of scikit-learn read them."""
         return np.ascontiguousarray(self.inputs_.narrow(table.codes), dtype=np.float32)
-
-    def _count_trees(self, tasks: Tasks) -> int:
-        if self.n_estimators != "auto":
-            return int(self.n_estimators)
-        trees = _MOST_DRAWN // self._count_samples(len(tasks.present))
-        return int(np.clip(trees, _LEAST_TREES, _MOST_TREES))
 
     def _count_samples(self, n: int) -> int:
         """Return how many of `n` rows a tree draws."""

@@ -365,8 +365,10 @@ class HeldOutThresholds:
         train, test = fold
         self.rounds, self.learning_rate = 0, experts.learning_rate
         self.model = _start_model(experts, tasks, train, start, seed)
+        held = test[tasks.weight[test] > 0.0]
+        held = held if len(held) else test
         # Take held-out rows from all over, because rows may be sorted.
-        rows = test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
+        rows = held[:: -(-len(held) * len(tasks.folds) // _HELD_OUT_ROWS)]
         self.X = tasks.table.codes[rows]
         self.labels = tasks.y[rows][:, None] <= tasks.thresholds
         self.widths = threshold_widths(tasks.thresholds, tasks.y, tasks.weight)

@@ -85,10 +85,7 @@ class Support:
 
     @classmethod
     def of(
-        cls,
-        met: Float64Array,
-        weight: Float64Array,
-        bounds: tuple[float, float] = (-np.inf, np.inf),
+        cls, met: Float64Array, weight: Float64Array, bounds: Bounds = UNBOUNDED
     ) -> Support:
         """Return the support of a target.
 
@@ -166,20 +163,17 @@ def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_
     return np.asarray(near & (run == heaviest))
 
 
-def _mean_step(met: Float64Array) -> float:
-    """Return the mean step, as a multiple of what divides all steps: whole numbers."""
-    step, unit = float(np.ptp(met)) / (len(met) - 1), common_step(met)
-    return step if unit is None else unit * max(round(step / unit), 1)
-
-
-def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
+def _gaps(met: Float64Array, bounds: Bounds) -> list[Float64Array]:
     """Return possible values below, between and above those met, V + 1 arrays."""
     if len(met) < _FEWEST_VALUES:
         return [np.empty(0)] * (len(met) + 1)
-    lattice = lattice_step(met)
-    step = _mean_step(met) if lattice is None else lattice
+    step = lattice_step(met)
     inner = [np.empty(0)] * (len(met) - 1)
-    if lattice is not None:
+    if step is None:
+        step, unit = float(np.ptp(met)) / (len(met) - 1), common_step(met)
+        # A multiple of what divides all steps: that of whole numbers is whole.
+        step = step if unit is None else unit * max(round(step / unit), 1)
+    else:
         counts = np.round(np.diff(met) / step).astype(np.intp)
         inner = [
             np.linspace(low, high, count + 1)[1:-1]
@@ -412,9 +406,7 @@ class Tails(Step):
         )
 
 
-def _ends_of_run(
-    values: Float64Array, inside: tuple[float, float], step: float
-) -> tuple[float, float]:
+def _ends_of_run(values: Float64Array, inside: Bounds, step: float) -> Bounds:
     """Return the two ends of the run of cells without a gap."""
     gaps = np.append(np.flatnonzero(np.diff(values) > 1.5 * step), len(values) - 1)
     last = gaps[np.searchsorted(values[gaps], inside[1])]
@@ -423,9 +415,7 @@ def _ends_of_run(
     return float(values[start]) - 0.5 * step, float(values[last]) + 0.5 * step
 
 
-def _both_tails(
-    share: Float64Array, ends: tuple[float, float], spans: tuple[float, float]
-) -> Curve:
+def _both_tails(share: Float64Array, ends: Bounds, spans: Bounds) -> Curve:
     """Return curves with a share (n,) below the lower end, and the rest above."""
     n, g = len(share), STANDARD.greville
     free = np.full(n, np.inf)

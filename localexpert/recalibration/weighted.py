@@ -370,7 +370,13 @@ def shift_weights(
     seed = check_seed(random_state)
     if most is not None:
         most = check_number(most, "most", 1.0, np.inf, open_low=True)
-    candidates = _candidates(classifier, seed)
+    if classifier is None:
+        trees = LGBMClassifier(**_TREES, random_state=seed, num_threads=1, verbosity=-1)
+        candidates = [LogisticRegression(max_iter=1000), trees]
+    elif not hasattr(classifier, "fit") or isinstance(classifier, type):
+        refuse("classifier", "be a classifier", f"{classifier!r:.60}", TypeError)
+    else:
+        candidates = [classifier]
     reader, old = _read(X_old, "X_old")
     _, new = _read(X_new, "X_new", reader)
     n, m = len(old), len(new)
@@ -401,16 +407,6 @@ def _read(
     if len(codes) < _LEAST_ROWS:
         refuse(name, f"have at least {_LEAST_ROWS} rows", len(codes))
     return reader, codes
-
-
-def _candidates(classifier: Any, seed: int) -> list[Any]:
-    """Return the classifiers to choose from."""
-    if classifier is None:
-        trees = LGBMClassifier(**_TREES, random_state=seed, num_threads=1, verbosity=-1)
-        return [LogisticRegression(max_iter=1000), trees]
-    if not hasattr(classifier, "fit") or isinstance(classifier, type):
-        refuse("classifier", "be a classifier", f"{classifier!r:.60}", TypeError)
-    return [classifier]
 
 
 def _deal_folds(codes: Float64Array, is_new: NDArray[np.int64]) -> PredefinedSplit:

@@ -23,12 +23,7 @@ from calibration._validation import (
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers, check_seed, speaking_of
 from localexpert.data.table import Table, take_rows
-from localexpert.data.training_rows import (
-    Hashes,
-    SeenRows,
-    TrainingSketch,
-    hash_rows,
-)
+from localexpert.data.training_rows import Hashes, SeenRows, TrainingSketch, hash_rows
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, open_same, predict_dist

@@ -40,11 +40,7 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.recalibration.pit import Recalibration
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.drawn_fits import DrawnFits
-from localexpert.regressor.fit_check import (
-    FitCheck,
-    FitReport,
-    one_draw_each,
-)
+from localexpert.regressor.fit_check import FitCheck, FitReport, one_draw_each
 from localexpert.stacking import (
     MetaFeatures,
     MetaFeatureTransformer,

@@ -17,12 +17,7 @@ from localexpert.coordinate.families import BoostedTrees, Fitted, Forest
 from localexpert.coordinate.frame import Frame
 from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, Ramps, SmallNets
-from localexpert.coordinate.sums import (
-    AdditiveRidge,
-    FewLines,
-    Lines,
-    Products,
-)
+from localexpert.coordinate.sums import AdditiveRidge, FewLines, Lines, Products
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import DenseInputs, Table
 from localexpert.data.target_values import is_skewed
@@ -83,26 +78,6 @@ class TestHonesty:
             model = FoldBooster({"seed": 0}, data.table.codes, other, fold, data.weight)
             model.loss_after(20)
             answers.append(model.answer(20))
-        assert_array_equal(*answers)
-
-    def test_rows_without_weight_are_absent_from_boosting(self, data):
-        train, test = data.folds[0]
-        weight = np.where(np.arange(240) % 7 == 0, 0.0, 1.0)
-        answers = []
-        for rows in (train, train[weight[train] > 0.0]):
-            held, codes = (rows, test), data.table.codes
-            model = FoldBooster({"seed": 0}, codes, data.y, held, weight)
-            model.loss_after(20)
-            answers.append(model.answer(20))
-        assert_array_equal(*answers)
-
-    def test_rows_without_weight_move_no_scale_of_columns(self, data):
-        absent, answers = np.arange(240) % 7 == 0, []
-        for factor in (1.0, 50.0):
-            X = np.where(absent[:, None], factor, 1.0) * data.table.codes
-            sample = replace(data, table=Table.of(X), weight=1.0 - absent)
-            stack = CentreStack("sums").fit(sample)
-            answers.append(stack.predict(data.table))
         assert_array_equal(*answers)
 
     def test_categories_without_weight_take_no_products_away(self, rng):

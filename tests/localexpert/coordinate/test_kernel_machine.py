@@ -104,13 +104,3 @@ def test_the_first_fold_chooses_for_all(rng):
     smooth, flat = chosen
     assert smooth.penalty < flat.penalty
     assert smooth.n_steps > 0
-
-
-def test_rows_without_weight_are_not_compared(rng):
-    X, w = rng.normal(size=(4000, 2)), np.zeros(4000)
-    w[1:60:3] = 1.0
-    # A stride over all rows of training would meet none with a weight.
-    fold = np.arange(3900), np.arange(3900, 4000)
-    sample = Sample(Table.of(X), X[:, 0], w, [fold])
-    trial = KernelMachines(view="bent", n_jobs=None).attempt(X, sample, fold)
-    assert np.isfinite(trial.answers).all()

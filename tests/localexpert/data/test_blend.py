@@ -62,16 +62,6 @@ def test_columns_that_are_the_same_share_what_one_of_them_has(rng):
     assert_allclose(w[:3] + np.append(w[3:], 0.0), want, rtol=1e-9)
 
 
-def test_columns_on_a_line(rng):
-    """A third column between two others cannot improve on them."""
-    errors = rng.normal(size=(50, 2))
-    errors = np.column_stack([errors, errors @ [0.3, 0.7]])
-    gram = errors.T @ errors
-    w = simplex_least_squares(gram)
-    assert_optimal(gram, w)
-    assert w @ gram @ w == pytest.approx(on_supports(gram[:2, :2]))
-
-
 def test_columns_nearly_the_same(rng):
     """Differences near rounding end in weights that are no worse than any."""
     errors = rng.normal(size=(50, 1)) + 1e-9 * rng.normal(size=(50, 5))
@@ -140,7 +130,7 @@ class TestRobustWeights:
 
     def test_weight_is_repetition(self, answers):
         said, y, _ = answers
-        w = np.resize([1.0, 2.0, 3.0], 400)
+        w = np.resize([1.0, 0.0, 2.0, 3.0], 400)
         rows = np.repeat(np.arange(400), w.astype(int))
         again = {k: x[rows] for k, x in said.items()}
         once = robust_weights(said, y, w, least=0.05)
@@ -152,11 +142,3 @@ class TestRobustWeights:
         assert robust_weights({"true": y, "not": -y}, y, w, least=0.05) == {"true": 1.0}
         level = robust_weights({"a": 0 * y, "b": 0 * y}, 0 * y, w, least=0.05)
         assert sum(level.values()) == pytest.approx(1.0)
-
-    def test_rows_without_weight_do_not_count(self, answers):
-        said, y, w = answers
-        w[:50] = 0.0
-        found = robust_weights(said, y, w, least=0.05)
-        for x in said.values():
-            x[:50] = 1e6
-        assert robust_weights(said, y, w, least=0.05) == pytest.approx(found)

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from localexpert.data.table import Table, TableReader
+from localexpert.data.table import Table
 
 
 @pytest.fixture
@@ -67,23 +67,6 @@ def test_new_columns_take_no_place_of_others():
     wide = Table.of(pd.DataFrame([[3.0, 5.0], [4.0, 6.0]])).with_columns(**more)
     assert list(wide.given.columns) == [0, 1, 2, 3]
     assert wide.reader.columns.names == (0, 1, 2, 3)
-
-
-def test_rows_are_read_once(frame, monkeypatch):
-    read = []
-    encode = TableReader.encode
-
-    def count(self, X, **options):
-        read.append(len(X))
-        return encode(self, X, **options)
-
-    monkeypatch.setattr(TableReader, "encode", count)
-    table = Table.of(frame)
-    wide = table.with_columns(more=np.zeros(4))
-    for one in (table, wide, wide.take(np.array([1])), table.take(np.array([0, 2]))):
-        assert one.codes.shape[0] == len(one)
-        assert one.dense(one.dense_inputs).shape[0] == len(one)
-    assert read == [4]
 
 
 def test_nothing_is_read_that_is_not_asked_for(frame):

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from calibration._kernels.cells import mix_bits
 from localexpert.data.table import Table, TableReader
 from localexpert.data.training_rows import (
     ColumnSummary,
@@ -121,14 +120,6 @@ def smooth(rng, n, p=3):
 
 def sketch_of(X, y):
     return TrainingSketch.of(hash_rows(Table.of(X), y))
-
-
-def test_mixes_as_splitmix64_does():
-    # First outputs of Vigna's reference splitmix64.c for seed 1234567.
-    golden = np.uint64(0x9E3779B97F4A7C15)
-    keys = np.uint64(1234567) + golden * np.arange(1, 4, dtype=np.uint64)
-    wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423]
-    assert mix_bits(keys).tolist() == wanted
 
 
 def test_each_of_few_rows_is_known(rng):

@@ -9,12 +9,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc
 from sklearn.model_selection import PredefinedSplit
 
 from calibration import BetaCalibrator, PlattCalibrator
-from localexpert import (
-    JointForest,
-    LocalExpertRegressor,
-    SharedBoosting,
-    crps_score,
-)
+from localexpert import JointForest, LocalExpertRegressor, SharedBoosting, crps_score
 from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
 from localexpert.experts import calibration

@@ -1,7 +1,5 @@
 """What every strategy promises: honesty, repeatability, weights, any table."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -195,14 +193,6 @@ def test_frames_with_categories_and_gaps(experts, problem):
     new = frame.head(6).copy()
     new.loc[0, "text"] = "never met"
     assert np.isfinite(fitted.predict(new)).all()
-
-
-@strategies()
-def test_survives_pickling(experts, problem):
-    X, r, thresholds, folds = problem
-    fitted = clone(experts).fit(X, r, thresholds, folds)
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
 @pytest.mark.parametrize("strategy", [SharedBoosting, IndependentExperts])

@@ -1,6 +1,7 @@
 """`SharedBoosting`: draws, starts, common rounds."""
 
 import ctypes
+from dataclasses import replace
 from threading import Thread
 
 import numpy as np
@@ -116,6 +117,17 @@ def test_the_loss_held_out_is_a_weighted_mean_over_rows(held_out):
         for k in range(3)
     )
     assert held.loss_after(0) == pytest.approx(expected / tasks.weight[rows].sum())
+
+
+def test_rows_that_choose_the_rounds_have_a_weight(held_out, monkeypatch):
+    _, tasks, start = held_out
+    monkeypatch.setattr("localexpert.experts.shared_boosting._HELD_OUT_ROWS", 12)
+    weight = np.where(np.arange(30) % 4 == 0, tasks.weight, 0.0)
+    experts = SharedBoosting(min_rows_in_leaf=1)
+    experts.n_draws_ = 4
+    some = replace(tasks, weight=weight)
+    held = HeldOutThresholds(experts, some, tasks.folds[0], start, 0)
+    assert held.weight.all()
 
 
 @pytest.mark.parametrize("plain", [True, False])
