@@ -460,7 +460,7 @@ _REPEATS = 1e-3
 # If a curve misses the known deviation, or the mean, by more than this share of the
 # deviation, its tails are not known well. Such a curve stays as it is.
 _MOST_STRETCH = 0.005
-# Rows alone in their groups are exact if they have so many weights at most.
+# Rows with curves that are alone in their groups are exact for so many weights at most.
 _MOST_FACTORS = 16
 
 # Atoms of each sum, curves of the rest, and moments of both.
@@ -501,7 +501,7 @@ def total_law(
     for g, rows in enumerate(held):
         if len(rows) == 1 and weights[rows[0]] > 0.0:
             alone.setdefault(float(weights[rows[0]]), []).append(g)
-    if len(alone) > _MOST_FACTORS:
+    if law.is_discrete or len(alone) > _MOST_FACTORS:
         alone = {factor: alone[factor] for factor in alone if factor == 1.0}
     for factor, single in alone.items():
         parts.append(_scale(law.take(np.array([held[g][0] for g in single])), factor))
