@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
@@ -469,7 +469,7 @@ def _parameter_names(family: Any) -> list[str]:
 def _continuous(family: Any, rows: Float64Array) -> Law:
     """Return the law of quantiles as scipy says them, with the moments that exist."""
     low, high = (np.ravel(np.asarray(end, float)) for end in family.support(*rows.T))
-    _check_supports(family, rows, low, high)
+    _refuse_rows_without_law(family, rows, np.isnan(low) | np.isnan(high))
     *shapes, loc, scale = rows.T[:, :, None]
     g = np.broadcast_to(STANDARD.greville, (len(rows), STANDARD.size))
     with np.errstate(all="ignore"):
@@ -505,12 +505,11 @@ def _quantiles(family: Any, z: Float64Array, parameters: Any) -> Float64Array:
     return np.asarray(np.where(z <= 0.0, lower, upper))
 
 
-def _check_supports(
-    family: Any, rows: Float64Array, low: Float64Array, high: Float64Array
+def _refuse_rows_without_law(
+    family: Any, rows: Float64Array, wrong: NDArray[np.bool_]
 ) -> None:
-    wrong = np.flatnonzero(np.isnan(low) | np.isnan(high))
-    if len(wrong):
-        i = int(wrong[0])
+    if wrong.any():
+        i = int(np.argmax(wrong))
         names = _parameter_names(family)
         got = ", ".join(f"{a}={b:g}" for a, b in zip(names, rows[i], strict=True))
         rule = f"have parameters for which `{family.name}` has a law"
@@ -521,11 +520,7 @@ def _discrete(family: Any, rows: Float64Array) -> Law:
     """Return the law on the values of every row, without the far tails."""
     parameters = rows.T[:, :, None]
     low, high = family.ppf(_LEFT_OUT, *rows.T), family.isf(_LEFT_OUT, *rows.T)
-    wrong = np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high))
-    if len(wrong):
-        i = int(wrong[0])
-        got = f"{', '.join(f'{value:g}' for value in rows[i])} in row {i}"
-        refuse("frozen", f"have parameters for which `{family.name}` has a law", got)
+    _refuse_rows_without_law(family, rows, ~np.isfinite([low, high]).all(axis=0))
     if len(rows) == 0:
         return Law.discrete(np.zeros(1), np.empty((0, 1)))
     first, last = float(low.min()), float(high.max())

@@ -23,7 +23,7 @@ from localexpert.law.level_map import masses_of_scores
 from localexpert.law.steps import (
     as_shares,
     clip_scores,
-    near_runs,
+    distinct_values,
     nearest_places,
     scores_of,
 )
@@ -130,8 +130,7 @@ def _with_one_last_step(laws: list[Law]) -> list[Law]:
     one = len({last_step(law) for law in smooth}) < 2
     if one and all(_keeps_values(law, smooth[:1]) for law in laws):
         return laws
-    made = [law.clipped for law in laws]
-    return [lattice_as_atoms(law) if law.step > 0.0 else law for law in made]
+    return [lattice_as_atoms(law.clipped) for law in laws]
 
 
 def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
@@ -162,8 +161,7 @@ def _have_one_lattice(laws: Sequence[Law]) -> bool:
 
 def jump_values(laws: Sequence[Law]) -> Float64Array:
     """Return the values of all laws' atoms, sorted, near ones once, (A,)."""
-    every = np.unique(np.concatenate([np.empty(0), *(law.atoms for law in laws)]))
-    return every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+    return distinct_values(np.concatenate([law.atoms for law in laws]))
 
 
 def _masses_at(law: Law, values: Float64Array) -> Float64Array:
@@ -219,7 +217,7 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
     alike = _have_one_lattice(laws)
     if not (alike and all(_keeps_values(law, lattices) for law in laws)):
-        laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
+        laws = [lattice_as_atoms(law) for law in laws]
     values = jump_values(laws)
     discrete = all(law.is_discrete for law in laws)
     if discrete and kind == "probit":

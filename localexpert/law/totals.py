@@ -21,7 +21,7 @@ from localexpert.law.from_others import (
 )
 from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
-from localexpert.law.steps import near_runs, nearest_places
+from localexpert.law.steps import distinct_values, near_runs, nearest_places
 from localexpert.law.transform import ValueMap, lattice_as_atoms, transform_law
 
 # Values that a sum of values off a lattice may take, and one of atoms beside a rest.
@@ -399,8 +399,7 @@ def draw_sums(
     if law.has_jumps:
         # Equal sums differ by rounding, depending on which rows give what.
         for sums in draws:
-            every = np.unique(sums)
-            distinct = every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+            distinct = distinct_values(sums)
             sums[:] = distinct[nearest_places(distinct, sums)]
     return draws, added
 
@@ -490,9 +489,7 @@ def total_law(
     Law
         Of G rows.
     """
-    if law.step > 0.0:
-        law = lattice_as_atoms(law)
-    law = law.clipped
+    law = lattice_as_atoms(law).clipped
     held = [rows[weights[rows] != 0.0] for rows in groups]
     none = [g for g, rows in enumerate(held) if len(rows) == 0]
     # A sum of one row, or of none, is exact.
@@ -592,8 +589,7 @@ def _beside(
 
     Their moments are known: mean and variance (G, 2), or four of them (G, 4).
     """
-    every = np.concatenate([values for values, _ in atoms])
-    values, _ = merge_values(every, np.ones(len(every)))
+    values = distinct_values(np.concatenate([values for values, _ in atoms]))
     masses = np.zeros((len(atoms), len(values)))
     for row, (at, mass) in zip(masses, atoms, strict=True):
         np.add.at(row, nearest_places(values, at), mass)

@@ -382,7 +382,12 @@ def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
 
 
 def lattice_as_atoms(law: Law) -> Law:
-    """Return a law of a lattice as one of all its values, without a curve."""
+    """Return a law of a lattice as one of all its values, without a curve.
+
+    Any other law stays as it is.
+    """
+    if law.step == 0.0:
+        return law
     if len(law) == 0:
         return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
