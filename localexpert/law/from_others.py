@@ -520,7 +520,7 @@ def _discrete(family: Any, rows: Float64Array) -> Law:
     """Return the law on the values of every row, without the far tails."""
     parameters = rows.T[:, :, None]
     low, high = family.ppf(_LEFT_OUT, *rows.T), family.isf(_LEFT_OUT, *rows.T)
-    _refuse_rows_without_law(family, rows, ~np.isfinite([low, high]).all(axis=0))
+    _refuse_rows_without_law(family, rows, ~(np.isfinite(low) & np.isfinite(high)))
     if len(rows) == 0:
         return Law.discrete(np.zeros(1), np.empty((0, 1)))
     first, last = float(low.min()), float(high.max())

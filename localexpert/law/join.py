@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isclose
 from typing import Literal
 
 import numpy as np
@@ -137,26 +136,22 @@ def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
     """Return whether the last step of other laws would leave a law's values alone."""
     ends = [one.ends for one in others if one.ends != law.ends]
     if others and law.curve is None and others[0].step > 0.0:
-        place = (law.atoms - others[0].offset) / others[0].step
+        place = others[0].lattice.places(law.atoms)
         if (np.abs(place - np.rint(place)) > OF_STEP).any():
             return False
     (first, last), half = law.support, 0.5 * law.step
     return all(low - half <= first and last <= high + half for low, high in ends)
 
 
-def _has_lattice_of(law: Law, other: Law) -> bool:
-    """Return whether both laws round to the same values, or neither rounds."""
-    if not (law.step > 0.0 and other.step > 0.0):
-        return law.step == other.step
-    away = (law.offset - other.offset) / other.step
-    near = isclose(law.step, other.step, rel_tol=1e-12)
-    return near and abs(away - round(away)) <= OF_STEP
-
-
 def _have_one_lattice(laws: Sequence[Law]) -> bool:
     """Return whether all curves are rounded to the same values, or none is."""
     curved = [law for law in laws if law.curve is not None]
-    return all(_has_lattice_of(law, curved[0]) for law in curved)
+    steps = np.array([law.step for law in curved])
+    if not (curved and steps.all()):
+        return not steps.any()
+    away = curved[0].lattice.places(np.array([law.offset for law in curved]))
+    near = np.abs(away - np.rint(away)) <= OF_STEP
+    return bool(near.all() and np.allclose(steps, steps[0], rtol=1e-12, atol=0.0))
 
 
 def jump_values(laws: Sequence[Law]) -> Float64Array:

@@ -227,9 +227,8 @@ def _cell_masses(
 
     The outermost cells also get the probability beyond them.
     """
-    assert law.curve is not None
     edges = middle + (np.arange(-reach, reach) + 0.5) * width
-    z = law.curve.scores(edges / w)
+    z = law.own_curve.scores(edges / w)
     # With a negative weight the upper end of Y is the lower end of the sum.
     below = ndtr(np.where(w < 0.0, -z, z))
     below = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
@@ -558,8 +557,7 @@ def _draw_rows(
         # As many draws of the rest as there are in all; any where there is none.
         if law.has_jumps and len(left) > 1:
             row[:] = _spread(left, n_draws)
-    curve = law_of_samples(draws, "smooth", None).curve
-    assert curve is not None
+    curve = law_of_samples(draws, "smooth", None).own_curve
     known = _add_moments(law, weights, groups)[:, :2]
     known[:, 1] += added
     return atoms, curve, known

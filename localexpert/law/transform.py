@@ -278,8 +278,7 @@ def carry_law(law: Law, values: ValueMap) -> Law:
     -------
     Law
     """
-    assert law.curve is not None
-    curve = _map_curve(law.curve, values, law.ends, plain=law.ordered)
+    curve = _map_curve(law.own_curve, values, law.ends, plain=law.ordered)
     ends = _map_ends(law.ends, values)
     width = law.end_width
     for end, side in zip(law.ends, (1.0, -1.0), strict=True):
@@ -424,8 +423,7 @@ def lattice_as_atoms(law: Law) -> Law:
 
 def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     """Return the law of shift + factor Y, which func is but for rounding."""
-    curve = law.curve
-    assert curve is not None
+    curve = law.own_curve
 
     def move(x: Float64Array) -> Float64Array:
         # As func rounds: at an end, a rounding further is beyond the forecast.
