@@ -68,15 +68,6 @@ def test_densities_are_scaled(name):
     assert_allclose(given.logpdf(y), dist.logpdf(y) - gain, atol=2e-3)
 
 
-def test_the_exponential_law_forgets():
-    lives = PredictiveDistribution.from_scipy(stats.expon(scale=[1.0, 3.0]))
-    old = lives.given(lower=[2.0, 5.0])
-    assert_allclose(old.mean(), [3.0, 8.0], rtol=1e-4)
-    assert_allclose(lives.hazard([[0.5], [4.0]]), [[1.0, 1.0 / 3.0]] * 2, rtol=1e-3)
-    want = [1.0 - np.exp(-2.0), 3.0 * (1.0 - np.exp(-2.0 / 3.0))]
-    assert_allclose(lives.restricted_mean(2.0), want, rtol=1e-5)
-
-
 @pytest.mark.parametrize(("start", "width"), [(0.0, 1.0), (100.0, 1.0), (-1e3, 5.0)])
 def test_next_to_a_bound_that_stays_a_density_is_known(start, width):
     dist = PredictiveDistribution.from_scipy(stats.uniform([start], width))
