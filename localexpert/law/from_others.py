@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
@@ -147,18 +147,9 @@ def _fill_gaps(
     piece = np.repeat(np.arange(len(parts)), parts)
     start = np.concatenate([[0], np.cumsum(parts)[:-1]])
     s = (np.arange(len(piece)) - start[piece]) / parts[piece]
-    width = np.diff(breaks)[piece]
-    h0, h1 = heights[:, piece], heights[:, piece + 1]
-    a, b = rates[:, piece] * width, rates[:, piece + 1] * width
-    rise = h1 - h0
-    c2, c3 = 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise
-    inner = h0 + s * (a + s * (c2 + s * c3))
-    slopes = (a + s * (2.0 * c2 + 3.0 * s * c3)) / width
-    return (
-        np.append(breaks[piece] + s * width, breaks[-1]),
-        np.column_stack([inner, heights[:, -1]]),
-        np.column_stack([slopes, rates[:, -1]]),
-    )
+    at = np.append(breaks[piece] + s * np.diff(breaks)[piece], breaks[-1])
+    spline = CubicHermiteSpline(breaks, heights, rates, axis=1)
+    return at, spline(at), spline(at, 1)
 
 
 # Equal quantiles are moved apart by this share of the range around them, or of the
