@@ -378,7 +378,8 @@ def _values_of(law: Law, low: float, high: float, most: int) -> Float64Array:
         first, last = np.rint(law.lattice.places(np.array([low, high])))
         k = np.arange(first, last + 1.0, max(np.ceil((last - first) / most), 1.0))
         values = np.append(values, law.lattice.values(k))
-    return values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)]
+    kept = np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)
+    return np.asarray(values[kept])
 
 
 def _mesh(
@@ -400,10 +401,10 @@ def _mesh(
         left, right = np.where(lower, left, middle), np.where(lower, middle, right)
         below, above = np.where(lower, below, between), np.where(lower, between, above)
     share = np.append(0.0, np.cumsum(np.diff(z) * np.maximum(w[1:], w[:-1])))
-    if share[-1] == 0.0:
+    held = np.flatnonzero(np.diff(share))
+    if len(held) == 0:
         return z[:2]
-    held = z[max(np.argmax(share > 0.0) - 1, 0)], z[np.argmax(share == share[-1])]
-    even = np.linspace(*held, n_points // 2 + 1)
+    even = np.linspace(z[held[0]], z[held[-1] + 1], n_points // 2 + 1)
     dense = np.interp(np.linspace(0.0, share[-1], n_points // 2 + 1), share, z)
     return np.unique(np.concatenate([even, dense, left, right]))
 

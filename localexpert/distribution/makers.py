@@ -160,7 +160,9 @@ class MadeForecasts(AskedForecasts):
         >>> dist.mean()
         array([1.1, 1.9])
         """
-        values, curve = _read_atoms(atoms), None
+        values, curve = check_array(atoms, "atoms", (None,)), None
+        if len(values):
+            check_increasing(values, "atoms")
         if coefficients is not None:
             curve = _read_curve(coefficients, knots, slopes, bounds)
         else:
@@ -361,16 +363,6 @@ def _refuse_alone(**parts: Any) -> None:
     for name, value in parts.items():
         if value is not None:
             refuse(name, "be None without `coefficients`", f"{value!r:.60}")
-
-
-def _read_atoms(atoms: ArrayLike) -> Float64Array:
-    """Return increasing values, or none."""
-    values = as_numbers(atoms, "atoms")
-    if values.size == 0:
-        return np.empty(0)
-    values = check_array(values, "atoms", (None,))
-    check_increasing(values, "atoms")
-    return values
 
 
 def _read_masses(

@@ -363,10 +363,7 @@ def to_coordinates(
 
 
 def coordinates_of_gaps(
-    y: Float64Array,
-    gaps: Sequence[Float64Array],
-    low: Float64Array,
-    high: Float64Array,
+    y: Float64Array, gaps: Sequence[Float64Array], low: Float64Array, high: Float64Array
 ) -> Float64Array:
     """Return the coordinate of y (n, k) from its distances to both bounds."""
     lower, upper = np.isfinite(low), np.isfinite(high)

@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from scipy.special import ndtr, ndtri
 
 from calibration import CalibrationWarning
@@ -147,18 +147,9 @@ def _fill_gaps(
     piece = np.repeat(np.arange(len(parts)), parts)
     start = np.concatenate([[0], np.cumsum(parts)[:-1]])
     s = (np.arange(len(piece)) - start[piece]) / parts[piece]
-    width = np.diff(breaks)[piece]
-    h0, h1 = heights[:, piece], heights[:, piece + 1]
-    a, b = rates[:, piece] * width, rates[:, piece + 1] * width
-    rise = h1 - h0
-    c2, c3 = 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise
-    inner = h0 + s * (a + s * (c2 + s * c3))
-    slopes = (a + s * (2.0 * c2 + 3.0 * s * c3)) / width
-    return (
-        np.append(breaks[piece] + s * width, breaks[-1]),
-        np.column_stack([inner, heights[:, -1]]),
-        np.column_stack([slopes, rates[:, -1]]),
-    )
+    at = np.append(breaks[piece] + s * np.diff(breaks)[piece], breaks[-1])
+    spline = CubicHermiteSpline(breaks, heights, rates, axis=1)
+    return at, spline(at), spline(at, 1)
 
 
 # Equal quantiles are moved apart by this share of the range around them, or of the
@@ -469,7 +460,7 @@ def _parameter_names(family: Any) -> list[str]:
 def _continuous(family: Any, rows: Float64Array) -> Law:
     """Return the law of quantiles as scipy says them, with the moments that exist."""
     low, high = (np.ravel(np.asarray(end, float)) for end in family.support(*rows.T))
-    _check_supports(family, rows, low, high)
+    _refuse_rows_without_law(family, rows, np.isnan(low) | np.isnan(high))
     *shapes, loc, scale = rows.T[:, :, None]
     g = np.broadcast_to(STANDARD.greville, (len(rows), STANDARD.size))
     with np.errstate(all="ignore"):
@@ -505,12 +496,11 @@ def _quantiles(family: Any, z: Float64Array, parameters: Any) -> Float64Array:
     return np.asarray(np.where(z <= 0.0, lower, upper))
 
 
-def _check_supports(
-    family: Any, rows: Float64Array, low: Float64Array, high: Float64Array
+def _refuse_rows_without_law(
+    family: Any, rows: Float64Array, wrong: NDArray[np.bool_]
 ) -> None:
-    wrong = np.flatnonzero(np.isnan(low) | np.isnan(high))
-    if len(wrong):
-        i = int(wrong[0])
+    if wrong.any():
+        i = int(np.argmax(wrong))
         names = _parameter_names(family)
         got = ", ".join(f"{a}={b:g}" for a, b in zip(names, rows[i], strict=True))
         rule = f"have parameters for which `{family.name}` has a law"
@@ -521,11 +511,7 @@ def _discrete(family: Any, rows: Float64Array) -> Law:
     """Return the law on the values of every row, without the far tails."""
     parameters = rows.T[:, :, None]
     low, high = family.ppf(_LEFT_OUT, *rows.T), family.isf(_LEFT_OUT, *rows.T)
-    wrong = np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high))
-    if len(wrong):
-        i = int(wrong[0])
-        got = f"{', '.join(f'{value:g}' for value in rows[i])} in row {i}"
-        refuse("frozen", f"have parameters for which `{family.name}` has a law", got)
+    _refuse_rows_without_law(family, rows, ~(np.isfinite(low) & np.isfinite(high)))
     if len(rows) == 0:
         return Law.discrete(np.zeros(1), np.empty((0, 1)))
     first, last = float(low.min()), float(high.max())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isclose
 from typing import Literal
 
 import numpy as np
@@ -23,7 +22,7 @@ from localexpert.law.level_map import masses_of_scores
 from localexpert.law.steps import (
     as_shares,
     clip_scores,
-    near_runs,
+    distinct_values,
     nearest_places,
     scores_of,
 )
@@ -130,40 +129,34 @@ def _with_one_last_step(laws: list[Law]) -> list[Law]:
     one = len({last_step(law) for law in smooth}) < 2
     if one and all(_keeps_values(law, smooth[:1]) for law in laws):
         return laws
-    made = [law.clipped for law in laws]
-    return [lattice_as_atoms(law) if law.step > 0.0 else law for law in made]
+    return [lattice_as_atoms(law.clipped) for law in laws]
 
 
 def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
     """Return whether the last step of other laws would leave a law's values alone."""
     ends = [one.ends for one in others if one.ends != law.ends]
     if others and law.curve is None and others[0].step > 0.0:
-        place = (law.atoms - others[0].offset) / others[0].step
+        place = others[0].lattice.places(law.atoms)
         if (np.abs(place - np.rint(place)) > OF_STEP).any():
             return False
     (first, last), half = law.support, 0.5 * law.step
     return all(low - half <= first and last <= high + half for low, high in ends)
 
 
-def _has_lattice_of(law: Law, other: Law) -> bool:
-    """Return whether both laws round to the same values, or neither rounds."""
-    if not (law.step > 0.0 and other.step > 0.0):
-        return law.step == other.step
-    away = (law.offset - other.offset) / other.step
-    near = isclose(law.step, other.step, rel_tol=1e-12)
-    return near and abs(away - round(away)) <= OF_STEP
-
-
 def _have_one_lattice(laws: Sequence[Law]) -> bool:
     """Return whether all curves are rounded to the same values, or none is."""
     curved = [law for law in laws if law.curve is not None]
-    return all(_has_lattice_of(law, curved[0]) for law in curved)
+    steps = np.array([law.step for law in curved])
+    if not (curved and steps.all()):
+        return not steps.any()
+    away = curved[0].lattice.places(np.array([law.offset for law in curved]))
+    near = np.abs(away - np.rint(away)) <= OF_STEP
+    return bool(near.all() and np.allclose(steps, steps[0], rtol=1e-12, atol=0.0))
 
 
 def jump_values(laws: Sequence[Law]) -> Float64Array:
     """Return the values of all laws' atoms, sorted, near ones once, (A,)."""
-    every = np.unique(np.concatenate([np.empty(0), *(law.atoms for law in laws)]))
-    return every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+    return distinct_values(np.concatenate([law.atoms for law in laws]))
 
 
 def _masses_at(law: Law, values: Float64Array) -> Float64Array:
@@ -219,7 +212,7 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
     alike = _have_one_lattice(laws)
     if not (alike and all(_keeps_values(law, lattices) for law in laws)):
-        laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
+        laws = [lattice_as_atoms(law) for law in laws]
     values = jump_values(laws)
     discrete = all(law.is_discrete for law in laws)
     if discrete and kind == "probit":
@@ -258,11 +251,17 @@ def _pool_curves(
 ) -> Curve:
     """Return the pool of curves, read at the Greville points of a common basis.
 
-    Values of all members give its levels and slopes; it is cubic between them.
+    It has twice the knots if bounds differ. Values of all members give its levels and
+    slopes; it is cubic between them.
     """
     low = np.min([curve.low for curve in curves], axis=0)
     high = np.max([curve.high for curve in curves], axis=0)
     basis = _common_basis(curves)
+    ends = [(curve.low, curve.high) for curve in curves]
+    if basis.size < _MOST_KNOTS // 2 and not np.array_equal(ends, ends[:1] * len(ends)):
+        # Where a bound lies within another member the density jumps.
+        middles = 0.5 * (basis.shared.breaks[1:] + basis.shared.breaks[:-1])
+        basis = basis_of(np.sort(np.append(basis.knots, middles)))
     curves = [rebound(curve, low, high, basis) for curve in curves]
     if len(curves) == 1:
         return curves[0]

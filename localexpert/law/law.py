@@ -148,6 +148,12 @@ class Law:
         """Whether all probability is in values: few, or those of a lattice."""
         return self.curve is None or self.step > 0.0
 
+    @property
+    def own_curve(self) -> Curve:
+        """The curve, where there is one."""
+        assert self.curve is not None
+        return self.curve
+
     @cached_property
     def lattice(self) -> Lattice:
         """The lattice of the values if `step` is not 0."""
@@ -211,7 +217,6 @@ class Law:
     @cached_property
     def _cut_at_ends(self) -> Law:
         low, high = self.ends
-        assert self.curve is not None
         values, widths, inside = self._values
         rows = self.masses[:, inside]
         if np.isfinite(low):
@@ -226,7 +231,7 @@ class Law:
         # A row without probability between the ends may have any row's curve.
         held, place = np.flatnonzero(~whole), np.zeros(len(self), dtype=np.intp)
         place[held] = np.arange(len(held))
-        curve = self.curve
+        curve = self.own_curve
         if len(held):
             curve = cut_curve(curve.take(held), low, high)[0].take(place)
         return Law(curve, values, rows, widths)
@@ -290,7 +295,7 @@ class Law:
             place = self.lattice.places(y)
             near = np.rint(np.where(np.isfinite(place), place, 0.0))
             values = self.lattice.values(near)
-            reach, single = OF_STEP * self.step, OF_SINGLE * self.step
+            reach, single = np.array([OF_STEP, OF_SINGLE]) * self.step
             # Ends and atoms are what they were given as, which may be a rounding away.
             own = np.sort(np.append(self.ends, self.atoms))
             given = own[nearest_places(own, values)]
@@ -324,8 +329,8 @@ class Law:
         self, y: Float64Array, share: Float64Array | float = 1.0
     ) -> Float64Array:
         """Return Phi^-1(F(y)); where F jumps at shares (n, k) or (1, k) of the jump."""
-        if self.is_smooth and self.curve is not None:
-            z = self.curve.scores(y)
+        if self.is_smooth:
+            z = self.own_curve.scores(y)
             return np.broadcast_to(z, np.broadcast_shapes(z.shape, np.shape(share)))
         below, above = self.levels(y)
         jump = np.maximum(below - self.levels(y, left=True)[0], 0.0)
@@ -366,12 +371,11 @@ class Law:
 
     def _log_lattice(self, y: Float64Array) -> Float64Array:
         """Return log(mass / step) of the lattice's cell that y is in."""
-        assert self.curve is not None
         low, high = self.ends
         value = self.lattice.values(np.rint(self.lattice.places(y)))
         lower, upper = value - 0.5 * self.step, value + 0.5 * self.step
-        z0 = np.where(value <= low, -np.inf, self.curve.scores(lower))
-        z1 = np.where(value >= high, np.inf, self.curve.scores(upper))
+        z0 = np.where(value <= low, -np.inf, self.own_curve.scores(lower))
+        z1 = np.where(value >= high, np.inf, self.own_curve.scores(upper))
         with np.errstate(divide="ignore"):
             found = np.log(self.rest)[:, None] + log_between(z0, z1)
             if len(self.atoms):
@@ -460,7 +464,7 @@ class Law:
         if self.curve is None:
             return self.atoms[None], self.masses
         first, last = self._places()
-        joined = (last > first).any(axis=0)
+        joined: NDArray[np.bool_] = np.any(last > first, axis=0)
         if not joined.any():
             return self.lattice.values(first), self._masses_upto(last[:, :-1] + 0.5)
         column = np.repeat(np.arange(len(joined)), 1 + joined)
@@ -489,9 +493,8 @@ class Law:
 
     def _places(self) -> tuple[Float64Array, Float64Array]:
         """Return the first and the last place of a lattice's cells, (n, m) both."""
-        assert self.curve is not None
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
-        ends = np.clip(self.curve.values(z), *self.ends)
+        ends = np.clip(self.own_curve.values(z), *self.ends)
         if len(self.atoms):
             ends[:, 0] = np.minimum(ends[:, 0], self.atoms[0])
             ends[:, 2] = np.maximum(ends[:, 2], self.atoms[-1])
@@ -529,8 +532,8 @@ class Law:
             at = y[rows]
             if part.all_jumps:
                 sums, spread[rows] = step_integrals(*part.steps(), at)
-            elif part.curve is not None and not len(self.atoms):
-                sums, spread[rows] = part.curve.integrals(at)
+            elif not len(self.atoms):
+                sums, spread[rows] = part.own_curve.integrals(at)
             else:
                 out[:, rows], spread[rows] = part._mixed_integrals(at)
                 continue
@@ -545,10 +548,9 @@ class Law:
 
     def _mixed_integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the same of atoms beside a curve, by E|Y - y| - E|Y - Y'| / 2."""
-        assert self.curve is not None
         k, w = y.shape[1], self.rest[:, None]
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
-        sums, own = self.curve.integrals(np.hstack([y, atoms]))
+        sums, own = self.own_curve.integrals(np.hstack([y, atoms]))
         below, above = sums[0], sums[2]
         steps, pairs = step_integrals(self.atoms[None], as_shares(self.masses), y)
         mass = 1.0 - w
@@ -576,8 +578,7 @@ class Law:
         if self.all_jumps:
             values, masses = self.steps()
             return np.broadcast_to(values, masses.shape), masses
-        assert self.curve is not None
-        y, shares = self.curve.nodes()
+        y, shares = self.own_curve.nodes()
         if not len(self.atoms):
             return y, np.broadcast_to(shares, y.shape)
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
@@ -588,8 +589,8 @@ class Law:
         """Return the mean and the second to fourth central moment, (n, order)."""
         if self.known is not None:
             return self.known[:, :order].copy()
-        if self.is_smooth and self.curve is not None:
-            return self.curve.moments(order)
+        if self.is_smooth:
+            return self.own_curve.moments(order)
         out = np.empty((len(self), order))
         for rows, part in self._parts():
             y, weights = part.nodes()
@@ -604,9 +605,9 @@ class Law:
                 for k in range(1, order):
                     power *= away
                     out[rows, k] = power.sum(axis=1)
-            if part.ordered and part.is_clipped and part.curve is not None:
+            if part.ordered and part.is_clipped:
                 # Sums of clipped values at the same nodes keep order.
-                y, shares = part.curve.nodes()
+                y, shares = part.own_curve.nodes()
                 out[rows, 0] = (np.clip(y, *part.ends) * shares).sum(axis=1)
         return out
 
@@ -617,14 +618,13 @@ class Law:
             return step_entropy(self.masses, self.widths)
         out = np.empty(len(self))
         for rows, part in self._parts():
-            assert part.curve is not None
             if self.step > 0.0:
                 _, masses, sizes = part._cells()
                 out[rows] = step_entropy(masses, self.step * sizes)
                 continue
-            z, shares = part.curve.basis.panels.z, part.curve.basis.panels.share
-            log_density = part.curve.heights(np.tile(z, (len(part), 1)))[1]
-            smooth = -(shares * log_density).sum(axis=1)
+            panels = part.own_curve.basis.panels
+            log_density = part.own_curve.heights(np.tile(panels.z, (len(part), 1)))[1]
+            smooth = -(panels.share * log_density).sum(axis=1)
             own = part.rest * smooth - xlogy(part.rest, part.rest)
             out[rows] = own + step_entropy(part.masses, self.widths)
         return out
@@ -640,8 +640,7 @@ class Law:
                 own = np.broadcast_to(values, masses.shape)
                 out[rows] = np.take_along_axis(own, best, axis=1)[:, 0]
                 continue
-            assert part.curve is not None
-            found, log_density = part.curve.peak()
+            found, log_density = part.own_curve.peak()
             if len(self.atoms):
                 density = self.widths[None] ** -1 * part.masses
                 best = np.argmax(density, axis=1)
@@ -686,9 +685,8 @@ class Law:
                 values, masses, sizes = part._cells()
                 out += densest_runs(values, masses, masses / sizes, own)
                 continue
-            assert part.curve is not None
             left = (own - part._upto[:, -1]) / np.where(part.rest > 0.0, part.rest, 1.0)
-            smooth = part.curve.densest_regions(np.clip(left, 0.0, 1.0))
+            smooth = part.own_curve.densest_regions(np.clip(left, 0.0, 1.0))
             if not len(self.atoms):
                 out += smooth
                 continue

@@ -173,8 +173,7 @@ def map_levels(law: Law, levels: LevelMap) -> Law:
 
 def _read_at(law: Law, at: Float64Array) -> Curve:
     """Return the curve whose values at the g_k are those of the law's at scores."""
-    curve = law.curve
-    assert curve is not None
+    curve = law.own_curve
     basis, read = curve.basis, curve.coordinates(at)[0]
     if law.ordered:
         return replace(curve, coefficients=read)
@@ -425,10 +424,9 @@ def _moments_left(law: Law, cut: Law, stays: NDArray[np.bool_]) -> Float64Array:
     A moment that does not exist stays missing if a tail stays that is about the
     heaviest.
     """
-    assert law.curve is not None
     assert law.known is not None
     places = np.tile([-REACH, 0.0, REACH], (len(law), 1))
-    away = np.abs(np.diff(law.curve.values(places)))
+    away = np.abs(np.diff(law.own_curve.values(places)))
     stays = stays & (away > _HEAVY * away.max(axis=1, keepdims=True))
     missing = ~np.isfinite(law.known) & stays.any(axis=1, keepdims=True)
     with np.errstate(all="ignore"):

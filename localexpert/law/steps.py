@@ -94,6 +94,12 @@ def near_runs(values: Float64Array) -> NDArray[np.intp]:
     return np.cumsum(np.concatenate([[0], ~near]))
 
 
+def distinct_values(values: Float64Array) -> Float64Array:
+    """Return values in order, near ones once."""
+    every = np.unique(values)
+    return every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+
+
 def reach_of_values(
     values: Float64Array, widths: Float64Array
 ) -> tuple[Float64Array, Float64Array]:

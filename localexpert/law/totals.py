@@ -21,7 +21,7 @@ from localexpert.law.from_others import (
 )
 from localexpert.law.join import gather_laws
 from localexpert.law.law import Law
-from localexpert.law.steps import near_runs, nearest_places
+from localexpert.law.steps import distinct_values, near_runs, nearest_places
 from localexpert.law.transform import ValueMap, lattice_as_atoms, transform_law
 
 # Values that a sum of values off a lattice may take, and one of atoms beside a rest.
@@ -227,9 +227,8 @@ def _cell_masses(
 
     The outermost cells also get the probability beyond them.
     """
-    assert law.curve is not None
     edges = middle + (np.arange(-reach, reach) + 0.5) * width
-    z = law.curve.scores(edges / w)
+    z = law.own_curve.scores(edges / w)
     # With a negative weight the upper end of Y is the lower end of the sum.
     below = ndtr(np.where(w < 0.0, -z, z))
     below = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
@@ -399,8 +398,7 @@ def draw_sums(
     if law.has_jumps:
         # Equal sums differ by rounding, depending on which rows give what.
         for sums in draws:
-            every = np.unique(sums)
-            distinct = every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+            distinct = distinct_values(sums)
             sums[:] = distinct[nearest_places(distinct, sums)]
     return draws, added
 
@@ -460,7 +458,7 @@ _REPEATS = 1e-3
 # If a curve misses the known deviation, or the mean, by more than this share of the
 # deviation, its tails are not known well. Such a curve stays as it is.
 _MOST_STRETCH = 0.005
-# Rows alone in their groups are exact if they have so many weights at most.
+# Rows with curves that are alone in their groups are exact for so many weights at most.
 _MOST_FACTORS = 16
 
 # Atoms of each sum, curves of the rest, and moments of both.
@@ -490,9 +488,7 @@ def total_law(
     Law
         Of G rows.
     """
-    if law.step > 0.0:
-        law = lattice_as_atoms(law)
-    law = law.clipped
+    law = lattice_as_atoms(law).clipped
     held = [rows[weights[rows] != 0.0] for rows in groups]
     none = [g for g, rows in enumerate(held) if len(rows) == 0]
     # A sum of one row, or of none, is exact.
@@ -501,7 +497,7 @@ def total_law(
     for g, rows in enumerate(held):
         if len(rows) == 1 and weights[rows[0]] > 0.0:
             alone.setdefault(float(weights[rows[0]]), []).append(g)
-    if len(alone) > _MOST_FACTORS:
+    if law.is_discrete or len(alone) > _MOST_FACTORS:
         alone = {factor: alone[factor] for factor in alone if factor == 1.0}
     for factor, single in alone.items():
         parts.append(_scale(law.take(np.array([held[g][0] for g in single])), factor))
@@ -561,8 +557,7 @@ def _draw_rows(
         # As many draws of the rest as there are in all; any where there is none.
         if law.has_jumps and len(left) > 1:
             row[:] = _spread(left, n_draws)
-    curve = law_of_samples(draws, "smooth", None).curve
-    assert curve is not None
+    curve = law_of_samples(draws, "smooth", None).own_curve
     known = _add_moments(law, weights, groups)[:, :2]
     known[:, 1] += added
     return atoms, curve, known
@@ -592,8 +587,7 @@ def _beside(
 
     Their moments are known: mean and variance (G, 2), or four of them (G, 4).
     """
-    every = np.concatenate([values for values, _ in atoms])
-    values, _ = merge_values(every, np.ones(len(every)))
+    values = distinct_values(np.concatenate([values for values, _ in atoms]))
     masses = np.zeros((len(atoms), len(values)))
     for row, (at, mass) in zip(masses, atoms, strict=True):
         np.add.at(row, nearest_places(values, at), mass)

@@ -278,8 +278,7 @@ def carry_law(law: Law, values: ValueMap) -> Law:
     -------
     Law
     """
-    assert law.curve is not None
-    curve = _map_curve(law.curve, values, law.ends, plain=law.ordered)
+    curve = _map_curve(law.own_curve, values, law.ends, plain=law.ordered)
     ends = _map_ends(law.ends, values)
     width = law.end_width
     for end, side in zip(law.ends, (1.0, -1.0), strict=True):
@@ -382,7 +381,12 @@ def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
 
 
 def lattice_as_atoms(law: Law) -> Law:
-    """Return a law of a lattice as one of all its values, without a curve."""
+    """Return a law of a lattice as one of all its values, without a curve.
+
+    Any other law stays as it is.
+    """
+    if law.step == 0.0:
+        return law
     if len(law) == 0:
         return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
@@ -419,8 +423,7 @@ def lattice_as_atoms(law: Law) -> Law:
 
 def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     """Return the law of shift + factor Y, which func is but for rounding."""
-    curve = law.curve
-    assert curve is not None
+    curve = law.own_curve
 
     def move(x: Float64Array) -> Float64Array:
         # As func rounds: at an end, a rounding further is beyond the forecast.

@@ -267,14 +267,6 @@ def test_mode(name):
         _within(mode, grid[0], 1e-2, case)
 
 
-@pytest.mark.parametrize("name", ["poisson", "few draws"])
-def test_mode_of_few_values(name):
-    case, mode = CASES[name], forecast_of(name).mode()
-    for i, row in enumerate(case.rows):
-        own = row.masses[row.values == mode[i]]
-        assert own == pytest.approx(row.masses.max(), rel=1e-9)
-
-
 @pytest.mark.parametrize("name", [*SMOOTH, "poisson"])
 def test_entropy(name):
     case, dist = CASES[name], forecast_of(name)

@@ -183,7 +183,11 @@ HALVES = stats.rv_discrete(values=([0, 0.5, 1], [0.2, 0.5, 0.3]))()
         (from_bins, ([0.0, 1.0], [[0.5]]), "`probabilities` must sum to 1 in every"),
         (from_bins, ([0.0, 1.0], [[0.5, 0.5]]), "`probabilities` must have shape"),
         (from_scipy, (stats.norm(0.0, [1, -1]),), "has a law, got loc=0, scale=-1"),
-        (from_scipy, (stats.poisson([-1, 2]),), "`poisson` has a law, got -1, 0 in"),
+        (
+            from_scipy,
+            (stats.poisson([-1, 2]),),
+            "`poisson` has a law, got mu=-1, loc=0",
+        ),
         (from_scipy, (by_hand([1, 2], [1, 2, 3]),), "of one length, got shapes"),
         (from_scipy, (stats.norm(np.zeros((2, 3))),), r"of shape \(n,\), got shape"),
         (from_scipy, (stats.norm([0.0, 1.0]), 3), "length of the parameters, 2, got"),

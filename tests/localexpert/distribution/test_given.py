@@ -12,13 +12,9 @@ from tests.localexpert.law.kinds import KINDS, SMOOTH, every, places_of
 CUTS = [(0.5, 1.0), (0.0, 0.5), (0.3, 0.9), (0.995, 1.0), (0.0, 0.02)]
 
 
-def _forecast(law):
-    return PredictiveDistribution(law)
-
-
 def _ends(law, cut):
     """Return quantiles of each row, infinite for levels of 0 and 1."""
-    dist = _forecast(law)
+    dist = PredictiveDistribution(law)
     low = dist.ppf(cut[0]) if cut[0] > 0.0 else np.full(3, -np.inf)
     high = dist.ppf(cut[1]) if cut[1] < 1.0 else np.full(3, np.inf)
     return low, high
@@ -29,7 +25,7 @@ def _ends(law, cut):
 def test_probabilities_are_shares(name, cut):
     law = KINDS[name]
     low, high = _ends(law, cut)
-    dist = _forecast(law)
+    dist = PredictiveDistribution(law)
     given = dist.given(lower=low, upper=high)
     held = dist.prob_between(low, high)
     for y in places_of(law).T:
@@ -46,7 +42,7 @@ def test_probabilities_are_shares(name, cut):
 
 @every
 def test_means_are_those_of_draws_between(name):
-    dist = _forecast(KINDS[name])
+    dist = PredictiveDistribution(KINDS[name])
     low, high = _ends(KINDS[name], (0.3, 0.9))
     given = dist.given(lower=low, upper=high)
     draws = dist.rvs(40_000, random_state=1)
@@ -61,20 +57,11 @@ def test_means_are_those_of_draws_between(name):
 @pytest.mark.parametrize("name", SMOOTH)
 def test_densities_are_scaled(name):
     law = KINDS[name]
-    dist, (low, high) = _forecast(law), _ends(law, (0.2, 0.95))
+    dist, (low, high) = PredictiveDistribution(law), _ends(law, (0.2, 0.95))
     given = dist.given(lower=low, upper=high)
     y = dist.ppf(np.linspace(0.22, 0.93, 9)[:, None])
     gain = np.log(dist.prob_between(low, high))
     assert_allclose(given.logpdf(y), dist.logpdf(y) - gain, atol=2e-3)
-
-
-def test_the_exponential_law_forgets():
-    lives = PredictiveDistribution.from_scipy(stats.expon(scale=[1.0, 3.0]))
-    old = lives.given(lower=[2.0, 5.0])
-    assert_allclose(old.mean(), [3.0, 8.0], rtol=1e-4)
-    assert_allclose(lives.hazard([[0.5], [4.0]]), [[1.0, 1.0 / 3.0]] * 2, rtol=1e-3)
-    want = [1.0 - np.exp(-2.0), 3.0 * (1.0 - np.exp(-2.0 / 3.0))]
-    assert_allclose(lives.restricted_mean(2.0), want, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("start", "width"), [(0.0, 1.0), (100.0, 1.0), (-1e3, 5.0)])
@@ -112,7 +99,7 @@ def test_moments_are_missing_where_a_heavy_tail_stays(law, ends, mean, sd):
 
 @every
 def test_hazard_and_restricted_mean(name):
-    dist = _forecast(KINDS[name])
+    dist = PredictiveDistribution(KINDS[name])
     y = dist.ppf([[0.1], [0.6], [0.9]])
     at_least = dist.sf(y) + dist.pmf(y)
     assert_allclose(dist.hazard(y), dist.pdf(y) / at_least, rtol=1e-9)
@@ -133,7 +120,7 @@ def test_labels_stay_and_rows_differ():
 
 
 def test_refusals():
-    dist = _forecast(KINDS["counts"])
+    dist = PredictiveDistribution(KINDS["counts"])
     for lower, upper in [(2.2, 2.8), (3.0, 1.0), (-5.0, -1.0)]:
         with pytest.raises(ValueError, match=r"`lower` must hold some of the prob.*0"):
             dist.given(lower=lower, upper=upper)

@@ -208,6 +208,8 @@ def test_what_is_no_forecast_is_named(discrete):
         (lambda: check_distribution([1.0], "f"), "`f` must be a Predictive.*, got"),
         (lambda: check_outcomes([1.0], discrete, "y"), "`y` must be as long as dist"),
         (lambda: discrete[N], "out of bounds"),
+        (lambda: discrete[np.zeros((2, 1), int)], "`rows` must be indices of one dim"),
+        (discrete[:0].expected_mean, "needs at least one row, got none"),
     ):
         with pytest.raises((TypeError, ValueError, IndexError), match=message):
             call()
@@ -264,12 +266,6 @@ def test_the_interval_is_that_of_a_sum():
     assert told.mean - told.low == pytest.approx(told.high - told.mean)
 
 
-def test_what_is_no_loss_or_level_is_refused():
-    dist = of_values([0.0, 1.0], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="needs at least one row, got none"):
-        dist[:0].expected_mean()
-
-
 def test_forecasts_cannot_be_written_to(discrete):
     for dist in (discrete, PredictiveDistribution.from_scipy(stats.norm([0.0, 1.0]))):
         before = dist.mean()
@@ -279,11 +275,6 @@ def test_forecasts_cannot_be_written_to(discrete):
         for array in dist.to_arrays().values():
             np.multiply(array, 7.0, out=array) if isinstance(array, np.ndarray) else 0
         np.testing.assert_array_equal(dist.mean(), before)
-
-
-def test_rows_are_indices_of_one_dimension(discrete):
-    with pytest.raises(ValueError, match=r"`rows` must be indices of one dimension"):
-        discrete[np.zeros((2, 1), dtype=int)]
 
 
 @pytest.mark.parametrize("bounds", [None, (0.0, None), (0.0, 100.0)])

@@ -92,6 +92,21 @@ def test_pools_of_laws_that_share_one_bound(bounds, side, near):
     assert_allclose(found, np.mean(parts, axis=0), rtol=1e-2)
 
 
+def test_pools_of_laws_with_opposite_bounds(rng):
+    levels, values = [0.05, 0.25, 0.5, 0.75, 0.95], rng.gamma(1.0, size=(2, 40, 5))
+    above, below = np.sort(values[0], axis=1), -np.sort(-values[1], axis=1)
+    make, end = PredictiveDistribution.from_quantiles, 0.4
+    laws = [
+        make(above, levels, bounds=(0.0, None)).law,
+        make(end - below, levels, bounds=(None, end)).law,
+    ]
+    q = np.tile(np.linspace(0.001, 0.999, 200), (40, 1))
+    y = np.hstack([law.ppf(q) for law in laws])
+    want = np.mean([law.cdf(y) for law in laws], axis=0)
+    found = pool_laws(laws, [0.5, 0.5], "linear").cdf(y)
+    assert_allclose(found, want, rtol=0.0, atol=0.03)
+
+
 def test_moments_that_a_member_has_not_got():
     heavy = PredictiveDistribution.from_scipy(stats.cauchy(np.zeros(3))).law
     pool = pool_laws([heavy, KINDS["smooth"]], WEIGHTS, "linear")

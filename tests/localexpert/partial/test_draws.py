@@ -5,12 +5,7 @@ import pytest
 from scipy import stats
 
 from localexpert import PredictiveDistribution
-from localexpert.partial.draws import (
-    Outcomes,
-    draw_between,
-    mix_laws,
-    row_losses,
-)
+from localexpert.partial.draws import Outcomes, draw_between, mix_laws, row_losses
 
 INF = np.inf
 

@@ -156,11 +156,8 @@ def test_all_censored_is_wide_and_says_so():
 
 def test_all_left_censored_is_wide_down_to_zero():
     ends = np.column_stack([np.full(N, -INF), np.linspace(1.0, 20.0, N)])
-    with pytest.warns(CalibrationWarning, match="hardly any known value") as caught:
+    with pytest.warns(CalibrationWarning, match="`y` holds hardly any known value or"):
         low, high = quick().fit(X, ends).predict_interval(X).T
-    assert {str(one.message).partition(":")[0] for one in caught} == {
-        "`y` holds hardly any known value or bounded interval"
-    }
     assert (low > 0.0).all()
     assert (low < 0.5).all()
     assert (high > 1.0).all()
