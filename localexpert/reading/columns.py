@@ -295,7 +295,7 @@ class ColumnRule:
 
 
 def read_typed(column: Column) -> tuple[str, Any] | None:
-    """Return the values of a column with a type of its own, None of one of texts.
+    """Return the values of a column that has a type; None if it holds texts.
 
     Their kind is "number", "boolean", "date" or "duration", whose values are seconds.
     """
@@ -503,8 +503,8 @@ class Learner:
             form = ColumnRule(name, "number", **how)
             row = int(np.argmax(form.read(column, dialect)[1]))
             cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
-            told = "".join(f" ({said})" for said in self.said[before:])
-            refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
+            why = "".join(f" ({said})" for said in self.said[before:])
+            refuse(f"{role} {name!r} must hold finite numbers, got {cell}{why}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
         if rule.kind == "date":
             zones = find_zones(column, values)
@@ -526,7 +526,7 @@ class Learner:
         category = replace(rule, kind="category", categories=tuple(sorted(words)))
         if not words or rule.kind == "category":
             return category if words else rule
-        # Dates come first: no date is a number, and most can be told at once.
+        # Dates come first: no date is a number, and most are found at once.
         dates = find_date_formats(words, counts)
         if len(dates) > 1 and self.dialect.date_order is not None:
             dates = [d for d in dates if d.startswith(ORDERS[self.dialect.date_order])]

@@ -297,7 +297,7 @@ def find_date_formats(words: Sequence[str], counts: NDArray[np.intp]) -> list[st
     """Return the formats in which nearly all cells are dates, those of most first."""
     shares = {}
     for name in _DATES:
-        # A column of words is told by its first ones.
+        # The first words show that a column holds no dates.
         if not np.isnat(read_dates(words[:20], name)).all():
             shares[name] = counts[~np.isnat(read_dates(words, name))].sum()
     most = max(shares.values(), default=0)
@@ -351,19 +351,19 @@ def holds_texts(dtype: Any) -> bool:
     return str(dtype) in ("object", "str", "string")
 
 
-def decimal_of(frame: Any, told: str | None = None) -> str | None:
+def decimal_of(frame: Any, given: str | None = None) -> str | None:
     """Return the decimal mark that a file or the user knows, or columns show."""
-    known: str | None = frame.attrs.get("decimal") or told
+    known: str | None = frame.attrs.get("decimal") or given
     if known or "decimal" in frame.attrs:
         return known
     return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
 
 def choose_decimal(
-    frame: Any, told: str | None = None, usual: str | None = None
+    frame: Any, given: str | None = None, usual: str | None = None
 ) -> str:
     """Return the decimal mark of a table: what it tells, the usual one, or a guess."""
-    return decimal_of(frame, told) or usual or guess_decimal(frame)
+    return decimal_of(frame, given) or usual or guess_decimal(frame)
 
 
 def guess_decimal(frame: Any) -> str:

@@ -433,8 +433,8 @@ def report_figures(
 
 def _name_target(y: Any) -> str:
     """Return the name of a series; columns may be called by anything."""
-    own = getattr(y, "name", None)
-    return "" if own is None else str(own)
+    name = getattr(y, "name", None)
+    return "" if name is None else str(name)
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:
