@@ -16,7 +16,7 @@ from localexpert import LocalExpertRegressor
 from localexpert.reading import ColumnReader, TableError
 from localexpert.reading.files import FileFormat, read_table
 from localexpert.reading.reader import read_flags, read_numbers, tell_odd_cells
-from localexpert.reading.texts import GAPS, read_yes_no
+from localexpert.reading.texts import GAPS
 
 
 def learn(cells, name="c", **options):
@@ -844,16 +844,6 @@ def test_ends_that_are_refused(ends, more, message):
 )
 def test_flags(cells):
     assert read_flags(pd.DataFrame({"a": cells}), "a", "event").tolist() == [1, 0, 1, 0]
-
-
-def test_each_different_flag_is_read_once(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "localexpert.reading.reader.read_yes_no",
-        lambda words: seen.extend(words) or read_yes_no(words),
-    )
-    flags = read_flags(pd.DataFrame({"a": ["yes", "no"] * 50}), "a", "event")
-    assert (seen, flags.sum()) == (["yes", "no"], 50)
 
 
 def test_columns_are_laid_out():
