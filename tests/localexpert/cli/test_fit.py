@@ -1,4 +1,4 @@
-"""fit: what it says and saves, of one file or many, and of the messy file of claims."""
+"""fit: what it says and saves, of one file or many."""
 
 import io
 import os
@@ -9,10 +9,8 @@ import pandas as pd
 
 from localexpert import load
 from localexpert.cli.fit import folds_in_time
-from localexpert.reading.files import FileFormat, read_table
 from localexpert.regressor.recalibrated import seen_rows
 from tests.localexpert.cli.conftest import QUICK
-from tests.localexpert.reading.claims import CITIES, EXPOSURE, write_claims
 
 
 def test_says_what_it_did_with_columns(run, houses, tmp_path):
@@ -155,50 +153,3 @@ def test_columns_to_drop_of_several_files(fitted, sales, refused, tmp_path):
     for more in ([], ["--max-train-rows", 150]):
         said = refused(*words, "id,dya", *more)
         assert "part0.csv has no column to drop 'dya'" in said
-
-
-def test_claims_go_through_the_shell_at_once(run, tmp_path):
-    odd = write_claims(tmp_path / "claims.csv")
-    write_claims(tmp_path / "new.csv", n=300, seed=1)
-    model = tmp_path / "m.zip"
-    words = ["--target", "Aufwand", *QUICK, "--out", model]
-    code, _, lines = run("fit", tmp_path / "claims.csv", *words)
-    assert code == 0
-    said = "\n".join(lines)
-    for (_, text), places in odd.items():
-        assert f"{text!r} ({len(places)} row" in said
-        assert f"first in line {min(places)} of" in said
-    assert "--missing" not in said
-    saved = load(model)
-    rules = {rule.name: rule for rule in saved.reader.rules_}
-    assert " ".join(rule.kind for rule in rules.values()) == (
-        "dropped date category number number number number"
-    )
-    assert rules["Ort"].categories == ("Bad Tölz", "Köln", "München", "Ulm")
-    listed = {(cell.column, cell.text): cell.count for cell in saved.reader.odd_cells_}
-    assert listed == {key: len(lines) for key, lines in odd.items()}
-    frame = read_table(str(tmp_path / "claims.csv"), FileFormat(encoding="cp1252"))
-    features = saved.reader.transform(frame, odd=[])
-    assert features["Exposure in T€"].isna().sum() == sum(EXPOSURE.values())
-    assert features["Ort"].isna().sum() == sum(CITIES.values())
-    y = saved.reader.read_target(frame)
-    np.testing.assert_allclose(features["Vorschuss"], 0.2 * y, atol=0.006)
-    # A new file with decimal points is read alike.
-    plain = frame.replace(",", ".", regex=True)
-    plain.attrs = {"decimal": "."}
-    pd.testing.assert_frame_equal(saved.reader.transform(plain, odd=[]), features)
-    # The raw table in Python gives the forecasts of the shell.
-    out = tmp_path / "out.csv"
-    words = ["--quantiles", ".5", "--out", out]
-    code, _, lines = run("predict", model, tmp_path / "new.csv", *words)
-    assert code == 0, lines
-    raw = pd.read_csv(tmp_path / "new.csv", sep=";", dtype=str, encoding="cp1252")
-    got = pd.read_csv(out, sep=";", decimal=",")["q0.5"]
-    want = saved.predict_dist(raw).quantiles([0.5])[:, 0]
-    np.testing.assert_allclose(got, want, rtol=1e-9)
-    page = tmp_path / "r.html"
-    code, *_ = run("report", model, tmp_path / "new.csv", "--out", page)
-    assert code == 0
-    text = page.read_text(encoding="utf-8")
-    for cell in saved.reader.odd_cells_:
-        assert cell.text in text

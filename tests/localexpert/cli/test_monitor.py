@@ -320,16 +320,6 @@ def test_a_state_tells_the_positive_label(
         assert f"{more[0]} is of a model" in refused(*words, *more)
 
 
-def test_whole_numbers_are_the_same_labels_beside_gaps(watch_scores, batch):
-    rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(int))
-    assert watch_scores(batch(rows), "--positive", "1")[0] == 0
-    rows.loc[3, "y"] = np.nan  # pandas writes 0.0 and 1.0 now
-    code, out, _ = watch_scores(table := batch(rows, "gap.csv"), "--positive", "1.0")
-    assert code == 0
-    assert out.startswith("399 rows in 2 batches: no alarm")
-    assert "1.0" in table.read_text()
-
-
 def test_rows_without_a_label_are_left_out(
     run, batch, calibrator, recalibrated, tmp_path
 ):

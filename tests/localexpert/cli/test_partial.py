@@ -211,30 +211,34 @@ def test_bad_ends_are_refused_by_name(case, write, refused, tmp_path):
     assert message in refused(*words)
 
 
-def test_bad_rows_to_score(trial, refused, run, write):
-    frame = pd.read_csv(trial / "ends_new.csv")
-    model = trial / "ends.zip"
-    bad = write(frame.assign(hi=frame["lo"] - 1.0).to_csv(index=False))
-    line = refused("evaluate", model, bad)
-    assert "lower 'lo' must not be above upper 'hi', got" in line
-    line = refused("evaluate", model, bad, "--target", "lo")
-    assert line.startswith("--target says nothing: ")
-    short = write(frame.drop(columns="hi").to_csv(index=False))
-    line = refused("evaluate", model, short)
-    assert "has no upper 'hi'" in line
+WRONG_ROWS = {
+    "lower 'lo' must not be above upper 'hi', got": ("ends", {"hi": -1.0}),
+    "has no upper 'hi'": ("ends", {"hi": None}),
+    "event 'died' must hold yes or no, true or false, or 1 or 0, got 'maybe'": (
+        *("event", {"died": "maybe"}),
+    ),
+    "has no event 'died'": ("event", {"died": None}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_ROWS)
+def test_bad_rows_to_score(message, trial, refused, write):
+    way, ((name, value),) = WRONG_ROWS[message][0], WRONG_ROWS[message][1].items()
+    frame = pd.read_csv(trial / f"{way}_new.csv")
+    frame = frame.drop(columns=name) if value is None else frame.assign(**{name: value})
+    table = write(frame.to_csv(index=False))
+    assert message in refused("evaluate", trial / f"{way}.zip", table)
+
+
+def test_rows_without_ends_are_left_out(trial, refused, run, write):
+    frame, model = pd.read_csv(trial / "ends_new.csv"), trial / "ends.zip"
     frame.loc[[2, 5], ["lo", "hi"]] = np.nan
-    code, text, lines = run("evaluate", model, write(frame.to_csv(index=False)))
+    table = write(frame.to_csv(index=False))
+    code, text, lines = run("evaluate", model, table)
     assert (code, text[:8]) == (0, "38 rows ")
     assert lines[-1].endswith("left out 2 rows without a target 'lo to hi'")
-    frame = pd.read_csv(trial / "event_new.csv")
-    words = ["evaluate", trial / "event.zip"]
-    line = refused(*words, write(frame.assign(died="maybe").to_csv(index=False)))
-    assert (
-        "event 'died' must hold yes or no, true or false, or 1 or 0, got 'maybe'"
-        in line
-    )
-    line = refused(*words, write(frame.drop(columns="died").to_csv(index=False)))
-    assert "has no event 'died'" in line
+    line = refused("evaluate", model, table, "--target", "lo")
+    assert line.startswith("--target says nothing: ")
 
 
 @pytest.mark.usefixtures("undrawn")
