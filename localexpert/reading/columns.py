@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.columns import has_zone, holds_dates, read_moments
+from localexpert.data.columns import has_zone, holds_dates, read_moments, read_seconds
 from localexpert.reading.texts import (
     GAPS,
     ORDERS,
@@ -306,7 +306,7 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
     if holds_dates(column):
         return "date", read_moments(column)
     if column.dtype.kind == "m":
-        return "duration", np.asarray(column.dt.total_seconds(), dtype=np.float64)
+        return "duration", read_seconds(column)
     pandas = load_pandas()
     if not pandas.api.types.is_numeric_dtype(column.dtype):
         return None

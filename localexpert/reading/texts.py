@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.data.columns import read_seconds
 
 # Names that one message lists, and letters of a cell that it shows.
 _MOST_NAMES, _MOST_LETTERS = 8, 40
@@ -111,16 +112,10 @@ _BOUND = re.compile(
     r"|(?i:thousand|million|billion))\.?\s?(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)?"
 )
 #: Seconds of units of time.
-SECONDS = {
-    unit: seconds
-    for units, seconds in (
-        ("s sec second seconds", 1.0),
-        ("min minute minutes", 60.0),
-        ("h hour hours", 3600.0),
-        ("d day days", 86400.0),
-    )
-    for unit in units.split()
-}
+SECONDS = dict.fromkeys(("s", "sec", "second", "seconds"), 1.0)
+SECONDS |= dict.fromkeys(("min", "minute", "minutes"), 60.0)
+SECONDS |= dict.fromkeys(("h", "hour", "hours"), 3600.0)
+SECONDS |= dict.fromkeys(("d", "day", "days"), 86400.0)
 # A duration, as pandas and Python write it.
 _DURATION = r"-?\d+ days?(?:,? [+-]?\d\d?:\d\d:\d\d(?:\.\d+)?)?"
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verdadero")
@@ -259,8 +254,7 @@ def read_durations(words: Sequence[str]) -> Float64Array:
     """Return the seconds of durations such as "3 days 04:05:06", NaN of other words."""
     found = load_pandas().Series(words, dtype=object)
     found = found.where(found.str.fullmatch(_DURATION).astype(bool))
-    seconds = load_pandas().to_timedelta(found, errors="coerce").dt.total_seconds()
-    return np.asarray(seconds, dtype=np.float64)
+    return read_seconds(load_pandas().to_timedelta(found, errors="coerce"))
 
 
 def read_yes_no(words: Sequence[str]) -> Float64Array:
