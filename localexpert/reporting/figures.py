@@ -29,12 +29,7 @@ from localexpert.explain.permutation import (
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import evidence, pictures
-from localexpert.reporting.groups import (
-    Column,
-    Grouping,
-    number_names,
-    read_groups,
-)
+from localexpert.reporting.groups import Column, Grouping, number_names, read_groups
 from localexpert.reporting.scores import (
     BackTest,
     Calibration,

@@ -312,7 +312,7 @@ class TestDates:
         # No time has the zone of the one before it.
         cells = ["2024-03-31T02:30:00+02:00", "2024-03-31 01:30", "2024-4-1"]
         assert [t.isoformat()[:16] for t in learn(cells)[1]] == [
-            *("2024-03-31T00:30", "2024-03-31T01:30", "2024-04-01T00:00"),
+            *("2024-03-31T00:30", "2024-03-31T01:30", "2024-04-01T00:00")
         ]
         assert [t.month for t in learn(["2024-05", "2024-11"])[1]] == [5, 11]
         assert [t.month for t in learn(["3. Mai 2024", "4. Okt. 2024"])[1]] == [5, 10]
