@@ -13,10 +13,10 @@ from localexpert.regressor.recalibrated import seen_rows
 from tests.localexpert.cli.conftest import QUICK
 
 
-def test_says_what_it_did_with_columns(run, houses, tmp_path):
+def test_says_what_it_did_with_columns(ok, houses, tmp_path):
     words = ["--target", "price", "--fast", "--out", tmp_path / "m.zip"]
-    code, out, lines = run("fit", houses / "train.csv", *words)
-    assert (code, out) == (0, "")
+    out, lines = ok("fit", houses / "train.csv", *words)
+    assert out == ""
     told = "\n".join(lines)
     for name in ("'id'", "'empty'", "'const'"):
         assert re.search(rf"warning: dropped \(.*\): .*{name}", told)
@@ -30,23 +30,22 @@ def test_says_what_it_did_with_columns(run, houses, tmp_path):
     assert os.listdir(tmp_path) == ["m.zip"]
 
 
-def test_quiet_says_nothing_and_one_command_makes_one_file(run, houses, tmp_path):
+def test_quiet_says_nothing_and_one_command_makes_one_file(ok, houses, tmp_path):
     words = [houses / "train.csv", "--target", "price", "--fast", "--quiet"]
     paths = [tmp_path / f"{name}.zip" for name in "abc"]
     for path, more in zip(paths, ([], [], ["--seed", "1"]), strict=True):
-        assert run("fit", *words, *more, "--out", path) == (0, "", [])
+        assert ok("fit", *words, *more, "--out", path) == ("", [])
     a, b, c = (path.read_bytes() for path in paths)
     assert a == b != c
 
 
-def test_parameters_reach_the_regressor(run, houses, tmp_path):
+def test_parameters_reach_the_regressor(ok, houses, tmp_path):
     words = """--target price --thresholds-count 5 --thresholds uniform --folds 2
         --frame none --strategy shared --calibrator none --smoothing 1.5 --seed 3
         --recalibrate pit --bounds 0 inf --jobs 1 --monotone area:+1,sold.days:-1
         --monotone garden:1 --effort default --quiet"""
     path = tmp_path / "m.zip"
-    got = run("fit", houses / "train.csv", *words.split(), "--out", path)
-    assert got == (0, "", [])
+    assert ok("fit", houses / "train.csv", *words.split(), "--out", path) == ("", [])
     want = {"n_thresholds": 5, "thresholds": "uniform", "frame": None, "cv": 2}
     want |= {"strategy": "shared", "calibrator": None, "smoothing": 1.5, "n_jobs": 1}
     want |= {"recalibrate": "pit", "bounds": (0.0, np.inf), "random_state": 3}
@@ -55,7 +54,7 @@ def test_parameters_reach_the_regressor(run, houses, tmp_path):
     assert {name: got[name] for name in want} == want
 
 
-def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
+def test_rows_without_target_weights_groups_and_drops(ok, write, tmp_path):
     rng = np.random.default_rng(0)
     rows = [["x", "junk", "w", "g", "y"]]
     rows += [
@@ -65,8 +64,7 @@ def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
     rows[5][-1] = rows[9][-1] = ""
     path, out = write(rows), tmp_path / "m.zip"
     words = ["--target", "y", "--weight", "w", "--group", "g", "--drop", "junk"]
-    code, _, lines = run("fit", path, *words, "--fast", "--out", out)
-    assert code == 0
+    _, lines = ok("fit", path, *words, "--fast", "--out", out)
     assert "left out 2 rows without a target 'y'" in "\n".join(lines)
     saved = load(out)
     assert saved.reader.feature_names_ == ["x"]
@@ -77,11 +75,10 @@ def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
         assert not set(parts[train]) & set(parts[test])
 
 
-def test_folds_in_time_learn_from_earlier_rows_alone(run, houses, tmp_path):
+def test_folds_in_time_learn_from_earlier_rows_alone(ok, houses, tmp_path):
     out = tmp_path / "m.zip"
     words = ["--target", "price", "--time", "sold", *QUICK, "--out", out]
-    code, _, lines = run("fit", houses / "train.csv", *words)
-    assert code == 0, lines
+    _, lines = ok("fit", houses / "train.csv", *words)
     assert not any("say --time" in line for line in lines)
     model = load(out).model
     sold = pd.read_csv(houses / "train.csv", parse_dates=["sold"])["sold"]
@@ -90,7 +87,7 @@ def test_folds_in_time_learn_from_earlier_rows_alone(run, houses, tmp_path):
     assert len(model.cv) == 2
     for train, test in model.cv:
         assert sold[train].max() < sold[test].min()
-    assert run("predict", out, houses / "test.csv")[0] == 0
+    ok("predict", out, houses / "test.csv")
 
 
 def test_equal_times_stay_together():
@@ -116,7 +113,7 @@ def test_rows_without_weight_cut_no_folds_in_time(fitted, sold, tmp_path):
     np.testing.assert_array_equal(medians[1:], medians[:1] * 2)
 
 
-def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
+def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, ok, tmp_path):
     words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
     paths, frame = sales(3)
     csv, said = fitted(*paths, *words, "--no-sketch")
@@ -137,7 +134,7 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp
     test = tmp_path / "test.csv"
     frame.to_csv(test, index=False)
     one, other = (
-        run("predict", model, test)[1] for model in sorted(tmp_path.glob("model*.zip"))
+        ok("predict", model, test)[0] for model in sorted(tmp_path.glob("model*.zip"))
     )
     assert one == other
     median = pd.read_csv(io.StringIO(one))["q0.5"]
