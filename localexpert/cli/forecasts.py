@@ -258,12 +258,13 @@ def report(options: Any) -> None:
     if learned and model.partial:
         rule = "--train is for a boosted baseline, which learns from known targets"
         refuse(f"{rule}: {options.model} was fitted with {model.partial}")
-    named = [*options.groups, *([options.id] if options.id else [])]
-    (frame, features, y), n = _draw(options, model, paths, named)
+    kept = [*options.groups, *([options.id] if options.id else [])]
+    (frame, features, y), n = _draw(options, model, paths, kept)
     source = files.name_tables(options.table)
     if len(y) < n:
         source += f" (drawn from {n:,})"
-    more: dict[str, Any] = {}
+    named = "coverage", "title", "unit", "pdf_friendly", "verbose"
+    more: dict[str, Any] = {name: getattr(options, name) for name in named}
     if learned:
         options.target = model.target
         (_, more["X_train"], more["y_train"]), _ = _draw(options, model, learned)
@@ -282,15 +283,10 @@ def report(options: Any) -> None:
             features,
             y,
             options.out,
-            coverage=options.coverage,
-            title=options.title,
             target_name=model.target,
-            unit=options.unit,
             source=source,
-            pdf_friendly=options.pdf_friendly,
             odd_cells=model.reader.odd_cells_,
             var_levels=sorted(set(options.var)),
-            verbose=options.verbose,
             **more,
         )
     note(f"wrote {options.out}")

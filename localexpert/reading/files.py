@@ -399,9 +399,9 @@ class _File:
 
 def _find_type(kind: Any) -> Any:
     """Return the type of pandas for one of Arrow; pandas knows no views of texts."""
-    arrow = load_module("pyarrow", "")
-    is_view = kind == arrow.string_view()
-    return load_pandas().ArrowDtype(arrow.string() if is_view else kind)
+    if (name := str(kind)).endswith("_view"):
+        kind = load_module("pyarrow", "").type_for_alias(name.removesuffix("_view"))
+    return load_pandas().ArrowDtype(kind)
 
 
 def _unpack(path: str, data: bytes, most: float) -> bytes:
