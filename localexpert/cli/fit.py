@@ -18,7 +18,7 @@ from localexpert.reading import ColumnReader, files
 from localexpert.reading.columns import Learner
 from localexpert.reading.reader import (
     check_column,
-    is_told,
+    has_target,
     read_numbers,
     read_words,
     refuse_if,
@@ -97,7 +97,7 @@ def _fit_in_memory(options: Any, paths: list[str]) -> TableModel:
     if options.time is not None:
         check_column(whole, options.time, "time")
     features = reader.fit_transform(whole)
-    # Odd cells of training are told already.
+    # Odd cells of training were listed before.
     rows, roles = _read_roles(options, reader, whole, [])
     weight, groups = roles.get("weight"), roles.get("group")
     if weight is not None and not weight.sum() > 0.0:
@@ -121,7 +121,7 @@ def _fit_large(options: Any, paths: list[str], n_rows: int, most: int) -> TableM
     # Names that no feature has.
     beside = max(map(len, reader.feature_names_)) * "'"
     names = {role: role + beside for role, name in roles.items() if name is not None}
-    told: list[int] = []
+    counts: list[int] = []
 
     def read_parts() -> Iterator[files.Frame]:
         """Yield the rows with a target; the first pass counts them, and tells odd."""
@@ -135,8 +135,8 @@ def _fit_large(options: Any, paths: list[str], n_rows: int, most: int) -> TableM
             place = f"{frame.index.names[-1]}s from {frame.index[0]} on"
             part.attrs["name"] = f"{frame.attrs['path']}, {place}"
             yield part
-        if not told:
-            told.append(n_known)
+        if not counts:
+            counts.append(n_known)
             tell_odd_cells(odd)
 
     note(f"learned what the columns are from {count(len(seen), 'row')} of all files")
@@ -155,7 +155,7 @@ def _fit_large(options: Any, paths: list[str], n_rows: int, most: int) -> TableM
         if of in choices:
             note(f"{of}: {choices[of]['chosen']}")
     note("scores out of fold are of the sample")
-    return TableModel.of(reader, fitted, name, told[0])
+    return TableModel.of(reader, fitted, name, counts[0])
 
 
 def _look_at(options: Any, paths: list[str], n_rows: int) -> files.Frame:
@@ -181,7 +181,7 @@ def _read_roles(
 ) -> tuple[files.Frame, dict[str, Any]]:
     """Return the rows that have a target, and what target, weight and group hold."""
     y = reader.read_target(frame, odd=odd)
-    known = is_told(y)
+    known = has_target(y)
     rows = frame if known.all() else frame[known]
     roles: dict[str, Any] = {"target": y[known]}
     if (name := options.weight) is not None:
@@ -228,8 +228,8 @@ def _read_times(name: str, frame: files.Frame, reader: ColumnReader) -> Float64A
     learner = Learner(frame, reader._dialect(frame))
     rule, values = learner.find(name)
     if rule.kind not in ("date", "number"):
-        told = "".join(f" ({said})" for said in learner.said)
-        refuse(f"--time must name dates or numbers, got words in {name!r}{told}")
+        why = "".join(f" ({said})" for said in learner.said)
+        refuse(f"--time must name dates or numbers, got words in {name!r}{why}")
     tell_odd_cells(learner.odd)
     return read_days(values) if rule.kind == "date" else np.asarray(values)
 
@@ -265,7 +265,7 @@ def _make_reader(options: Any) -> ColumnReader:
 
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:
-    """Return the regressor that the options describe; its defaults stay its own."""
+    """Return the regressor of the options; other parameters keep their defaults."""
     chosen: dict[str, Any] = dict(_FAST) if options.fast else {}
     for option, name in _PARAMETERS.items():
         value = getattr(options, option)

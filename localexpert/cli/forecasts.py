@@ -85,10 +85,10 @@ def predict(options: Any) -> None:
         (frame, model.forecast(features, frame.attrs["path"]))
         for frame, features in read_features(options, model, paths, named)
     )
-    told = _tell_rows(options, parts)
+    rows = _tell_rows(options, parts)
     if options.total is not None:
-        told = _tell_totals(options, parts, model.reader.missing)
-    write_table(options, "forecast", told)
+        rows = _tell_totals(options, parts, model.reader.missing)
+    write_table(options, "forecast", rows)
 
 
 def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[files.Frame]:
@@ -115,9 +115,8 @@ def _tell_totals(
     groups = np.concatenate(found).astype(str)
     names, counts = np.unique(groups, return_counts=True)
     sums = concatenate(dists).total(groups=groups)
-    told = {options.total: names.astype(object), "rows": counts}
-    told |= _ask(options).answers(sums)
-    table = load_pandas().DataFrame(told)
+    columns = {options.total: names.astype(object), "rows": counts}
+    table = load_pandas().DataFrame(columns | _ask(options).answers(sums))
     table.attrs = frame.attrs
     yield table
 
@@ -146,11 +145,11 @@ def evaluate(options: Any) -> None:
     paths = files.find_tables(options.table)
     model = load_table_model(options.model)
     score = _score_partial if model.partial else _score_known
-    seen, facts, told, own = score(options, model, paths)
+    seen, facts, scores, expected = score(options, model, paths)
     if seen.found and facts["rows"] == seen.n:
         warn(f"{seen} Scores are too good: new rows tell the truth")
     if options.json:
-        facts |= {"training_rows": str(seen), **told, "expected": own}
+        facts |= {"training_rows": str(seen), **scores, "expected": expected}
         write_out(f"{json.dumps(without_infinities(facts))}\n")
         return
     named = options.table
@@ -158,8 +157,8 @@ def evaluate(options: Any) -> None:
     new = count(facts["rows"], "new row" if facts["rows"] < seen.n else "row")
     if model.partial:
         name += f", {facts['known_in_part']} with a target known in part"
-    promised = load_pandas().DataFrame(own).T.rename(index="expected {}".format)
-    tables = "\n\n".join(_lay_out(one) for one in (told, promised) if len(one))
+    promised = load_pandas().DataFrame(expected).T.rename(index="expected {}".format)
+    tables = "\n\n".join(_lay_out(one) for one in (scores, promised) if len(one))
     write_out(f"{new} of {name}\n{seen}\n\n{tables}\n")
 
 
@@ -189,11 +188,11 @@ def _score_known(options: Any, model: TableModel, paths: list[str]) -> Any:
 def _score_partial(options: Any, model: TableModel, paths: list[str]) -> Any:
     """Return the same of targets that are known in part, whose scores need all rows."""
     found = report_figures(model.model, *read_whole(options, model, paths)[1:])
-    told = {name.lower(): asdict(held) for name, held in found.scores.items() if held}
-    for held in told.values():
+    scores = {name.lower(): asdict(one) for name, one in found.scores.items() if one}
+    for held in scores.values():
         held["coverage_90"] = held.pop("coverage")
     counts = {"rows": len(found), "known_in_part": int((~found.is_known).sum())}
-    return found.seen, counts, told, {}
+    return found.seen, counts, scores, {}
 
 
 def _losses(
@@ -215,17 +214,17 @@ def _losses(
 def _name_means(sums: Float64Array) -> Any:
     """Return the mean scores of all rows in the sums, and the expected ones."""
     n, size = sums[0], len(_LABELS)
-    told = {}
+    scores = {}
     for k, who in enumerate(("model", "climatology")):
         means = (sums[1 + k * size :][:size] / n).tolist()
-        told[who] = dict(zip(_LABELS, means, strict=True))
-        told[who]["rmse"] = math.sqrt(told[who]["rmse"])
+        scores[who] = dict(zip(_LABELS, means, strict=True))
+        scores[who]["rmse"] = math.sqrt(scores[who]["rmse"])
     pairs = np.reshape(sums[1 + 2 * size :], (-1, 2)).tolist()
-    own = [mean_of_sums(mean, spread, round(n), 0.95) for mean, spread in pairs]
+    expected = [mean_of_sums(mean, spread, round(n), 0.95) for mean, spread in pairs]
     names = ("mean", "low", "high")
-    return told, {
+    return scores, {
         loss: {name: getattr(one, name) for name in names}
-        for loss, one in zip(("crps", "mae"), own, strict=True)
+        for loss, one in zip(("crps", "mae"), expected, strict=True)
     }
 
 
@@ -259,12 +258,13 @@ def report(options: Any) -> None:
     if learned and model.partial:
         rule = "--train is for a boosted baseline, which learns from known targets"
         refuse(f"{rule}: {options.model} was fitted with {model.partial}")
-    named = [*options.groups, *([options.id] if options.id else [])]
-    (frame, features, y), n = _draw(options, model, paths, named)
+    kept = [*options.groups, *([options.id] if options.id else [])]
+    (frame, features, y), n = _draw(options, model, paths, kept)
     source = files.name_tables(options.table)
     if len(y) < n:
         source += f" (drawn from {n:,})"
-    more: dict[str, Any] = {}
+    named = "coverage", "title", "unit", "pdf_friendly", "verbose"
+    more: dict[str, Any] = {name: getattr(options, name) for name in named}
     if learned:
         options.target = model.target
         (_, more["X_train"], more["y_train"]), _ = _draw(options, model, learned)
@@ -283,15 +283,10 @@ def report(options: Any) -> None:
             features,
             y,
             options.out,
-            coverage=options.coverage,
-            title=options.title,
             target_name=model.target,
-            unit=options.unit,
             source=source,
-            pdf_friendly=options.pdf_friendly,
             odd_cells=model.reader.odd_cells_,
             var_levels=sorted(set(options.var)),
-            verbose=options.verbose,
             **more,
         )
     note(f"wrote {options.out}")

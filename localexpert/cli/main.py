@@ -165,8 +165,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return end.code if isinstance(end.code, int) else 0
     if hasattr(options, "delimiter"):
         names = "delimiter", "decimal", "encoding", "max_unpacked", "thousands"
-        told = {name: getattr(options, name) for name in names}
-        options.format = FileFormat(**told)
+        options.format = FileFormat(**{name: getattr(options, name) for name in names})
     # Progress is for someone who sees it.
     options.verbose = int(not options.quiet and sys.stderr.isatty())
     with ExitStack() as stack:
@@ -244,11 +243,11 @@ def _lines(table: str) -> list[str]:
 
 def _add_option(group: Any, line: str, shared: dict[str, str]) -> None:
     """Add what a line of a page declares."""
-    own, _, text = line.partition("  ")
-    name = re.sub("[!+]$", "", own.split()[0])
+    form, _, text = line.partition("  ")
+    name = re.sub("[!+]$", "", form.split()[0])
     if not text:
-        own, _, text = shared[name].partition("  ")
-    kind, _, default = own.partition(" ")[2].partition("=")
+        form, _, text = shared[name].partition("  ")
+    kind, _, default = form.partition(" ")[2].partition("=")
     how: dict[str, Any] = {"metavar": kind, "type": _KINDS.get(kind, str)}
     if not name.startswith("-"):
         how = {"nargs": "+"} if line.startswith(f"{name}+") else {}

@@ -132,12 +132,12 @@ class _State:
 
     def save(self, path: str) -> None:
         """Write the state to a file, whole or not at all."""
-        told = {**vars(self), "monitor": json.loads(self.monitor.to_json())}
+        state = {**vars(self), "monitor": json.loads(self.monitor.to_json())}
         with (
             refusing(f"cannot write --state {path!r}", OSError),
             replacing_file(Path(path)) as new,
         ):
-            new.write_text(json.dumps(told), encoding="utf-8")
+            new.write_text(json.dumps(state), encoding="utf-8")
 
     def add_rows(self, model: TableModel, options: Any) -> None:
         """Add rows of a table, of which some may be training rows."""
@@ -333,6 +333,6 @@ def _correct(
             model.model, features, y, by=list(options.by) or None, method=method, **how
         )
     what = f"{action} by {count(len(y), 'row')} of {where} on {today()}"
-    told = "; ".join(filter(None, [model.origin.get("corrected"), what]))
-    origin = {**model.origin, "corrected": told, "corrected_rows": len(y)}
+    steps = "; ".join(filter(None, [model.origin.get("corrected"), what]))
+    origin = {**model.origin, "corrected": steps, "corrected_rows": len(y)}
     return replace(model, model=fitted, origin=origin), len(y)

@@ -209,9 +209,9 @@ def _open(
         return _write_parquet(path)
     if ending == ".xlsx":
         return _write_excel(path)
-    told = options.delimiter or marks.get("delimiter", ",")
+    mark = options.delimiter or marks.get("delimiter", ",")
     how = {
-        "sep": "\t" if ending.startswith(".tsv") else told,
+        "sep": "\t" if ending.startswith(".tsv") else mark,
         "decimal": options.decimal or marks.get("decimal") or ".",
         "index": False,
         "lineterminator": "\n",

@@ -125,12 +125,12 @@ def _check_several(options: Any) -> bool:
 
 
 def _find_classes(options: Any, frame: Frame) -> list[str]:
-    """Return the classes of the columns, which are told unless they are named."""
+    """Return the classes of the columns; print them unless the options name them."""
     held = options.classes or read_labels(options, frame)
     found = match_columns(options.score, sorted(set(held)), options.classes)
     if not options.classes:
-        told = join_few([f"{column!r}: {name!r}" for column, name in found.items()])
-        note(f"columns and their classes: {told}")
+        pairs = join_few([f"{column!r}: {name!r}" for column, name in found.items()])
+        note(f"columns and their classes: {pairs}")
     return list(found.values())
 
 
@@ -356,8 +356,8 @@ def _tell_losses(
     """Say on stderr what calibration changes, of probabilities (n,) or (n, k)."""
     before = _as_probabilities(scores, scale)
     for name, loss in PROBABILITY_LOSSES.items():
-        told = "" if before is None else f"{loss(y, before):.5f} before, "
-        note(f"{name} {told}{loss(y, after):.5f} after")
+        first = "" if before is None else f"{loss(y, before):.5f} before, "
+        note(f"{name} {first}{loss(y, after):.5f} after")
 
 
 def find_two_labels(

@@ -17,7 +17,7 @@ from localexpert.cli.output import note, warn
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
 from localexpert.reading.files import STDIN, Frame, read_bytes, read_tables
-from localexpert.reading.reader import check_column, is_told, tell_odd_cells
+from localexpert.reading.reader import check_column, has_target, tell_odd_cells
 from localexpert.reading.texts import (
     count,
     join_few,
@@ -189,7 +189,7 @@ def read_known(
     roles |= {} if model.reader.ends else {target: "target"}
     for frame, features in read_features(options, model, paths, roles, odd):
         y = model.reader.read_target(frame, target, odd)
-        known = is_told(y)
+        known = has_target(y)
         n_rows, n_found = n_rows + len(y), n_found + int(known.sum())
         if known.any():
             yield frame[known], features[known], y[known]

@@ -508,8 +508,8 @@ def join_rows(X: Any, background: Any) -> Any:
         if types[0] != types[1] and not all(map(_is_number, types)):
             # The name of types of categories is one; their repr lists these.
             show = repr if str(types[0]) == str(types[1]) else str
-            own, other = (" ".join(show(one).split()) for one in types)
-            got = f"{other} and {own} in column {name!r}"
+            mine, other = (" ".join(show(one).split()) for one in types)
+            got = f"{other} and {mine} in column {name!r}"
             refuse("background", "have the types of the columns of `X`", got, TypeError)
     if hasattr(X, "with_columns"):  # polars
         join = import_module("polars").concat

@@ -157,8 +157,8 @@ def plot_forecast(
     if what != "density":
         # Beyond the support a CDF is flat, but it is there.
         whole = np.unique(np.concatenate([[low], x, [high]]))
-        told = label if what == "cdf" else ""
-        _draw_cdf(panels[-1], shape, whole, regions, told)
+        named = label if what == "cdf" else ""
+        _draw_cdf(panels[-1], shape, whole, regions, named)
         points = points[:, (points[0] >= low) & (points[0] <= high)]
         if expert_points is not None:
             panels[-1].plot(*points, "o", color=_SPIKE, ms=4.5, label="experts")
@@ -429,12 +429,14 @@ def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) 
     k = len(shapes)
     smooth = np.array([len(x) > 0 for x, _ in curves])
     pairs = zip(shapes, curves, strict=True)
-    own = np.array([(ys if len(ys) else one.masses).max() for one, (_, ys) in pairs])
-    tops = np.array([own[smooth == kind].max() for kind in smooth])
+    highest = np.array(
+        [(ys if len(ys) else one.masses).max() for one, (_, ys) in pairs]
+    )
+    tops = np.array([highest[smooth == kind].max() for kind in smooth])
     same = scale == "common" or k == 1
     if scale == "auto":
-        same = bool((tops <= _MOST_RATIO * own).all())
-    peaks = tops if same else own
+        same = bool((tops <= _MOST_RATIO * highest).all())
+    peaks = tops if same else highest
     (line_tone,) = canvas.shades(ax, canvas.GREY, [0.35])
     (fill_tone,) = canvas.shades(ax, "C0", [0.4])
     for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):

@@ -120,7 +120,7 @@ def name_of(values: Any, otherwise: str = "") -> str:
 
 
 def name_target(target_name: Any, *columns: Any) -> str:
-    """Return what the target's axis is called: as told, as a column is, or y."""
+    """Return what the target's axis is called: as given, as a column is, or y."""
     if target_name is None:
         return next(filter(None, map(name_of, columns)), "y")
     if not isinstance(target_name, str):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.columns import has_zone, holds_dates, read_moments
+from localexpert.data.columns import has_zone, holds_dates, read_moments, read_seconds
 from localexpert.reading.texts import (
     GAPS,
     ORDERS,
@@ -295,7 +295,7 @@ class ColumnRule:
 
 
 def read_typed(column: Column) -> tuple[str, Any] | None:
-    """Return the values of a column with a type of its own, None of one of texts.
+    """Return the values of a column that has a type; None if it holds texts.
 
     Their kind is "number", "boolean", "date" or "duration", whose values are seconds.
     """
@@ -306,7 +306,7 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
     if holds_dates(column):
         return "date", read_moments(column)
     if column.dtype.kind == "m":
-        return "duration", np.asarray(column.dt.total_seconds(), dtype=np.float64)
+        return "duration", read_seconds(column)
     pandas = load_pandas()
     if not pandas.api.types.is_numeric_dtype(column.dtype):
         return None
@@ -503,8 +503,8 @@ class Learner:
             form = ColumnRule(name, "number", **how)
             row = int(np.argmax(form.read(column, dialect)[1]))
             cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
-            told = "".join(f" ({said})" for said in self.said[before:])
-            refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
+            why = "".join(f" ({said})" for said in self.said[before:])
+            refuse(f"{role} {name!r} must hold finite numbers, got {cell}{why}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
         if rule.kind == "date":
             zones = find_zones(column, values)
@@ -526,7 +526,7 @@ class Learner:
         category = replace(rule, kind="category", categories=tuple(sorted(words)))
         if not words or rule.kind == "category":
             return category if words else rule
-        # Dates come first: no date is a number, and most can be told at once.
+        # Dates come first: no date is a number, and most are found at once.
         dates = find_date_formats(words, counts)
         if len(dates) > 1 and self.dialect.date_order is not None:
             dates = [d for d in dates if d.startswith(ORDERS[self.dialect.date_order])]

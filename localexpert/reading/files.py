@@ -51,8 +51,8 @@ MOST_BYTES = 4 * 2**30
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
 # Bytes that are unpacked at once.
 _PART = 2**20
-# Each library says of damage in its own way; zip files ask for passwords and methods of
-# packing by a RuntimeError.
+# Each library reports damage by another error. Zip files ask for passwords and methods
+# of packing by a RuntimeError.
 _DAMAGE: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, RuntimeError)
 _DAMAGE += (zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 # How files begin, what they are called, and how what is in them is opened.
@@ -94,8 +94,8 @@ class FileFormat:
     def marks(self) -> dict[str, str]:
         """Marks in numbers, as far as the user says."""
         decimal = self.decimal or OTHER.get(self.thousands or "")
-        told = {"decimal": decimal, "thousands": self.thousands}
-        return {name: mark for name, mark in told.items() if mark}
+        marks = {"decimal": decimal, "thousands": self.thousands}
+        return {name: mark for name, mark in marks.items() if mark}
 
 
 def name_input(path: str) -> str:
@@ -138,8 +138,8 @@ def find_tables(paths: Sequence[str]) -> list[str]:
         found += inside
     if found.count(STDIN) > 1:
         refuse("standard input can be read only once")
-    own = [os.path.realpath(path) for path in found]
-    if repeated := [path for j, path in enumerate(found) if own[j] in own[:j]]:
+    real = [os.path.realpath(path) for path in found]
+    if repeated := [path for j, path in enumerate(found) if real[j] in real[:j]]:
         msg = f"named more than once, and read as often: {list_names(repeated)}"
         warn(msg, CalibrationWarning, stacklevel=2)
     return found
@@ -275,7 +275,7 @@ class _File:
         if not is_parquet(self.path):
             data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
             if data[:4] != _PARQUET:
-                # Less the header; blank lines are no rows of their own.
+                # Less the header. Blank lines are counted, though they are no rows.
                 return max(len(data.splitlines()) - 1, 0)
             file = io.BytesIO(data)
         return int(self._open_parquet(file).metadata.num_rows)
@@ -301,8 +301,8 @@ class _File:
         frame.columns = [names[j] for j in self._name_columns(names)[1]]
         unit = "line" if marks else "row"
         frame.index = load_pandas().Index(places, name=unit)
-        told = self.how.marks | marks
-        frame.attrs = {"path": self.name, "names": tuple(names), **told}
+        known = {"path": self.name, "names": tuple(names)}
+        frame.attrs = known | self.how.marks | marks
         return frame
 
     def _read_text(self, text: bytes) -> Iterator[Frame]:
@@ -336,12 +336,12 @@ class _File:
         """
         need = f'{self.name} needs: pip install "localexpert[io]"'
         parquet, most = load_module("pyarrow.parquet", need), self.how.max_unpacked
-        # A damaged file ends in errors of many classes, some of them pyarrow's own.
+        # A damaged file ends in errors of many classes; some of them are pyarrow's.
         with refusing(f"{self.name} is a damaged Parquet file", Exception):
             # Buffers of pages to come would be kept until the last row has been read.
             opened = parquet.ParquetFile(file, pre_buffer=False)
-            told = opened.metadata
-            groups = [told.row_group(i) for i in range(told.num_row_groups)]
+            meta = opened.metadata
+            groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
             # A page may say in a few bytes that a value comes a thousand million times.
             sizes = [
                 max(g.total_byte_size, 8 * g.num_rows * g.num_columns) for g in groups
@@ -399,9 +399,9 @@ class _File:
 
 def _find_type(kind: Any) -> Any:
     """Return the type of pandas for one of Arrow; pandas knows no views of texts."""
-    arrow = load_module("pyarrow", "")
-    is_view = kind == arrow.string_view()
-    return load_pandas().ArrowDtype(arrow.string() if is_view else kind)
+    if (name := str(kind)).endswith("_view"):
+        kind = load_module("pyarrow", "").type_for_alias(name.removesuffix("_view"))
+    return load_pandas().ArrowDtype(kind)
 
 
 def _unpack(path: str, data: bytes, most: float) -> bytes:
@@ -485,7 +485,7 @@ def _open_text(text: bytes, newline: str | None) -> io.TextIOWrapper:
 
 
 def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
-    """Return a reader of rows of UTF-8 text by Python's own rules."""
+    """Return a reader of rows of UTF-8 text by Python's rules."""
     return csv.reader(_open_text(text, ""), delimiter=delimiter, strict=strict)
 
 

@@ -179,8 +179,8 @@ class ColumnReader(BaseEstimator):
         pandas.DataFrame of shape (m, q)
         """
         frame = _as_pandas(frame)
-        told = decimal_of(frame, self._told)
-        self.decimal_ = choose_decimal(frame, told)
+        decimal = decimal_of(frame, self._given_decimal)
+        self.decimal_ = choose_decimal(frame, decimal)
         dialect = self._dialect(frame)
         learner = Learner(frame, dialect)
         self.target_rule_ = None
@@ -188,7 +188,7 @@ class ColumnReader(BaseEstimator):
             self._check_roles(frame)
             if self.target is not None:
                 self.target_rule_ = learner.find(self.target, "target")[0]
-            rows = is_told(self.read_target(frame, odd=[]))
+            rows = has_target(self.read_target(frame, odd=[]))
             _check_targets(frame, str(self.target_name), int(rows.sum()))
             learner.frame = frame = frame if rows.all() else frame[rows]
         kept = self._list_roles()
@@ -202,7 +202,7 @@ class ColumnReader(BaseEstimator):
         if not self.used_:
             goal = f" {self.target!r}" if self.target else ""
             refuse(f"{_path(frame)} has no column to learn{goal} from")
-        if not (told or self.thousands):
+        if not (decimal or self.thousands):
             held = [self.target_rule_] if self.target_rule_ else []
             held += [ColumnRule(name, "number") for name in self.ends or ()]
             learner.said += find_doubts(frame, [*self.used_, *held], dialect)
@@ -257,11 +257,11 @@ class ColumnReader(BaseEstimator):
         frame = _as_pandas(frame)
         if self.ends is not None:
             return self._read_ends(frame, *self.ends)
-        name = self.target if name is None else name
-        check_column(frame, name, "target")
+        column: Any = self.target if name is None else name
+        check_column(frame, column, "target")
         rule = self.target_rule_ or ColumnRule("", "number", written=None)
         found = [] if odd is None else odd
-        rule = replace(rule, name=name)
+        rule = replace(rule, name=column)
         dialect = self._dialect(frame)
         self._tell_doubts(frame, [rule], dialect)
         y = self._read(rule, frame, dialect, found, "target")
@@ -270,9 +270,9 @@ class ColumnReader(BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         if self.event is None:
             return y
-        told, upper = is_told(y), y.copy()
-        seen = read_flags(frame[told], self.event, "event", self.missing)
-        upper[told] = np.where(seen, y[told], np.inf)
+        known, upper = has_target(y), y.copy()
+        seen = read_flags(frame[known], self.event, "event", self.missing)
+        upper[known] = np.where(seen, y[known], np.inf)
         return np.column_stack([y, upper])
 
     def _read_ends(self, frame: Any, lower: str, upper: str) -> Float64Array:
@@ -332,13 +332,13 @@ class ColumnReader(BaseEstimator):
 
     def lay_out(self) -> str:
         """Return a table of what the columns of the training table were read as."""
-        told: dict[Any, str] = {rule.name: rule.text for rule in self.rules_}
-        told = self.told_by | told
+        held: dict[Any, str] = {rule.name: rule.text for rule in self.rules_}
+        held = self.told_by | held
         if self.target_rule_ is not None:
-            told = {self.target: f"target, {self.target_rule_.text}"} | told
-        names = [cut(" ".join(str(name).split())) for name in told]
+            held = {self.target: f"target, {self.target_rule_.text}"} | held
+        names = [cut(" ".join(str(name).split())) for name in held]
         width = max(map(len, names))
-        lines = [f"{n:{width}}  {t}" for n, t in zip(names, told.values(), strict=True)]
+        lines = [f"{n:{width}}  {t}" for n, t in zip(names, held.values(), strict=True)]
         if len(lines) > _MOST_LINES:
             more = count(len(lines) - _MOST_LINES, "column")
             lines[_MOST_LINES:] = [f"and {more} more"]
@@ -372,15 +372,18 @@ class ColumnReader(BaseEstimator):
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
-        mark, parting = choose_decimal(frame, self._told, self.decimal_), self.thousands
+        mark, parting = (
+            choose_decimal(frame, self._given_decimal, self.decimal_),
+            self.thousands,
+        )
         if mark != self.decimal_:
             parting = OTHER.get(parting or "", parting)
         parting = frame.attrs.get("thousands") or parting
         return Dialect(mark, parting, _all_gaps(self.missing), self.date_order)
 
     @property
-    def _told(self) -> str | None:
-        """The decimal mark that the user says, if only by the mark of thousands."""
+    def _given_decimal(self) -> str | None:
+        """The decimal mark that the user gave, if only by the mark of thousands."""
         return self.decimal or OTHER.get(self.thousands or "")
 
     def _tell_doubts(
@@ -389,7 +392,7 @@ class ColumnReader(BaseEstimator):
         """Warn of marks that neither the table nor its training tells for sure."""
         foreign = self.decimal_ is None or "delimiter" in frame.attrs
         foreign &= self.decimal_ != guess_decimal(frame)
-        if foreign and decimal_of(frame, self._told) is None:
+        if foreign and decimal_of(frame, self._given_decimal) is None:
             for message in find_doubts(frame, rules, dialect):
                 warn(message, CalibrationWarning, stacklevel=3)
 
@@ -505,7 +508,7 @@ def read_flags(
     return np.asarray(flags[codes])
 
 
-def is_told(y: Float64Array) -> NDArray[np.bool_]:
+def has_target(y: Float64Array) -> NDArray[np.bool_]:
     """Return of which rows something is known of the target, (n,) or ends (n, 2)."""
     return ~np.isnan(y.reshape(len(y), -1)[:, 0])
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.data.columns import read_seconds
 
 # Names that one message lists, and letters of a cell that it shows.
 _MOST_NAMES, _MOST_LETTERS = 8, 40
@@ -111,16 +112,10 @@ _BOUND = re.compile(
     r"|(?i:thousand|million|billion))\.?\s?(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)?"
 )
 #: Seconds of units of time.
-SECONDS = {
-    unit: seconds
-    for units, seconds in (
-        ("s sec second seconds", 1.0),
-        ("min minute minutes", 60.0),
-        ("h hour hours", 3600.0),
-        ("d day days", 86400.0),
-    )
-    for unit in units.split()
-}
+SECONDS = dict.fromkeys(("s", "sec", "second", "seconds"), 1.0)
+SECONDS |= dict.fromkeys(("min", "minute", "minutes"), 60.0)
+SECONDS |= dict.fromkeys(("h", "hour", "hours"), 3600.0)
+SECONDS |= dict.fromkeys(("d", "day", "days"), 86400.0)
 # A duration, as pandas and Python write it.
 _DURATION = r"-?\d+ days?(?:,? [+-]?\d\d?:\d\d:\d\d(?:\.\d+)?)?"
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verdadero")
@@ -259,8 +254,7 @@ def read_durations(words: Sequence[str]) -> Float64Array:
     """Return the seconds of durations such as "3 days 04:05:06", NaN of other words."""
     found = load_pandas().Series(words, dtype=object)
     found = found.where(found.str.fullmatch(_DURATION).astype(bool))
-    seconds = load_pandas().to_timedelta(found, errors="coerce").dt.total_seconds()
-    return np.asarray(seconds, dtype=np.float64)
+    return read_seconds(load_pandas().to_timedelta(found, errors="coerce"))
 
 
 def read_yes_no(words: Sequence[str]) -> Float64Array:
@@ -297,7 +291,7 @@ def find_date_formats(words: Sequence[str], counts: NDArray[np.intp]) -> list[st
     """Return the formats in which nearly all cells are dates, those of most first."""
     shares = {}
     for name in _DATES:
-        # A column of words is told by its first ones.
+        # The first words show that a column holds no dates.
         if not np.isnat(read_dates(words[:20], name)).all():
             shares[name] = counts[~np.isnat(read_dates(words, name))].sum()
     most = max(shares.values(), default=0)
@@ -351,19 +345,19 @@ def holds_texts(dtype: Any) -> bool:
     return str(dtype) in ("object", "str", "string")
 
 
-def decimal_of(frame: Any, told: str | None = None) -> str | None:
+def decimal_of(frame: Any, given: str | None = None) -> str | None:
     """Return the decimal mark that a file or the user knows, or columns show."""
-    known: str | None = frame.attrs.get("decimal") or told
+    known: str | None = frame.attrs.get("decimal") or given
     if known or "decimal" in frame.attrs:
         return known
     return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
 
 def choose_decimal(
-    frame: Any, told: str | None = None, usual: str | None = None
+    frame: Any, given: str | None = None, usual: str | None = None
 ) -> str:
     """Return the decimal mark of a table: what it tells, the usual one, or a guess."""
-    return decimal_of(frame, told) or usual or guess_decimal(frame)
+    return decimal_of(frame, given) or usual or guess_decimal(frame)
 
 
 def guess_decimal(frame: Any) -> str:

@@ -143,10 +143,10 @@ class Evidence:
         return [
             (
                 name,
-                Column(told.sample(), column.names),
-                Column(told.place(column.values), column.names),
+                Column(kept.sample(), column.names),
+                Column(kept.place(column.values), column.names),
             )
-            for name, told, column in here
+            for name, kept, column in here
         ]
 
     @cached_property
@@ -256,7 +256,7 @@ def read_training(
 
 
 def read_labels(names: Iterable[object] | None, X: Any) -> list[str]:
-    """Return names of rows as texts: a data frame's own, or numbers from 0."""
+    """Return names of rows as texts: the index of a data frame, or numbers from 0."""
     if names is None:
         return [str(name) for name in getattr(X, "index", range(len(X)))]
     if isinstance(names, str) or not isinstance(names, Iterable):
@@ -408,10 +408,10 @@ def _find_unseen(evidence: Evidence) -> Finding | None:
     """Look for categories that the model has not met, which it takes as missing."""
     if evidence.known is None:
         return None
-    own = evidence.table.reader.category_codes
+    held = evidence.table.reader.category_codes
     found = []
     for j, codes in evidence.known[0].category_codes.items():
-        values = own.get(j, {})
+        values = held.get(j, {})
         unseen = [value for value in values if value not in codes]
         places = [values[value] for value in unseen]
         rows = int(np.isin(evidence.columns[j].values, places).sum())
@@ -478,8 +478,8 @@ def _find_below_zero(evidence: Evidence) -> Finding | None:
 
 def _find_range(evidence: Evidence) -> Finding | None:
     """Name the features with values beyond those of training, and shares of rows."""
-    found, told = [], evidence.known[1].columns if evidence.known else []
-    for (name, _, now), kept in zip(evidence.beside_training, told, strict=True):
+    found, summaries = [], evidence.known[1].columns if evidence.known else []
+    for (name, _, now), kept in zip(evidence.beside_training, summaries, strict=True):
         n_known = int(kept.counts.sum())
         if kept.edges is None or n_known == 0:
             continue

@@ -29,12 +29,7 @@ from localexpert.explain.permutation import (
 from localexpert.regressor.fit_check import FitCheck, FitReport
 from localexpert.regressor.recalibrated import seen_rows
 from localexpert.reporting import evidence, pictures
-from localexpert.reporting.groups import (
-    Column,
-    Grouping,
-    number_names,
-    read_groups,
-)
+from localexpert.reporting.groups import Column, Grouping, number_names, read_groups
 from localexpert.reporting.scores import (
     BackTest,
     Calibration,
@@ -433,8 +428,8 @@ def report_figures(
 
 def _name_target(y: Any) -> str:
     """Return the name of a series; columns may be called by anything."""
-    own = getattr(y, "name", None)
-    return "" if own is None else str(own)
+    name = getattr(y, "name", None)
+    return "" if name is None else str(name)
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:

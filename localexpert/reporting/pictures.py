@@ -115,7 +115,7 @@ def draw_group(
     evidence: Evidence, grouping: Grouping, figures: Sequence[GroupFigures]
 ) -> str:
     """Draw the coverage of the groups of one grouping."""
-    # Numbered, for the picture sorts names by coverage where their order is not told.
+    # Numbered, for the picture sorts names by coverage unless groups are numbers.
     place = grouping.group.astype(np.float64)
 
     def draw(ax: Any) -> None:
@@ -220,7 +220,7 @@ def _fold_legend(figure: Any) -> None:
 
 
 def _to_address(figure: Any) -> str:
-    """Return a figure as the address of its own bytes."""
+    """Return a figure as the address that holds its bytes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     kind = "svg+xml"

@@ -64,6 +64,18 @@ def run(capsys):
 
 
 @pytest.fixture
+def ok(run):
+    """Return a function that runs a command that must do well: output, stderr."""
+
+    def run_well(*argv):
+        code, out, lines = run(*argv)
+        assert code == 0, lines
+        return out, lines
+
+    return run_well
+
+
+@pytest.fixture
 def refused(run):
     """Return a function that runs a command to its one-line error."""
 

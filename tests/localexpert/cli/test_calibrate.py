@@ -44,13 +44,13 @@ def animals(data):
 
 
 @pytest.fixture
-def calibrated(run, write, rows, tmp_path):
+def calibrated(ok, write, rows, tmp_path):
     """Return a function that saves a calibrator of a method, and its path."""
 
     def calibrate(method, *options):
         path = tmp_path / f"{method}.zip"
         words = [*TWO, "--method", method, "--save", path, "--quiet"]
-        assert run("calibrate", write(rows), *words, *options)[0] == 0
+        ok("calibrate", write(rows), *words, *options)
         return path
 
     return calibrate
@@ -71,10 +71,9 @@ def whole(p):
     return p / p.sum(axis=1, keepdims=True)
 
 
-def test_the_same_rows_are_calibrated_out_of_fold(run, write, rows):
+def test_the_same_rows_are_calibrated_out_of_fold(ok, write, rows):
     words = [*TWO, "--method", "isotonic", "--seed", 4, "--folds", 3]
-    code, out, lines = run("calibrate", write(rows), *words)
-    assert code == 0
+    out, lines = ok("calibrate", write(rows), *words)
     assert "is out of fold: each row by a calibrator fitted on the other 2" in lines[1]
     header, answers = read_answers(out)
     assert header == ["id", "s", "y", "calibrated"]
@@ -87,39 +86,36 @@ def test_the_same_rows_are_calibrated_out_of_fold(run, write, rows):
 @pytest.mark.parametrize(
     ("no", "yes"), [("nein", "ja"), ("n", "J"), ("no", "yes"), ("9", "10"), ("a", "b")]
 )
-def test_the_class_that_is_meant_is_said(run, write, rows, no, yes):
+def test_the_class_that_is_meant_is_said(ok, write, rows, no, yes):
     words = [*TWO, "--method", "platt"]
-    want = read_answers(run("calibrate", write(rows), *words)[1])[1]
+    want = read_answers(ok("calibrate", write(rows), *words)[0])[1]
     named = [rows[0], *([*row[:2], (no, yes)[int(row[2])]] for row in rows[1:])]
-    code, out, lines = run("calibrate", write(named), *words)
-    assert code == 0
+    out, lines = ok("calibrate", write(named), *words)
     said = f"localexpert: the probability of {yes!r} is meant (--positive says another)"
     assert lines[0] == said
     np.testing.assert_array_equal(read_answers(out)[1], want)
-    lines = run("calibrate", write(named), *words, "--positive", no)[2]
+    lines = ok("calibrate", write(named), *words, "--positive", no)[1]
     assert "is meant" not in " ".join(lines)
 
 
-def test_new_rows_and_the_saved_calibrator(run, write, rows, tmp_path):
+def test_new_rows_and_the_saved_calibrator(ok, write, rows, tmp_path):
     kept = tmp_path / "c.zip"
     new = write([["s", "note"], ["0.2", "a"], ["0.9", "b"]], "new.csv")
     words = [*TWO, "--method", "platt", "--new", new, "--save", kept]
-    code, out, lines = run("calibrate", write(rows), *words)
-    assert code == 0
+    out, lines = ok("calibrate", write(rows), *words)
     assert not any("out of fold" in line for line in lines)
     header, answers = read_answers(out)
     assert header == ["s", "note", "calibrated"]
     want = calibration.PlattCalibrator().fit(*columns_of(rows)).predict([0.2, 0.9])
     np.testing.assert_array_equal(answers, want)
-    assert run("apply", kept, new, "--score", "s") == (0, out, [])
-    assert "a saved PlattCalibrator" in run("inspect", kept)[1]
+    assert ok("apply", kept, new, "--score", "s") == (out, [])
+    assert "a saved PlattCalibrator" in ok("inspect", kept)[0]
 
 
-def test_intervals_of_venn_abers(run, write, calibrated):
+def test_intervals_of_venn_abers(ok, write, calibrated):
     path = calibrated("venn_abers")
     table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
-    code, text, _ = run("apply", path, table, "--score", "s", "--interval")
-    assert code == 0
+    text, _ = ok("apply", path, table, "--score", "s", "--interval")
     header, got = read_answers(text, 3)
     assert header[2:] == ["calibrated", "calibrated_low", "calibrated_high"]
     fitted = calibration.load(path)
@@ -128,10 +124,9 @@ def test_intervals_of_venn_abers(run, write, calibrated):
     np.testing.assert_array_equal(got[:, 1:], fitted.predict_interval([0.2, 0.9]))
 
 
-def test_scores_before_and_after_where_labels_are(run, write, rows, calibrated):
+def test_scores_before_and_after_where_labels_are(ok, write, rows, calibrated):
     words = [calibrated("isotonic"), write(rows), *TWO, "--positive", "1"]
-    code, text, lines = run("apply", *words)
-    assert code == 0
+    text, lines = ok("apply", *words)
     (s, y), p = columns_of(rows), read_answers(text)[1]
     losses = {
         "log loss": calibration.log_loss,
@@ -145,12 +140,11 @@ def test_scores_before_and_after_where_labels_are(run, write, rows, calibrated):
 
 
 @pytest.mark.parametrize("scale", ["probability", "real"])
-def test_the_page_of_calibrate(run, write, rows, tmp_path, scale):
+def test_the_page_of_calibrate(ok, write, rows, tmp_path, scale):
     page, out = tmp_path / "page.html", tmp_path / "c.csv"
     words = [*TWO, "--method", "platt", "--report", page, "--scale", scale]
     words += ["--new", write([["s"], ["0.5"]], "new.csv"), "--out", out]
-    code, _, lines = run("calibrate", write(rows), *words)
-    assert code == 0
+    _, lines = ok("calibrate", write(rows), *words)
     assert f"localexpert: wrote {page}" in lines
     text = page.read_text(encoding="utf-8")
     assert "s of table.csv, calibrated by PlattCalibrator" in text
@@ -158,15 +152,15 @@ def test_the_page_of_calibrate(run, write, rows, tmp_path, scale):
     assert ("before" in text) == (scale == "probability")
 
 
-def test_keys_and_labels_of_many_digits(run, tmp_path):
+def test_keys_and_labels_of_many_digits(ok, tmp_path):
     big = 1234567890123456788
     labels = np.array([big, big + 1])[np.arange(40) % 2]
     scores = np.where(labels > big, 0.75, 0.25)
     frame = pd.DataFrame({"s": scores, "y": labels, "key": big + np.arange(40)})
     frame.to_csv(path := tmp_path / "t.csv", index=False)
-    code, text, _ = run("calibrate", path, *TWO, "--method", "histogram")
+    text, _ = ok("calibrate", path, *TWO, "--method", "histogram")
     rows = list(csv.DictReader(text.splitlines()))
-    assert (code, len(rows)) == (0, 40)
+    assert len(rows) == 40
     assert [int(row["key"]) for row in rows] == frame["key"].tolist()
     assert [int(row["y"]) for row in rows] == labels.tolist()
     # The greater label is the positive one, by whatever digit.
@@ -174,10 +168,9 @@ def test_keys_and_labels_of_many_digits(run, tmp_path):
     assert higher == (labels > big).tolist()
 
 
-def test_several_classes_out_of_fold(run, write, animals, data):
+def test_several_classes_out_of_fold(ok, write, animals, data):
     p, y = data
-    code, out, lines = run("calibrate", write(animals), *MANY, "--folds", 3)
-    assert code == 0
+    out, lines = ok("calibrate", write(animals), *MANY, "--folds", 3)
     assert "classes: 'p_ox': 'ox', 'p_fox': 'fox', 'p_cat': 'cat'" in lines[0]
     header, answers = read_answers(out, 3)
     assert header[5:] == ["calibrated_ox", "calibrated_fox", "calibrated_cat"]
@@ -192,35 +185,33 @@ def test_several_classes_out_of_fold(run, write, animals, data):
 
 
 @pytest.mark.parametrize("method", ["platt", "temperature"])
-def test_two_classes_in_two_columns(run, write, rows, method):
+def test_two_classes_in_two_columns(ok, write, rows, method):
     table = [["s_0", "s_1", "y"], *([1.0 - float(s), s, y] for _, s, y in rows[1:])]
     words = ["--score", "s_0,s_1", "--label", "y", "--method", method]
-    code, out, _ = run("calibrate", write(table), *words)
-    assert code == 0
+    out, _ = ok("calibrate", write(table), *words)
     np.testing.assert_allclose(read_answers(out, 2)[1].sum(axis=1), 1.0)
 
 
-def test_columns_of_classes_go_by_their_names(run, refused, write, animals, tmp_path):
+def test_columns_of_classes_go_by_their_names(ok, refused, write, animals, tmp_path):
     kept = tmp_path / "c.zip"
     table = write(animals)
     words = [*MANY, "--new", table, "--save", kept]
-    code, out, _ = run("calibrate", table, *words)
-    assert code == 0
+    out, _ = ok("calibrate", table, *words)
     assert calibration.load(kept).classes_.tolist() == list(NAMES)
     # The order in which columns are named means nothing.
     for order in ("p_ox,p_fox,p_cat", "p_cat,p_ox,p_fox"):
-        assert run("apply", kept, table, "--score", order) == (0, out, [])
+        assert ok("apply", kept, table, "--score", order) == (out, [])
     renamed = [["id", "u", "v", "w", "y"], *animals[1:]]
     other = write(renamed, "other.csv")
     said = refused("apply", kept, other, "--score", "u,v,w")
     assert "must name a column for each of 'ox', 'fox', 'cat'" in said
     for columns, classes in (("u,v,w", "ox,fox,cat"), ("w,u,v", "cat,ox,fox")):
         words = ["--score", columns, "--classes", classes, "--label", "y"]
-        got = run("apply", kept, other, *words)[1]
+        got = ok("apply", kept, other, *words)[0]
         assert got.splitlines()[1:] == out.splitlines()[1:]
 
 
-def test_labels_are_the_same_whole_numbers_beside_gaps(run, write, data, tmp_path):
+def test_labels_are_the_same_whole_numbers_beside_gaps(ok, write, data, tmp_path):
     """Some write 1.0 for 1, in labels and in the names of columns."""
     p, y = data
     kept, told = tmp_path / "c.zip", []
@@ -231,21 +222,19 @@ def test_labels_are_the_same_whole_numbers_beside_gaps(run, write, data, tmp_pat
         score = ["--score", ",".join(f"p_{name}" for name in labels), "--label", "y"]
         if not zero:
             words = [*score, "--method", "temperature", "--save", kept]
-            assert run("calibrate", table, *words)[0] == 0
+            ok("calibrate", table, *words)
         for classes in ([], ["--classes", ",".join(labels)]):
-            code, out, lines = run("apply", kept, table, *score, *classes)
-            assert code == 0, lines
+            out, lines = ok("apply", kept, table, *score, *classes)
             told.append((read_answers(out, 3)[1].tolist(), lines))
     assert told == [told[0]] * 4
 
 
-def test_logits_of_several_classes(run, write, data):
+def test_logits_of_several_classes(ok, write, data):
     p, y = data
     z = (np.log(whole(p) + 1e-9) + 5.0).round(6)
     rows = [["0", "1", "2", "y"], *([*z[i], y[i]] for i in range(len(y)))]
     words = ["--score", "0,1,2", "--label", "y", "--method", "vector"]
-    code, _, lines = run("calibrate", write(rows), *words, "--scale", "logit")
-    assert code == 0
+    _, lines = ok("calibrate", write(rows), *words, "--scale", "logit")
     said = next(line for line in lines if "log loss" in line).split()
     loss = calibration.log_loss(y, softmax(z, axis=1))
     assert float(said[3]) == pytest.approx(loss, abs=1e-5)

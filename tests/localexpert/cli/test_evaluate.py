@@ -25,12 +25,11 @@ def new_rows(sold):
 
 
 @pytest.fixture
-def told(run, sold_model):
+def told(ok, sold_model):
     """Return a function that evaluates files, as figures."""
 
     def evaluate_files(*paths):
-        code, out, _ = run("evaluate", sold_model, *paths, "--json")
-        assert code == 0
+        out, _ = ok("evaluate", sold_model, *paths, "--json")
         return json.loads(out)
 
     return evaluate_files
@@ -51,10 +50,9 @@ def assert_alike(one, other):
         assert value == (want if isinstance(want, str) else pytest.approx(want)), name
 
 
-def test_json_is_the_scores(run, houses):
+def test_json_is_the_scores(ok, houses):
     words = ["evaluate", houses / "model.zip", houses / "test.csv"]
-    code, out, lines = run(*words, "--json")
-    assert code == 0, lines
+    out, _ = ok(*words, "--json")
     scores = json.loads(out)
     frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     y = frame["price"].to_numpy(dtype=float)
@@ -75,7 +73,7 @@ def test_json_is_the_scores(run, houses):
         want = dist.expected_mean(loss)
         held = [scores["expected"][name][key] for key in ("mean", "low", "high")]
         assert held == pytest.approx([want.mean, want.low, want.high])
-    text = run(*words)[1]
+    text = ok(*words)[0]
     for name in ("CRPS", "log score", "coverage of 50 %", "RMSE", "expected mae"):
         assert f"\n{name} " in text
 
@@ -93,21 +91,19 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
         assert_alike(told(*tables), one)
 
 
-def test_rows_that_were_learned_from_are_told(run, houses, told, sales, tmp_path):
+def test_rows_that_were_learned_from_are_told(ok, houses, told, sales, tmp_path):
     train = pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False)
     test = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     mixed = pd.concat([train.iloc[:30], test]).sample(frac=1.0, random_state=0)
     mixed.to_csv(path := tmp_path / "mixed.csv", index=False)
     model = houses / "model.zip"
-    code, out, _ = run("evaluate", model, path)
-    assert code == 0
+    out, _ = ok("evaluate", model, path)
     assert out.startswith(f"80 new rows of {path}\nThe model has learned from 30 of")
-    mixed = json.loads(run("evaluate", model, path, "--json")[1])
-    alone = json.loads(run("evaluate", model, houses / "test.csv", "--json")[1])
+    mixed = json.loads(ok("evaluate", model, path, "--json")[0])
+    alone = json.loads(ok("evaluate", model, houses / "test.csv", "--json")[0])
     assert mixed["model"] == pytest.approx(alone["model"])
     # Of nothing but training rows there are scores, and no illusion.
-    code, out, lines = run("evaluate", model, houses / "train.csv")
-    assert code == 0
+    out, lines = ok("evaluate", model, houses / "train.csv")
     assert out.startswith("200 rows of ")
     assert lines[-1].endswith("Scores are too good: new rows tell the truth")
     assert "learned from 240 of the 240" in told(*sales(3)[0])["training_rows"]
@@ -123,26 +119,24 @@ def test_a_few_training_rows_in_each_part_are_told(told, new_rows, sold, tmp_pat
     assert_alike(told(*write_parts(tmp_path / "six", rows, 6)), one)
 
 
-def test_another_name_of_the_target_and_gaps(run, houses, tmp_path):
+def test_another_name_of_the_target_and_gaps(ok, houses, tmp_path):
     frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     frame = frame.rename(columns={"price": "paid"})
     frame.loc[[3, 7], "paid"] = ""
     frame.to_csv(path := tmp_path / "t.csv", index=False)
     words = [houses / "model.zip", path, "--target", "paid", "--json"]
-    code, out, lines = run("evaluate", *words)
-    assert code == 0
+    out, lines = ok("evaluate", *words)
     assert json.loads(out)["rows"] == 78
     assert "localexpert: warning: left out 2 rows without a target 'paid'" in lines
 
 
-def test_scores_that_are_infinite_are_null(run, write, tmp_path):
+def test_scores_that_are_infinite_are_null(ok, write, tmp_path):
     rows = [["x", "y"], *([str(i), str(i % 2)] for i in range(40))]
     model = tmp_path / "m.zip"
     words = ["--target", "y", *QUICK, "--quiet", "--out", model]
-    assert run("fit", write(rows), *words) == (0, "", [])
+    assert ok("fit", write(rows), *words) == ("", [])
     table = write([["x", "y"], ["3", "17"]], "new.csv")
-    code, out, _ = run("evaluate", model, table, "--json")
-    assert code == 0
+    out, _ = ok("evaluate", model, table, "--json")
     assert json.loads(out)["climatology"]["log_score"] is None
 
 
@@ -160,7 +154,7 @@ def write_report(monkeypatch):
     return calls
 
 
-def test_a_page_is_given_what_the_options_say(run, houses, tmp_path, write_report):
+def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, write_report):
     frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     frame["town"] = ["A", "B", "k.A.", "C"] * 20
     frame.loc[0, "price"] = ""
@@ -169,8 +163,7 @@ def test_a_page_is_given_what_the_options_say(run, houses, tmp_path, write_repor
     words = ["--train", houses / "train.csv", "--title", "Prices", "--unit", "EUR"]
     words += ["--id", "id", "--groups", "town,area,kind", "--coverage", ".8"]
     words += ["--pdf-friendly", "--var", ".99,.95", "--out", tmp_path / "r.html"]
-    code, _, lines = run("report", houses / "model.zip", table, *words)
-    assert code == 0
+    _, lines = ok("report", houses / "model.zip", table, *words)
     assert f"localexpert: wrote {tmp_path / 'r.html'}" in lines
     ((model, X, y, more),) = write_report
     assert X.shape == (79, model.n_features_in_)
@@ -190,7 +183,7 @@ def test_a_page_is_given_what_the_options_say(run, houses, tmp_path, write_repor
 
 
 def test_a_page_of_parts_is_that_of_one_table(
-    run, sold_model, new_rows, tmp_path, monkeypatch
+    ok, sold_model, new_rows, tmp_path, monkeypatch
 ):
     # Equal words and numbers have equal pictures, which take most of the time.
     monkeypatch.setattr(pictures, "picture", lambda *_: "data:image/png;base64,")
@@ -200,8 +193,7 @@ def test_a_page_of_parts_is_that_of_one_table(
     for table in (whole, tmp_path / "parts"):
         page = tmp_path / "page.html"
         words = ["--max-rows", 40, "--id", "shop", "--groups", "kind", "--out", page]
-        code, _, lines = run("report", sold_model, table, *words)
-        assert code == 0
+        _, lines = ok("report", sold_model, table, *words)
         pages.append(page.read_text(encoding="utf-8"))
     assert any("drew 40 (--max-rows) of 236 rows of" in line for line in lines)
     assert "parts (drawn from 236)" in pages[1]
@@ -211,9 +203,9 @@ def test_a_page_of_parts_is_that_of_one_table(
 # inspect
 
 
-def test_a_model_of_fit(run, houses):
-    code, text, lines = run("inspect", houses / "model.zip")
-    assert (code, lines) == (0, [])
+def test_a_model_of_fit(ok, houses):
+    text, lines = ok("inspect", houses / "model.zip")
+    assert lines == []
     saved = load(houses / "model.zip")
     day = f"fitted: {saved.origin['fitted']}"
     for line in ("table: train.csv", "rows: 200", day, f"version: {__version__}"):

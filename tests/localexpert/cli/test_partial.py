@@ -50,7 +50,7 @@ def trial(tmp_path_factory):
     return folder
 
 
-def test_ends_are_what_an_event_says(trial, run):
+def test_ends_are_what_an_event_says(trial, ok):
     told = {}
     for way in ("event", "ends"):
         path, new = trial / f"{way}.zip", trial / f"{way}_new.csv"
@@ -59,19 +59,18 @@ def test_ends_are_what_an_event_says(trial, run):
         assert saved.model.check_.n == 60
         known = (draw_trial(60, 60)["died"] == "yes").mean()
         assert saved.model.report_.choices["outcomes"]["known"] == known
-        predicted, scored = run("predict", path, new), run("evaluate", path, new)
-        assert predicted[0] == scored[0] == 0
-        told[way] = predicted[1], scored[1].partition("\n")[2]
+        scored = ok("evaluate", path, new)[0].partition("\n")[2]
+        told[way] = ok("predict", path, new)[0], scored
     assert told["event"] == told["ends"]
     for way, option in (("event", "--event died"), ("ends", "--lower lo --upper hi")):
-        text = run("inspect", trial / f"{way}.zip")[1]
+        text = ok("inspect", trial / f"{way}.zip")[0]
         assert f"\nknown in part: {option}\n" in text
     assert "\nlo   lower\nhi   upper\nage  numbers\n" in text
 
 
-def test_scores_are_those_of_the_metrics(trial, run):
+def test_scores_are_those_of_the_metrics(trial, ok):
     words = ["evaluate", trial / "event.zip", trial / "event_new.csv"]
-    told = json.loads(run(*words, "--json")[1])
+    told = json.loads(ok(*words, "--json")[0])
     frame = draw_trial(40, 40)
     y, dist = (
         localexpert.censored(frame["months"], frame["dead"]),
@@ -94,7 +93,7 @@ def test_scores_are_those_of_the_metrics(trial, run):
         }
     )
     assert told["climatology"]["concordance"] == 0.5
-    text = run(*words)[1]
+    text = ok(*words)[0]
     assert f", {told['known_in_part']} with a target known in part\n" in text
     for name in ("CRPS", "concordance", "p of PIT test", "p of D-calibration"):
         assert f"\n{name} " in text
@@ -102,32 +101,31 @@ def test_scores_are_those_of_the_metrics(trial, run):
         assert name not in text
 
 
-def test_intervals_have_no_crps(trial, run):
+def test_intervals_have_no_crps(trial, ok):
     words = ["evaluate", trial / "intervals.zip", trial / "intervals_new.csv"]
-    told = json.loads(run(*words, "--json")[1])
+    told = json.loads(ok(*words, "--json")[0])
     frame = draw_trial(40, 40)
     y = np.stack([frame["from"].fillna(-np.inf), frame["to"]], axis=1)
     dist = localexpert.load(words[1]).predict_dist(frame)
     assert told["model"]["crps"] is told["model"]["concordance"] is None
     assert told["model"]["log_score"] == pytest.approx(localexpert.log_score(y, dist))
-    text = run(*words)[1]
+    text = ok(*words)[0]
     assert "CRPS" not in text
     assert "\nlog score " in text
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_training_rows_are_known_again(way, trial, run, write):
+def test_training_rows_are_known_again(way, trial, ok, write):
     old, new = (pd.read_csv(trial / f"{way}_{name}.csv") for name in ("train", "new"))
     mixed = write(pd.concat([old[:25], new]).to_csv(index=False))
     path = trial / f"{way}.zip"
-    code, text, _ = run("evaluate", path, mixed)
-    assert code == 0
+    text, _ = ok("evaluate", path, mixed)
     assert text.startswith(f"40 new rows of {mixed}, ")
     assert "The model has learned from 25 of the 65 rows." in text
-    alone = run("evaluate", path, trial / f"{way}_new.csv", "--json")[1]
-    mixed = run("evaluate", path, mixed, "--json")[1]
+    alone = ok("evaluate", path, trial / f"{way}_new.csv", "--json")[0]
+    mixed = ok("evaluate", path, mixed, "--json")[0]
     assert json.loads(mixed)["model"] == pytest.approx(json.loads(alone)["model"])
-    code, text, lines = run("evaluate", path, trial / f"{way}_train.csv")
+    text, lines = ok("evaluate", path, trial / f"{way}_train.csv")
     assert text.startswith("60 rows of ")
     assert lines[-1].endswith("Scores are too good: new rows tell the truth")
 
@@ -140,12 +138,11 @@ def undrawn(monkeypatch):
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("way", ["event", "intervals"])
-def test_a_page(way, trial, run, tmp_path):
+def test_a_page(way, trial, ok, tmp_path):
     words = [trial / f"{way}.zip", trial / f"{way}_new.csv"]
     words += ["--out", tmp_path / "r.html"]
-    told = json.loads(run("evaluate", *words[:2], "--json")[1])
-    code, _, lines = run("report", *words)
-    assert code == 0, lines
+    told = json.loads(ok("evaluate", *words[:2], "--json")[0])
+    _, _lines = ok("report", *words)
     page = Page(tmp_path / "r.html")
     head = (
         f"40 rows of {way}_new.csv, {told['known_in_part']} with outcomes known in part"
@@ -211,43 +208,46 @@ def test_bad_ends_are_refused_by_name(case, write, refused, tmp_path):
     assert message in refused(*words)
 
 
-def test_bad_rows_to_score(trial, refused, run, write):
-    frame = pd.read_csv(trial / "ends_new.csv")
-    model = trial / "ends.zip"
-    bad = write(frame.assign(hi=frame["lo"] - 1.0).to_csv(index=False))
-    line = refused("evaluate", model, bad)
-    assert "lower 'lo' must not be above upper 'hi', got" in line
-    line = refused("evaluate", model, bad, "--target", "lo")
-    assert line.startswith("--target says nothing: ")
-    short = write(frame.drop(columns="hi").to_csv(index=False))
-    line = refused("evaluate", model, short)
-    assert "has no upper 'hi'" in line
+WRONG_ROWS = {
+    "lower 'lo' must not be above upper 'hi', got": ("ends", {"hi": -1.0}),
+    "has no upper 'hi'": ("ends", {"hi": None}),
+    "event 'died' must hold yes or no, true or false, or 1 or 0, got 'maybe'": (
+        *("event", {"died": "maybe"}),
+    ),
+    "has no event 'died'": ("event", {"died": None}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_ROWS)
+def test_bad_rows_to_score(message, trial, refused, write):
+    way, ((name, value),) = WRONG_ROWS[message][0], WRONG_ROWS[message][1].items()
+    frame = pd.read_csv(trial / f"{way}_new.csv")
+    frame = frame.drop(columns=name) if value is None else frame.assign(**{name: value})
+    table = write(frame.to_csv(index=False))
+    assert message in refused("evaluate", trial / f"{way}.zip", table)
+
+
+def test_rows_without_ends_are_left_out(trial, refused, ok, write):
+    frame, model = pd.read_csv(trial / "ends_new.csv"), trial / "ends.zip"
     frame.loc[[2, 5], ["lo", "hi"]] = np.nan
-    code, text, lines = run("evaluate", model, write(frame.to_csv(index=False)))
-    assert (code, text[:8]) == (0, "38 rows ")
+    table = write(frame.to_csv(index=False))
+    text, lines = ok("evaluate", model, table)
+    assert text.startswith("38 rows ")
     assert lines[-1].endswith("left out 2 rows without a target 'lo to hi'")
-    frame = pd.read_csv(trial / "event_new.csv")
-    words = ["evaluate", trial / "event.zip"]
-    line = refused(*words, write(frame.assign(died="maybe").to_csv(index=False)))
-    assert (
-        "event 'died' must hold yes or no, true or false, or 1 or 0, got 'maybe'"
-        in line
-    )
-    line = refused(*words, write(frame.drop(columns="died").to_csv(index=False)))
-    assert "has no event 'died'" in line
+    line = refused("evaluate", model, table, "--target", "lo")
+    assert line.startswith("--target says nothing: ")
 
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("n", [1, 5])
-def test_a_few_rows_of_which_none_is_known(n, trial, run, write, tmp_path):
+def test_a_few_rows_of_which_none_is_known(n, trial, ok, write, tmp_path):
     frame = pd.read_csv(trial / "event_new.csv")
     table = write(frame[frame["died"] == "no"][:n].to_csv(index=False))
-    code, text, lines = run("evaluate", trial / "event.zip", table)
-    assert code == 0, lines
+    text, _lines = ok("evaluate", trial / "event.zip", table)
     assert "\nCRPS " in text
     assert "concordance" not in text
     words = [trial / "event.zip", table, "--out", tmp_path / "r.html"]
-    assert run("report", *words)[0] == 0
+    ok("report", *words)
     text = Page(tmp_path / "r.html").text
     assert "Sure, row" in text
     assert "Best, row" not in text

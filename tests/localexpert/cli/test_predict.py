@@ -23,15 +23,14 @@ def numbers(columns, name):
 
 
 @pytest.fixture
-def forecasts(run, houses, tmp_path):
+def forecasts(ok, houses, tmp_path):
     """Return a function that predicts test.csv with further options."""
 
     def predict(*options, table=None):
         out = tmp_path / "forecasts.csv"
         table = houses / "test.csv" if table is None else table
         words = ["predict", houses / "model.zip", table, "--out", out]
-        code, _, lines = run(*words, *options)
-        assert code == 0
+        _, lines = ok(*words, *options)
         return read_csv(out), lines
 
     return predict
@@ -96,27 +95,27 @@ def test_totals_are_those_of_the_distribution(forecasts, told):
 
 
 def test_the_conventions_of_the_input_are_those_of_the_output(
-    run, refused, houses, tmp_path
+    ok, refused, houses, tmp_path
 ):
     frame = pd.read_csv(houses / "test.csv")
     german, out = tmp_path / "neu.csv", tmp_path / "f.csv"
     frame.to_csv(german, sep=";", decimal=",", index=False, encoding="cp1252")
-    plain = run("predict", houses / "model.zip", houses / "test.csv")[1].splitlines()
+    plain = ok("predict", houses / "model.zip", houses / "test.csv")[0].splitlines()
     words = ["predict", houses / "model.zip", german, "--keep", "area", "--out", out]
-    assert run(*words)[0] == 0
+    ok(*words)
     columns = read_csv(out, ";")
     want = [row.split(",")[0].replace(".", ",") for row in plain[1:]]
     assert columns["mean"] == want
     known = frame["area"].notna()
     texts = [f"{area:.1f}".replace(".", ",") for area in frame["area"][known]]
     assert np.array(columns["area"])[known].tolist() == texts
-    assert run(*words, "--digits", 3)[0] == 0
+    ok(*words, "--digits", 3)
     first = read_csv(out, ";")["mean"][0]
     number = float(plain[1].split(",")[0])
     assert float(first.replace(",", ".")) == float(f"{number:.3g}")
     words.insert(2, houses / "test.csv")
     assert "neu.csv' differ in decimal marks: save them alike" in refused(*words)
-    assert run(*words[:4])[0] == 0
+    ok(*words[:4])
 
 
 def test_marks_of_thousands_that_are_told(forecasts, told, tmp_path):
@@ -192,22 +191,21 @@ def test_parquet_forecasts_the_same_and_keeps_every_digit(forecasts, told, tmp_p
     }
 
 
-def test_a_model_of_python_takes_a_file(run, houses, tmp_path):
+def test_a_model_of_python_takes_a_file(ok, refused, houses, tmp_path):
     saved = load(houses / "model.zip")
     frame = pd.read_csv(houses / "test.csv", parse_dates=["sold"])
     frame["garden"] = frame["garden"].astype("boolean")
     features = saved.reader.transform(frame)
     saved.model.save(tmp_path / "python.zip")
-    code, out, _ = run("predict", tmp_path / "python.zip", houses / "test.csv")
-    assert code == 0
+    out, _ = ok("predict", tmp_path / "python.zip", houses / "test.csv")
     means = [float(line.split(",")[0]) for line in out.splitlines()[1:]]
     assert means == saved.model.predict_dist(features).mean().tolist()
     words = ["evaluate", tmp_path / "python.zip", houses / "test.csv"]
-    assert run(*words)[2][-1].endswith("python.zip was fitted in Python")
-    assert run(*words, "--target", "price")[0] == 0
+    assert refused(*words).endswith("python.zip was fitted in Python")
+    ok(*words, "--target", "price")
 
 
-def test_tables_that_were_cut_off(houses, run, refused, tmp_path):
+def test_tables_that_were_cut_off(houses, ok, refused, tmp_path):
     text = (houses / "test.csv").read_text(encoding="utf-8").rstrip()
     path, out = tmp_path / "cut.csv", tmp_path / "out.csv"
     words = ["predict", houses / "model.zip", path, "--out", out]
@@ -217,6 +215,5 @@ def test_tables_that_were_cut_off(houses, run, refused, tmp_path):
     assert message == f"line {n} of {path} has 7 fields, its header has 8"
     assert not out.exists()
     path.write_text(text[:-1], encoding="utf-8")
-    code, _, lines = run(*words)
-    assert code == 0
+    _, lines = ok(*words)
     assert sum("does not end with a line break" in line for line in lines) == 1

@@ -172,16 +172,3 @@ def test_frames_keep_their_types_and_answers_are_tables(rng):
     assert str(told).splitlines()[1].split()[0] == largest
     with pytest.raises(ValueError, match="`loss` must be one of 'crps', 'pinball'"):
         told.to_frame("brier")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"levels": [0.5, 1.0]}, r"`levels` must lie in \(0, 1\), got 1.0"),
-        ({"groups": {"g": ["z"]}}, "`groups` must hold features of `X`"),
-        ({"sample_weight": [1.0]}, "`sample_weight` must be as long as"),
-    ],
-)
-def test_refusals(rng, given, message):
-    with pytest.raises(ValueError, match=message):
-        explain(*design(rng, 20), **given)

@@ -138,58 +138,57 @@ def test_bars_are_the_shares_that_a_score_test_keeps(smooth, y, labelled):
         assert bar[1] == pytest.approx(high, abs=1e-6)
 
 
-def test_numbers_keep_their_order(smooth, y):
-    groups = pd.Series(np.array([10.0, 2.5, 7.0])[np.arange(60) % 3], name="size")
-    ax = plot_coverage(y, smooth, groups)
-    assert ticks(ax) == ["2.5 (20)", "7 (20)", "10 (20)"]
+ROW = np.arange(60)
+GAPPY = [None if row < 7 else float(row) for row in ROW]
+IN_TWO = ["[7, 33) (26)", "[33, 59] (27)", "missing (7)"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "n_bins", "want"),
+    [
+        (np.array([10, 2.5, 7])[ROW % 3], 5, ["2.5 (20)", "7 (20)", "10 (20)"]),
+        (
+            np.where(ROW % 2, 2019.0001, 2019.0002),
+            5,
+            ["2019.0001 (30)", "2019.0002 (30)"],
+        ),
+        (ROW * 1.0, 3, ["[0, 20) (20)", "[20, 40) (20)", "[40, 59] (20)"]),
+        # Infinite numbers lie in the outer bins, and equal ones in one.
+        (np.append(ROW[1:], np.inf), 2, ["[1, 31) (30)", "[31, inf] (30)"]),
+        (np.maximum(ROW - 44.0, 0.0), 4, ["0 (45)", "[1, 15] (15)"]),
+        # Gaps are a group, and numbers are numbers whatever holds them.
+        (np.where(ROW < 7, np.nan, ROW % 2), 5, ["0 (26)", "1 (27)", "missing (7)"]),
+        *((held(GAPPY), 2, IN_TWO) for held in (list, np.array)),
+        (pd.array(GAPPY, dtype="Int64"), 2, IN_TWO),
+    ],
+)
+def test_numbers_are_groups_in_their_order(smooth, y, labelled, groups, n_bins, want):
+    ax = plot_coverage(y, smooth, pd.Series(groups, name="size"), n_bins=n_bins)
+    assert ticks(ax) == want
     assert ax.get_ylabel() == "size"
+    if n_bins == 3:
+        shares = covered(y, smooth).reshape(3, 20).mean(axis=1)
+        assert_allclose(labelled(ax, "covered").get_xdata(), shares)
 
 
-def test_many_numbers_are_binned_by_quantiles(smooth, y, labelled):
-    values = np.arange(60.0)
-    ax = plot_coverage(y, smooth, values, n_bins=3)
-    assert ticks(ax) == ["[0, 20) (20)", "[20, 40) (20)", "[40, 59] (20)"]
-    shares = covered(y, smooth).reshape(3, 20).mean(axis=1)
-    assert_allclose(labelled(ax, "covered").get_xdata(), shares)
+HOURS = pd.Timestamp("2024-01-01") + pd.to_timedelta(ROW // 20, unit="h")
 
 
-def test_infinite_numbers_lie_in_the_outer_bins(smooth, y):
-    values = np.append(np.arange(59.0), np.inf)
-    ax = plot_coverage(y, smooth, values, n_bins=2)
-    assert ticks(ax) == ["[0, 30) (30)", "[30, inf] (30)"]
-
-
-def test_tied_numbers_stay_together(smooth, y):
-    values = np.concatenate([np.zeros(45), np.arange(1.0, 16.0)])
-    ax = plot_coverage(y, smooth, values, n_bins=4)
-    assert ticks(ax) == ["0 (45)", "[1, 15] (15)"]
-
-
-def test_gaps_are_a_group(smooth, y):
-    values = np.where(np.arange(60) < 7, np.nan, np.arange(60.0) % 2)
-    ax = plot_coverage(y, smooth, values)
-    assert ticks(ax) == ["0 (26)", "1 (27)", "missing (7)"]
-    ax = plot_coverage(y, smooth, np.where(np.isnan(values), None, "known"))
-    assert sorted(ticks(ax)) == ["known (53)", "missing (7)"]
-
-
-def test_numbers_with_gaps_are_numbers_whatever_holds_them(smooth, y):
-    values = [None if i < 7 else float(i) for i in range(60)]
-    want = ["[7, 33) (26)", "[33, 59] (27)", "missing (7)"]
-    for given in (values, np.array(values), pd.array(values, dtype="Int64")):
-        assert ticks(plot_coverage(y, smooth, given, n_bins=2)) == want
-    flags = [None if i < 7 else i % 2 == 1 for i in range(60)]
-    names = ["False (26)", "True (27)", "missing (7)"]
-    assert sorted(ticks(plot_coverage(y, smooth, flags))) == names
-
-
-def test_times_are_named_as_exactly_as_it_takes(smooth, y):
-    hours = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) // 20, unit="h")
-    want = ["2024-01-01 (20)", "2024-01-01T01:00 (20)", "2024-01-01T02:00 (20)"]
-    assert sorted(ticks(plot_coverage(y, smooth, hours))) == want
-    months = np.datetime64("2024-01") + np.arange(60) // 30
-    want = ["2024-01 (30)", "2024-02 (30)"]
-    assert sorted(ticks(plot_coverage(y, smooth, months))) == want
+@pytest.mark.parametrize(
+    ("groups", "want"),
+    [
+        (np.where(ROW < 7, None, "known"), ["known (53)", "missing (7)"]),
+        (
+            [None if row < 7 else row % 2 == 1 for row in ROW],
+            ["False (26)", "True (27)", "missing (7)"],
+        ),
+        # Times have the digits that tell them apart.
+        (HOURS, [f"2024-01-01{hour} (20)" for hour in ("", "T01:00", "T02:00")]),
+        (np.datetime64("2024-01") + ROW // 30, ["2024-01 (30)", "2024-02 (30)"]),
+    ],
+)
+def test_other_values_are_names_of_groups(smooth, y, groups, want):
+    assert sorted(ticks(plot_coverage(y, smooth, groups))) == want
 
 
 def test_outcomes_known_in_part_count_by_their_share(smooth, y, labelled):
@@ -211,12 +210,6 @@ def test_values_that_repeat_count_by_their_share(discrete, labelled, rng):
     drawn = labelled(ax, "covered").get_xdata()
     assert_allclose(drawn, shares, atol=1e-3)
     assert (drawn < 0.9).all()  # closed intervals would hold more
-
-
-def test_groups_of_near_numbers_have_different_names(smooth, y):
-    groups = np.where(np.arange(60) % 2, 2019.0001, 2019.0002)
-    ax = plot_coverage(y, smooth, groups)
-    assert ticks(ax) == ["2019.0001 (30)", "2019.0002 (30)"]
 
 
 def bars(ax):

@@ -53,35 +53,39 @@ def test_the_most_important_feature_is_on_top():
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
 
 
-def test_few_of_many_features():
-    ax = plot_importance(TABLE, max_features=2, features=["a", "b", "c"], sort=False)
-    assert ticks(ax) == ["b", "c"]
-    assert ax.get_ylabel() == "2 of 3 features"
-    assert plot_importance(TABLE).get_ylabel() == "Feature"
-    assert plot_importance(TABLE).get_xlabel() == "Column"
+CUTS_OF_FRAME = pd.Index([0.25, 1 / 3, 7.0], name="threshold")
+FRAME = pd.DataFrame(TABLE, index=["a", "b", "c"], columns=CUTS_OF_FRAME)
+# Without thresholds importance is that for the CRPS.
+CRPS = np.array([[0.1], [0.2]])
+CRPS = PermutationImportance(("a", "b"), *[np.empty(0)] * 2, np.ones(1), CRPS, CRPS)
+BCA, NUMBERS = ["b", "c", "a"], ["0", "1", "2"]
 
 
-def test_names_of_a_data_frame():
-    cuts = pd.Index([0.25, 1 / 3, 7.0], name="threshold")
-    frame = pd.DataFrame(TABLE, index=["a", "b", "c"], columns=cuts)
-    ax = plot_importance(frame)
-    assert ticks(ax) == ["b", "c", "a"]
-    assert heads(ax) == ["0.25", "0.333", "7"]
-    assert ax.get_xlabel() == "threshold"
-    assert heads(plot_importance(frame, columns=["x", "y", "z"])) == ["x", "y", "z"]
-
-
-def test_near_thresholds_have_different_names():
-    cuts = [1012.68, 1012.91, 1013.3]
-    assert heads(plot_importance(TABLE, columns=cuts)) == ["1012.7", "1012.9", "1013.3"]
-    assert ticks(plot_importance(TABLE, features=[0.5, 0.5, 1 / 3])).count("0.5") == 2
-
-
-def test_importance_without_thresholds_is_that_for_the_crps():
-    crps = np.array([[0.1], [0.2]])
-    told = ("a", "b"), np.empty(0), np.empty(0), np.ones(1), crps, crps
-    ax = plot_importance(PermutationImportance(*told))
-    assert (ticks(ax), heads(ax), ax.get_xlabel()) == (["b", "a"], ["crps"], "loss")
+@pytest.mark.parametrize(
+    ("table", "options", "rows", "columns", "labels"),
+    [
+        (
+            TABLE,
+            {"max_features": 2, "features": ["a", "b", "c"], "sort": False},
+            *(["b", "c"], NUMBERS, ("Column", "2 of 3 features")),
+        ),
+        (TABLE, {}, ["1", "2", "0"], NUMBERS, ("Column", "Feature")),
+        (FRAME, {}, BCA, ["0.25", "0.333", "7"], ("threshold", "Feature")),
+        (FRAME, {"columns": BCA}, BCA, BCA, ("Column", "Feature")),
+        # Near numbers have different names.
+        (
+            TABLE,
+            {"columns": [1012.68, 1012.91, 1013.3], "features": [0.5, 0.5, 1 / 3]},
+            ["0.5", "0.333", "0.5"],
+            *(["1012.7", "1012.9", "1013.3"], ("Column", "Feature")),
+        ),
+        (CRPS, {}, ["b", "a"], ["crps"], ("loss", "Feature")),
+    ],
+)
+def test_names_of_rows_and_columns(table, options, rows, columns, labels):
+    ax = plot_importance(table, **options)
+    assert (ticks(ax), heads(ax)) == (rows, columns)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == labels
 
 
 def test_colours_of_signed_tables_are_symmetric():

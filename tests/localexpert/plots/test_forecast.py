@@ -276,43 +276,33 @@ def test_groups_of_neighbours(smooth, labelled, rng):
     assert ax.get_xlabel() == "x (means of 6 groups)"
 
 
-def test_groups_are_found_where_neighbours_differ(many, labelled, rng):
-    x = rng.gamma(2.0, size=400)
-    dist = many(400)[rng.permutation(400)]
-    ax = plot_fan(dist, x)
-    assert ax.get_xlabel() == "x (means of 20 groups)"
-    assert len(labelled(ax, "median").get_xdata()) == 22
-    # As many groups as values are none.
-    assert len(labelled(plot_fan(dist, x, n_groups=400), "median").get_xdata()) == 400
-
-
-def test_what_is_a_curve_is_not_joined(many, labelled, rng):
-    dist = many(400)
-    x = np.sort(rng.gamma(2.0, size=400))
-    assert len(labelled(plot_fan(dist, x), "median").get_xdata()) == 400
+def test_neighbours_are_joined_where_they_differ_and_are_no_series(many, labelled, rng):
+    x, dist = np.sort(rng.gamma(2.0, size=400)), many(400)
     noise = dist[rng.permutation(400)]
-    series = np.arange(400.0)
-    assert len(labelled(plot_fan(noise, series), "median").get_xdata()) == 400
     days = np.datetime64("2024-01-01") + np.rint(1000 * x).astype(int)
-    every = len(np.unique(days))
-    assert len(labelled(plot_fan(noise, days), "median").get_xdata()) == every
-    few = np.arange(400) % 12
-    ax = plot_fan(noise, few)
-    assert ax.get_xlabel() == "x"
-    assert len(labelled(ax, "median").get_xdata()) == 12
+    for forecasts, at, options, n in (
+        (noise, x, {}, 22),  # 20 groups, and both ends
+        (noise, x, {"n_groups": 400}, 400),
+        (dist, x, {}, 400),
+        (noise, np.arange(400.0), {}, 400),
+        (noise, days, {}, len(np.unique(days))),
+        (noise, np.arange(400) % 12, {}, 12),
+        (many(2000), np.linspace(0.0, 1.0, 2000), {}, 2000),
+    ):
+        ax = plot_fan(forecasts, at, **options)
+        assert len(labelled(ax, "median").get_xdata()) == n
+        assert ax.get_xlabel() == f"x{' (means of 20 groups)' * (n == 22)}"
 
 
 def test_very_many_values_are_joined(many, labelled):
-    x = np.linspace(0.0, 1.0, 2001)
-    assert len(labelled(plot_fan(many(2000), x[:2000]), "median").get_xdata()) == 2000
     dist = many(2001)
-    drawn = labelled(plot_fan(dist, x), "median").get_xydata()
+    ax = plot_fan(dist, np.linspace(0.0, 1.0, 2001))
+    drawn = labelled(ax, "median").get_xydata()
     assert len(drawn) == 502
     assert (drawn[[0, -1], 0] == [0.0, 1.0]).all()
-    drawn = drawn[1:-1]
-    assert (np.diff(drawn[:, 0]) > 0.0).all()
+    assert (np.diff(drawn[1:-1, 0]) > 0.0).all()
     # Of 2001 rows the first 500th holds those whose middle is below 4.002: four.
-    assert_allclose(drawn[0, 1], dist.median()[:4].mean())
+    assert_allclose(drawn[1, 1], dist.median()[:4].mean())
 
 
 def test_a_density_without_bound_can_be_seen():

@@ -69,12 +69,6 @@ class TestSeenRows:
         assert found.scores == alone.scores
         assert found.calibration.test == alone.calibration.test
 
-    def test_all_rows_are_kept_where_none_is_new_or_nobody_knows(self, case):
-        model, X, y = case
-        old = figures(model, X[:400], y[:400])
-        assert (len(old), old.seen.share) == (400, 1.0)
-        assert figures(Coin(), X, y).seen.share is None
-
 
 class TestNumbers:
     def test_are_those_of_the_forecasts(self, case):
