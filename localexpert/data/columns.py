@@ -133,6 +133,13 @@ def read_moments(column: Any) -> NDArray[np.datetime64]:
     return np.asarray(column, dtype="datetime64[us]")
 
 
+def read_seconds(column: Any) -> Float64Array:
+    """Return the seconds of a column of durations, NaN where missing."""
+    if hasattr(column.dt, "total_microseconds"):  # polars
+        return np.asarray(column.dt.total_microseconds().cast(float).to_numpy()) / 1e6
+    return _count(column.to_numpy("timedelta64[us]")) / 1e6
+
+
 def _as_utc(cell: Any) -> datetime.date | np.datetime64 | None:
     """Return a date as NumPy reads it, because NumPy has no time zones."""
     if is_gap(cell):
@@ -330,10 +337,7 @@ def read_numbers(column: Any, name: Any) -> Float64Array:
     """
     kind = getattr(column.dtype, "kind", None)
     if _name_type(column) in _DURATIONS:
-        if hasattr(column.dt, "total_microseconds"):  # polars
-            whole = column.dt.total_microseconds().cast(float)
-            return np.asarray(whole.to_numpy()) / 1e6
-        return _count(column.to_numpy("timedelta64[us]")) / 1e6
+        return read_seconds(column)
     if kind is not None and kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if kind is None and (column.dtype.is_numeric() or _name_type(column) in _OF_POLARS):
