@@ -189,7 +189,7 @@ def trace_path(
     """
     tree, penalties, n_blocks, n_steps = _trace(ones, weight)
     n_nodes = 2 * len(ones) - n_blocks[n_steps - 1]
-    tree = MergeTree(*(part[:n_nodes].copy() for part in tree))
+    tree = MergeTree._make(part[:n_nodes].copy() for part in tree)
     return tree, penalties[:n_steps].copy(), n_blocks[:n_steps].copy()
 
 

@@ -261,8 +261,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
         if self.criterion == "evidence":
             log_scores = score_quantile_bins(*sums, rates, centres, numbers)
         else:
-            binnings = (quantile_starts(centres, number) for number in numbers)
-            fits = np.array([_fit_bins(*sums, starts) for starts in binnings])
+            tried = (quantile_starts(centres, number) for number in numbers)
+            fits = np.array([_fit_bins(*sums, starts) for starts in tried])
             log_scores = criterion_logs(
                 self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
             )
