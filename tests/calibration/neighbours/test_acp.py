@@ -152,7 +152,7 @@ def test_refused(rows):
         (acp.predict, (two, [[0.4, 0.6], [0.6, 0.7]]), r"got \[0.6, 0.7\] for .* 1"),
         (acp.predict, ([0.5], [[0.6, 0.4]]), r"must contain .*, got \[0.6, 0.4\] for"),
         (acp.predict, (two, [[0.4, 0.6]]), r"shape \(2, 2\), .*, got shape \(1, 2\)"),
-        (acp.predict, ([0.5], [[np.nan, 1.0]]), r"be finite, got \[nan, 1"),
+        (acp.predict, ([0.5], [[np.nan, 1.0]]), "finite, got nan in row 0, column 0"),
         (acp.predict, ([1.5], [[1.0, 2.0]]), r"must lie in \[0, 1\], got 1.5"),
         (acp.fit, ([0.5, 3.0], [0, 1]), r"must lie in \[0, 1\], got 3"),
     ):
