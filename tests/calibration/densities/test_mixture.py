@@ -178,3 +178,12 @@ def test_a_narrow_core_is_split_from_its_tails(rng):
     variances = parameters[mixture.RATE] / parameters[mixture.SHAPE]
     deviations = np.sort(np.sqrt(variances[:2]))
     np.testing.assert_allclose(deviations, [0.1, 2.0], rtol=0.25)
+
+
+@pytest.mark.parametrize("by_distance", [True, False])
+def test_a_split_moves_all_of_some_shares(by_distance, three_clusters):
+    groups, shares = rows_as_groups(three_clusters), np.eye(3)[:, [0] * 180]
+    parameters, shares, _ = mixture.climb(groups, shares, CENTRED, 0.01, 50)
+    split = mixture.split_component(groups, shares, parameters, 0, 2, by_distance)
+    assert ((split[0] == 0.0) ^ (split[2] == shares[2])).all()
+    np.testing.assert_allclose(split.sum(axis=0), 1.0)
