@@ -184,7 +184,7 @@ ARROWS = {
 MOST_ROOMS = {"calibration": 22, "localexpert": 26}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
-KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}
+KERNEL_STDLIB = {"__future__", "collections", "heapq", "math", "typing"}
 OPEN_TO_ALL = {"numpy"}
 LAZY = {"matplotlib"}
 

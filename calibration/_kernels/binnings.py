@@ -12,6 +12,7 @@ comparison is rounded.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,9 @@ def count_bins(
     sum0: Float64Array,
     sum1: Float64Array,
     edge_rates: Float64Array,
-    first: Int64Array,
-    end: Int64Array,
-) -> tuple[Float64Array, Float64Array, Float64Array]:
+    first: Any,
+    end: Any,
+) -> tuple[Any, Any, Any]:
     """Weight of each class in bins of cells first..end - 1, and their prior means p_b.
 
     Of one bin, or of each in arrays. Kernels call it as `_count`.
@@ -42,9 +43,7 @@ def count_bins(
     return n0, n1, np.minimum(np.maximum(rate, LEAST_RATE), GREATEST_RATE)
 
 
-def bin_moments(
-    n0: Float64Array, n1: Float64Array, rate: Float64Array
-) -> tuple[Float64Array, Float64Array]:
+def bin_moments(n0: Any, n1: Any, rate: Any) -> tuple[Any, Any]:
     """Posterior means of bins' event rates and of their squares.
 
     Of one bin, or of each in arrays. Kernels call it as `_moments`.

@@ -101,7 +101,8 @@ def collapse_ties(
     """Sum the weights of equal neighbours in sorted `scores`; drop empty cells."""
     new = np.append(True, scores[1:] != scores[:-1])
     cell = np.cumsum(new) - 1
-    sum0, sum1 = np.bincount(cell, weight0), np.bincount(cell, weight1)
+    weights = (weight0, weight1)
+    sum0, sum1 = (np.asarray(np.bincount(cell, w), np.float64) for w in weights)
     # A cell without weight must not exist: it would be a score that nobody had.
     held = (sum0 > 0.0) | (sum1 > 0.0)
     return scores[new][held], sum0[held], sum1[held]

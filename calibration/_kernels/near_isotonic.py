@@ -115,7 +115,6 @@ _SAME_MEAN = 4 * np.finfo(np.float64).eps
 _SAME_STEP = 1e-12
 
 
-@njit
 def fuse_equal(
     weight0: Float64Array, weight1: Float64Array
 ) -> tuple[Int64Array, Float64Array, Float64Array]:
@@ -126,22 +125,12 @@ def fuse_equal(
     starts, ones, weight : ndarrays of shape (n_runs,)
         First cell of each run, its weight of class 1 and of both classes.
     """
-    m = len(weight0)
-    starts = np.empty(m, dtype=np.int64)
-    zeros, ones = np.empty(m), np.empty(m)
-    k = -1
-    for i in range(m):
-        if i > 0:
-            # Means are compared by cross products, which are exact for integer weights.
-            a, b = weight1[i - 1] * weight0[i], weight1[i] * weight0[i - 1]
-            if abs(a - b) <= _SAME_MEAN * max(a, b):
-                zeros[k] += weight0[i]
-                ones[k] += weight1[i]
-                continue
-        k += 1
-        starts[k], zeros[k], ones[k] = i, weight0[i], weight1[i]
-    k += 1
-    return starts[:k].copy(), ones[:k].copy(), zeros[:k] + ones[:k]
+    # Means are compared by cross products, which are exact for integer weights.
+    a, b = weight1[:-1] * weight0[1:], weight1[1:] * weight0[:-1]
+    differ = np.abs(a - b) > _SAME_MEAN * np.maximum(a, b)
+    starts = np.append(0, np.flatnonzero(differ) + 1)
+    ones = np.add.reduceat(weight1, starts)
+    return starts, ones, np.add.reduceat(weight0, starts) + ones
 
 
 class _Front(NamedTuple):
@@ -189,7 +178,7 @@ def trace_path(
     """
     tree, penalties, n_blocks, n_steps = _trace(ones, weight)
     n_nodes = 2 * len(ones) - n_blocks[n_steps - 1]
-    tree = MergeTree(*(part[:n_nodes].copy() for part in tree))
+    tree = MergeTree._make(part[:n_nodes].copy() for part in tree)
     return tree, penalties[:n_steps].copy(), n_blocks[:n_steps].copy()
 
 
@@ -238,33 +227,6 @@ def _trace(
                 _schedule(front, tree, heap, beyond, penalties[step])
         n_blocks[step] = 2 * k - n_nodes
     return tree, penalties, n_blocks, max(step + 1, 1)
-
-
-@njit
-def largest_violation(
-    values: Float64Array, weight0: Float64Array, weight1: Float64Array, penalty: float
-) -> float:
-    """Most by which values miss the conditions of optimality at `penalty`, O(n).
-
-    The values minimise the objective if and only if the running sums
-    u_k = sum_{i <= k} w_i (y_i - b_i) lie in [0, penalty], are `penalty` where values
-    fall and 0 where they rise and at the end. The result is in the unit of weights.
-    """
-    m = len(values)
-    running, lost, worst = 0.0, 0.0, 0.0
-    for i in range(m):
-        # Kahan's sum: rounding must not pass for a violation on many cells.
-        term = weight1[i] - (weight0[i] + weight1[i]) * values[i] - lost
-        before = running
-        running += term
-        lost = (running - before) - term
-        low, high = 0.0, penalty
-        if i == m - 1 or values[i] < values[i + 1]:
-            high = 0.0
-        elif values[i] > values[i + 1]:
-            low = penalty
-        worst = max(worst, low - running, running - high)
-    return worst
 
 
 @inner

@@ -93,18 +93,15 @@ class AllBinnings:
         self.edge_rates = edge_rates(cells.edges, score, scale, float(base_rate))
         self._evidences = all_bin_evidences(cells.sum0, cells.sum1, self.edge_rates)
 
-    def log_evidence(self, rate: float) -> float:
-        """Return the log probability of the labels, all binnings summed."""
-        forward = forward_sums(self._evidences, *self._log_prior(rate))
-        return float(forward[-1])
-
     def weigh_rates(
         self, rate: float | Literal["auto"]
     ) -> tuple[Float64Array, Float64Array]:
         """Return rates and their posterior probabilities; a number has all of it."""
         if rate != "auto":
             return np.array([float(rate)]), np.ones(1)
-        evidence = np.array([self.log_evidence(value) for value in _RATES])
+        priors = (self._log_prior(value) for value in _RATES)
+        # The log probability of the labels under each rate, all binnings summed.
+        evidence = np.array([forward_sums(self._evidences, *one)[-1] for one in priors])
         # Bayes' rule with a flat prior over the rates.
         share = np.exp(evidence - evidence.max())
         return _RATES.copy(), share / share.sum()

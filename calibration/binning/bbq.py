@@ -68,33 +68,6 @@ def edge_rates(
     return np.concatenate([[0.0], inner, [1.0]])
 
 
-def settle_moments(
-    mean: Float64Array, square: Float64Array, n: float
-) -> tuple[Float64Array, Float64Array]:
-    """Return mean and variance of averages of bins' rates, rid of rounding.
-
-    Every bin is a Beta law of at most n + 2 counts, with at least .01 of either class,
-    so mixtures of them keep to the bounds imposed here.
-
-    Parameters
-    ----------
-    mean, square : ndarrays of shape (k,)
-        Posterior means of the rate and of its square.
-    n : float
-        Weight of all rows.
-
-    Returns
-    -------
-    mean, variance : ndarrays of shape (k,)
-    """
-    # Rounding of a mean near 1 is more than that from 1e14 rows on.
-    least = max(0.01 / (n + 2.0), np.finfo(np.float64).eps)
-    mean = np.clip(mean, least, 1.0 - least)
-    # The variance of a 0/1 variable of that mean, which laws within (0, 1) stay below.
-    most = mean * (1.0 - mean)
-    return mean, np.clip(square - mean**2, most / (n + 3.0), most / (1.0 + least))
-
-
 class AveragedBinsCalibrator(MapCalibrator):
     """Base of calibrators that average binnings into a mean and a variance."""
 
@@ -144,10 +117,28 @@ class AveragedBinsCalibrator(MapCalibrator):
         square: Float64Array,
         n: float,
     ) -> None:
-        """Keep the posterior mean of the rate and of its square as maps."""
-        self.map_, self.variance_ = (
-            make(knots, values) for values in settle_moments(mean, square, n)
-        )
+        """Keep the mean and the variance of the rate as maps, rid of rounding.
+
+        Every bin is a Beta law of at most n + 2 counts, with at least .01 of either
+        class, so mixtures of them keep to the bounds imposed here.
+
+        Parameters
+        ----------
+        make : callable
+            Makes a map of knots and values.
+        knots : ndarray of shape (k,)
+        mean, square : ndarrays of shape (k,)
+            Posterior means of the rate and of its square.
+        n : float
+            Weight of all rows.
+        """
+        # Rounding of a mean near 1 is more than that from 1e14 rows on.
+        least = max(0.01 / (n + 2.0), np.finfo(np.float64).eps)
+        mean = np.clip(mean, least, 1.0 - least)
+        # The variance of a 0/1 variable of that mean; laws within (0, 1) stay below it.
+        most = mean * (1.0 - mean)
+        variance = np.clip(square - mean**2, most / (n + 3.0), most / (1.0 + least))
+        self.map_, self.variance_ = make(knots, mean), make(knots, variance)
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
@@ -261,8 +252,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
         if self.criterion == "evidence":
             log_scores = score_quantile_bins(*sums, rates, centres, numbers)
         else:
-            binnings = (quantile_starts(centres, number) for number in numbers)
-            fits = np.array([_fit_bins(*sums, starts) for starts in binnings])
+            tried = (quantile_starts(centres, number) for number in numbers)
+            fits = np.array([_fit_bins(*sums, starts) for starts in tried])
             log_scores = criterion_logs(
                 self.criterion, fits[:, 0], fits[:, 1].astype(np.int64), n
             )

@@ -237,8 +237,11 @@ def class_bandwidths(
     pooled = rule(summary.weight)
     if shared:
         return np.full(2, pooled)
-    widths = [rule(summary.weight0), rule(summary.weight1)]
-    return np.where(widths, widths, pooled / np.sqrt([summary.n0 + 1, summary.n1 + 1]))
+    widths = np.array([rule(summary.weight0), rule(summary.weight1)])
+    rows = np.array([summary.n0, summary.n1])
+    widths = np.where(widths, widths, pooled / np.sqrt(rows + 1.0))
+    # Of the least floats a share may be none.
+    return np.asarray(np.maximum(widths, np.finfo(np.float64).smallest_subnormal))
 
 
 class LeaveOneOut:

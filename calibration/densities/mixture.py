@@ -46,12 +46,12 @@ def update_components(
         [count, mean, precision, shape0 + 0.5 * count, rate0 + 0.5 * squares]
     )
     # A stable sort: equal components keep their places, and the result its bits.
-    return out[:, np.argsort(-count, kind="stable")]
+    return np.asarray(out[:, np.argsort(-count, kind="stable")])
 
 
 def _squares(groups: Float64Array, mean: Float64Array) -> Float64Array:
     """Return the mean squared distance of each group from each mean, shape (T, m)."""
-    distance = groups[1] - mean[:, None]
+    distance: Float64Array = groups[1] - mean[:, None]
     distance *= distance
     distance += groups[2]
     return distance

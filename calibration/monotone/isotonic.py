@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -244,9 +245,7 @@ class BaggedIsotonicCalibrator(MapCalibrator):
         weight1 = np.add.reduceat(summary.weight1, first)
         n_draws = max(1, round(self.max_samples * summary.n))
 
-        def fit_chunk(seeds: NDArray[np.uint64]) -> Float64Array:
-            return sum_of_bags(weight0, weight1, low, high, n_draws, seeds)
-
+        fit_chunk = partial(sum_of_bags, weight0, weight1, low, high, n_draws)
         chunks = self._seed_chunks()
         # Threads and not processes: the kernel lets go of the interpreter's lock.
         with ThreadPoolExecutor(self.n_jobs) as pool:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from calibration._validation import (
     as_numbers,
     check_choice,
+    check_finite,
     check_level,
     check_weights,
     refuse,
@@ -146,7 +147,6 @@ def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
         refuse(name, rule, f"shape {table.shape}")
     if hasattr(model, "feature_names_in_"):
         validate_data(model, X, reset=False, skip_check_array=True)
-    if not np.isfinite(table).all():
-        refuse(name, "be finite", "NaN or infinite values")
+    check_finite(table, name)
     constant = 1.0 if model.fit_intercept else 0.0
     return np.column_stack([np.full(len(table), constant), table])

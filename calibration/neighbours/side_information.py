@@ -18,6 +18,7 @@ from calibration._kernels.evaluate import count_below, window_sums
 from calibration._validation import (
     all_or_nothing,
     as_numbers,
+    check_finite,
     check_integer,
     check_labels,
     check_number,
@@ -314,10 +315,7 @@ def _check_intervals(
     if array.shape != (len(scores), 2):
         rule = f"have shape ({len(scores)}, 2), one row per score"
         refuse("intervals", rule, f"shape {array.shape}")
-    finite = np.isfinite(array).all(axis=1)
-    if not finite.all():
-        place = int(np.argmin(finite))
-        refuse("intervals", "be finite", f"{array[place].tolist()} at position {place}")
+    check_finite(array, "intervals")
     # Ends computed as p -+ radius may round to the wrong side of p.
     slack = _ROUNDING * np.abs(scores)
     inside = (array[:, 0] <= scores + slack) & (scores - slack <= array[:, 1])
@@ -574,7 +572,5 @@ def _check_table(X: ArrayLike, n: int) -> Float64Array:
     if table.ndim != 2:
         refuse("X", "have shape (n, n_features)", f"shape {table.shape}")
     check_same_length(n, "`scores`", len(table), "X")
-    if not np.isfinite(table).all():
-        row = int(np.argmin(np.isfinite(table).all(axis=1)))
-        refuse("X", "be finite", f"{table[row].tolist()} in row {row}")
+    check_finite(table, "X")
     return table

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibration._kernels.cells import (
-    collapse_ties,
     count_classes,
     count_rounded,
     finest_level,
@@ -34,17 +33,6 @@ def test_count_classes_counts_every_score(rng, n0, n1):
     labels = np.repeat([0.0, 1.0], [n0, n1])
     both = np.concatenate([scores0, scores1])
     assert got == tally(both, 1.0 - labels, labels)
-
-
-def test_collapse_ties_sums_neighbours_and_drops_empty_cells():
-    scores, weight0, weight1 = collapse_ties(
-        np.array([0.1, 0.1, 0.2, 0.3]),
-        np.array([1.0, 2.0, 0.0, 0.0]),
-        np.array([0.0, 0.5, 0.0, 4.0]),
-    )
-    assert scores.tolist() == [0.1, 0.3]
-    assert weight0.tolist() == [3.0, 0.0]
-    assert weight1.tolist() == [0.5, 4.0]
 
 
 def test_merge_cells_adds_weights(rng):

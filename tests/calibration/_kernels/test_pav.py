@@ -212,13 +212,3 @@ def test_many_rows_per_cell_use_counts():
         weights[0::2], weights[1::2], low, low, 1800, np.arange(5, dtype=np.uint64)
     )
     np.testing.assert_allclose(total / 5, [3 / 8, 0.9], atol=0.05)
-
-
-def test_the_same_seeds_give_the_same_bags_in_any_split(rng):
-    low = np.sort(rng.uniform(size=50))
-    weight0 = (rng.uniform(size=50) > low).astype(float)
-    seeds = np.arange(6, dtype=np.uint64)
-    groups = (weight0, 1.0 - weight0, low, low, 50)
-    whole = pav.sum_of_bags(*groups, seeds)
-    parts = pav.sum_of_bags(*groups, seeds[:2]) + pav.sum_of_bags(*groups, seeds[2:])
-    np.testing.assert_allclose(whole, parts, atol=1e-12)

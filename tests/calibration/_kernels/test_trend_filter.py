@@ -155,18 +155,6 @@ def test_marks_are_the_kinks_and_freedom_counts_them(rng):
     np.testing.assert_array_equal(freedom, 2 + (marks != 0.0).sum(axis=1))
 
 
-@pytest.mark.parametrize("fall", [0.0, 1.0, np.inf])
-def test_the_start_does_not_matter(rng, fall):
-    x = np.sort(rng.uniform(size=150))
-    weight = rng.integers(1, 5, 150).astype(float)
-    target = rng.binomial(weight.astype(int), 0.5 + 0.4 * np.cos(6.0 * x)) / weight
-    bends = largest_bend(x, weight, target) * np.logspace(0, -4, 9)
-    warm, *_ = trend_filter_path(x, weight, target, bends, fall)
-    for bend, values in zip(bends, warm, strict=True):
-        cold, *_ = trend_filter_path(x, weight, target, np.array([bend]), fall)
-        np.testing.assert_allclose(cold[0], values, atol=1e-7)
-
-
 def test_without_bending_cost_an_increasing_filter_is_isotonic(rng):
     x = np.linspace(0.0, 1.0, 80)
     weight1 = rng.integers(0, 4, 80).astype(float)

@@ -21,6 +21,7 @@ from calibration import (
     KDECalibrator,
     LogisticCalibrator,
     MulticlassCalibrator,
+    NadarayaWatsonCalibrator,
     PlattCalibrator,
     SBACalibrator,
     ScoreCalibrator,
@@ -449,6 +450,7 @@ OTHERS = [
     partial(BBQCalibrator, criterion="bic"),
     partial(BetaCalibrator, "moments"),
     partial(KDECalibrator, shared_bandwidth=False),
+    partial(NadarayaWatsonCalibrator, shared_bandwidth=False),
 ]
 
 
@@ -461,8 +463,9 @@ def test_few_rows_of_any_weights_have_forecasts_and_intervals(make, rng):
         ([0.1, 0.5, 0.9], [0, 1, 1], [1e-3, 1e15, 1e15]),
         ([0.1, 0.2, 0.2], [1, 1, 0], [1e15, 1e14, 1e-14]),
         ([0.5, 0.25, 0.25], [1, 0, 0], [1e-300, 1e-300, 1e-300]),
+        ([0.0, 5e-324, 1e-323, 0.0], [0, 1, 0, 0], [3.0, 1e6, 60.0, 1e6]),
     ]
-    for n in rng.integers(2, 9, 40):
+    for n in rng.integers(2, 9, 12):
         rows = rng.integers(0, 5, n) / 4, rng.integers(0, 2, n)
         cases.append((*rows, 10.0 ** rng.uniform(-15, 14, n)))
     for scale in ("probability", "logit"):

@@ -34,6 +34,8 @@ def test_recovers_a_known_mixture(data):
     np.testing.assert_allclose(fitted.weights_[0, :2], [0.7, 0.3], atol=0.03)
     np.testing.assert_allclose(fitted.means_[0, :2], [1.0, -2.0], atol=0.1)
     np.testing.assert_allclose(fitted.scales_[0, :2], [1.0, 0.5], atol=0.07)
+    # Each step raises the bound, or leaves it but for rounding.
+    assert all((np.diff(bounds) > -1e-9).all() for bounds in fitted.lower_bounds_)
     grid = np.linspace(-6.0, 8.0, 1401)
     truth = np.column_stack([mixture_density(grid), norm.pdf(grid, 3.0, 0.8)])
     posterior = truth[:, 1] / truth.sum(axis=1)

@@ -64,16 +64,6 @@ def test_path_runs_from_lambda_max_evenly_in_the_logarithm(data):
     assert len(ELiTECalibrator().fit(scores, y).lambdas_) == 50
 
 
-def test_at_lambda_max_it_is_the_weighted_affine_fit(rng):
-    scores = np.round(rng.uniform(size=500), 2)
-    y = rng.uniform(size=500) < 0.2 + 0.6 * scores
-    fitted = ELiTECalibrator(1).fit(scores, y)
-    slope, level = np.polyfit(scores, y, 1)
-    points = np.linspace(scores.min(), scores.max(), 40)
-    np.testing.assert_allclose(fitted.predict(points), level + slope * points)
-    assert len(fitted.map_) == 2
-
-
 def test_values_are_clipped_to_probabilities():
     scores = np.linspace(0.0, 1.0, 40)
     y = (scores > 0.5).astype(int)

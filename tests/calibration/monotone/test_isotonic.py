@@ -18,10 +18,8 @@ from calibration import (
     CenteredIsotonicCalibrator,
     ELiTECalibrator,
     IsotonicCalibrator,
-    ScoreSummary,
     VennAbersCalibrator,
 )
-from calibration.monotone.isotonic import merge_intervals
 
 
 def log_loss(q):
@@ -222,15 +220,6 @@ def test_random_state_decides(data):
     assert values(generator) != values(generator)
 
 
-def test_bounded_summary_uses_counts(rng):
-    scores = rng.uniform(size=20_000)
-    y = rng.uniform(size=20_000) < scores**2
-    cells = ScoreSummary.from_scores(scores, y, max_cells=64)
-    fitted = BaggedIsotonicCalibrator(50, random_state=0).fit_summary(cells)
-    grid = np.linspace(0.05, 0.95, 50)
-    assert np.abs(fitted.predict(grid) - grid**2).max() < 0.05
-
-
 def refit(scores, y, weight, point):
     """p0 and p1 by definition: isotonic regression with (point, 0), (point, 1)."""
     answers = []
@@ -289,14 +278,6 @@ def test_no_map_to_learn_counts_as_one_cell_of_ties(scores, y):
     assert_allclose(va.predict_interval([0.0, 0.4, 1.0]), [expected] * 3)
     p0, p1 = expected
     assert va.predict([0.7])[0] == pytest.approx(p1 / (1 - p0 + p1))
-
-
-def test_merging_intervals_is_the_geometric_mean():
-    intervals = np.array([[[0.2, 0.3]], [[0.1, 0.5]]])
-    ones, zeros = np.sqrt(0.3 * 0.5), np.sqrt(0.8 * 0.9)
-    expected = ones / (ones + zeros)
-    assert merge_intervals(list(intervals))[0] == pytest.approx(expected, rel=1e-15)
-    assert merge_intervals([intervals[0]])[0] == pytest.approx(0.3 / (0.8 + 0.3))
 
 
 def test_ensemble_of_folds_is_the_cross_predictor():

@@ -129,7 +129,7 @@ def test_refused(rows):
         logistic_intervals(balanced, X, X)
     with pytest.raises(ValueError, match=r"`X` must have shape \(n, 3\) .* \(200, 2\)"):
         logistic_intervals(model, X, X[:, :2])
-    with pytest.raises(ValueError, match="`X_train` must be finite, got NaN"):
+    with pytest.raises(ValueError, match="`X_train` must be finite, got nan in"):
         logistic_intervals(model, X * np.nan, X)
     with pytest.raises(ValueError, match="`sample_weight` must be as long as the data"):
         logistic_intervals(model, X, X, sample_weight=[1.0])

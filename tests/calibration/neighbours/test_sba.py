@@ -61,17 +61,6 @@ def test_equals_a_loop_over_all_distances(rows, rng, kind, k):
     np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
-def test_weights_are_repetitions_and_order_does_not_matter(rows, rng):
-    X, scores, y = rows
-    weight = rng.integers(0, 4, 120)
-    order = rng.permutation(int(weight.sum()))
-    weighted = SBACalibrator(9).fit(X, scores, y, weight).predict(X, scores)
-    repeated = SBACalibrator(9).fit(
-        *(np.repeat(column, weight, axis=0)[order] for column in (X, scores, y))
-    )
-    np.testing.assert_array_equal(weighted, repeated.predict(X, scores))
-
-
 def test_rows_are_answered_the_same_alone_and_in_a_batch(rows):
     X, scores, y = rows
     sba = SBACalibrator(9).fit(X, scores, y)
@@ -108,32 +97,6 @@ def test_smoothing_adds_rows_at_the_base_rate(rows):
     smooth = SBACalibrator(8, smoothing=2.0).fit(X, scores, y)
     expected = (8 * plain + 2 * y.mean()) / 10
     np.testing.assert_allclose(smooth.predict(X, scores), expected, rtol=1e-12)
-
-
-def test_evidence_and_the_base_rate_make_the_forecast(rows):
-    X, scores, y = rows
-    sba = SBACalibrator(5, smoothing=2.0).fit(X, scores, y)
-    odds = sba.base_rate_ / (1.0 - sba.base_rate_) * np.exp(sba.llr(X, scores))
-    np.testing.assert_allclose(odds / (1.0 + odds), sba.predict(X, scores))
-
-
-@pytest.mark.parametrize(
-    ("scores", "y", "reason"),
-    [
-        ([0.1, 0.5, 0.9], [1, 1, 1], "`y` holds class 1 only; SBACalibrator"),
-        ([0.5, 0.5, 0.5], [0, 1, 1], "`scores` are all equal to 0.5; SBACalibrator"),
-    ],
-)
-def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
-    X = [[0.0], [1.0], [2.0]]
-    with pytest.warns(CalibrationWarning, match=reason) as caught:
-        sba = SBACalibrator(2).fit(X, scores, y)
-    assert caught[0].filename == __file__
-    assert len(caught) == 1
-    assert sba.predict([[5.0]], [0.5])[0] == pytest.approx((sum(y) + 1) / 5)
-    assert sba.llr([[5.0]], [0.5])[0] == 0.0
-    sba.fit(X, [0.1, 0.5, 0.9], [0, 0, 1])
-    assert sba.predict([[0.0]], [0.1])[0] == 0.0
 
 
 def test_pickle_clone_and_read_only_input(rows, frozen):
