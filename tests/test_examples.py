@@ -84,11 +84,8 @@ def test_template(path, run):
 
 def test_there_are_examples_and_templates():
     assert EXAMPLES
-    assert [path.stem for path in TEMPLATES] == [
-        "own_calibrator",
-        "own_experts",
-        "own_road",
-    ]
+    names = [path.stem for path in TEMPLATES]
+    assert names == ["own_calibrator", "own_experts", "own_road"]
 
 
 # The calibrator is held to the contract of all of them in

@@ -1,16 +1,11 @@
 """Default fits on targets that once had wrong forecasts: all scores are finite."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import expit
 
 import localexpert
 
-Floats = NDArray[np.float64]
-Draw = Callable[[np.random.Generator, Floats], Floats]
 SQRT, LOG = (np.sqrt, np.square), (np.log1p, np.expm1)
 
 
@@ -68,11 +63,11 @@ def test_roads_of_functions_of_functions_have_moments(pairs):
 
 
 def test_a_target_of_few_digits_is_fitted_or_refused_by_name():
+    def few_digits(rng, x):
+        return 2.0**60 + 1000.0 * (x + rng.normal(size=len(x)))
+
     try:
-        dist, y = forecast(
-            lambda rng, x: 2.0**60 + 1000.0 * (x + rng.normal(size=len(x))),
-            effort="quick",
-        )
+        dist, y = forecast(few_digits, effort="quick")
     except ValueError as error:
         assert "`y`" in str(error)  # noqa: PT017
     else:

@@ -30,11 +30,8 @@ def test_page_is_what_the_records_say(league):
 
 
 def test_records_are_small(league):
-    sizes = [
-        (league.RESULTS / f"{name}.jsonl").stat().st_size
-        for name in ("league", "scoringbench")
-    ]
-    assert sum(sizes) < 1_000_000
+    files = [league.RESULTS / f"{name}.jsonl" for name in ("league", "scoringbench")]
+    assert sum(file.stat().st_size for file in files) < 1_000_000
 
 
 # Demsar (2006), table 5: q at the level .05 for k methods.

@@ -26,10 +26,6 @@ INSTANCES = [
         response="decision_function",
     ),
 ]
-SAMPLE_WEIGHT_EQUIVALENCE = (
-    "check_sample_weight_equivalence_on_dense_data",
-    "check_sample_weight_equivalence_on_sparse_data",
-)
 
 
 # Some checks have a handful of rows or give a class no weight: fewer folds, or a
@@ -46,7 +42,8 @@ def test_the_checks_that_matter_are_among_them():
         for _, check in estimator_checks_generator(CalibratedClassifier())
     }
     assert names >= {
-        *SAMPLE_WEIGHT_EQUIVALENCE,
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
         "check_classifiers_train",
         "check_n_features_in_after_fitting",
     }

@@ -46,6 +46,7 @@ from calibration.typing import Float64Array
 
 Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
+Reader: TypeAlias = Callable[[Any, Any], Float64Array]
 
 _N_FOLDS = 5
 
@@ -175,7 +176,7 @@ def cross_fit(
     estimator: Any,
     data: TrainingData,
     folds: list[Fold],
-    read: Callable[[Any, Any], Float64Array],
+    read: Reader,
     *,
     refit: bool,
     n_jobs: int | None,
@@ -205,12 +206,7 @@ def cross_fit(
 
 
 def _fit_and_score(
-    estimator: Any,
-    data: TrainingData,
-    fold: Fold,
-    read: Callable[[Any, Any], Float64Array],
-    *,
-    keep: bool,
+    estimator: Any, data: TrainingData, fold: Fold, read: Reader, *, keep: bool
 ) -> tuple[Any, Float64Array]:
     train, test = fold
     part = data.take(train)

@@ -270,9 +270,8 @@ class CalibratedClassifier(ClassifierAround):
             )
             data = TrainingData(X, labels, params)
             self.response_, self.classes_ = response, classes
-            read = ScoreReader(
-                response, classes, takes_columns(calibrator, len(classes))
-            )
+            columns = takes_columns(calibrator, len(classes))
+            read = ScoreReader(response, classes, columns)
             if frozen:
                 self.class_prior_ = weigh_classes(labels, classes, weights)
                 with self._counting(0, 1, calibrator):

@@ -183,15 +183,12 @@ def gather(
         If given, probabilities become log-odds, and none is surer than this.
     max_cells : int, optional
     """
-    p, weight0, weight1 = np.hstack(
-        [[one.scores, one.weight0, one.weight1] for one in parts]
-    )
+    cells = [[one.scores, one.weight0, one.weight1] for one in parts]
+    p, weight0, weight1 = np.hstack(cells)
     scores = p if least is None else logit(np.clip(p, least, 1.0 - least))
     labels = np.repeat([0.0, 1.0], len(p))
-    weight = np.append(weight0, weight1)
-    return ScoreSummary.from_scores(
-        np.tile(scores, 2), labels, weight, max_cells=max_cells
-    )
+    rows = np.tile(scores, 2), labels, np.append(weight0, weight1)
+    return ScoreSummary.from_scores(*rows, max_cells=max_cells)
 
 
 # A tolerance can be learned from a first batch of so many rows.
@@ -450,15 +447,12 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum()
         alike = max(ways + xlogy(counts, counts / n).sum(), agree)
         chance = len(self._seen_) * np.exp(alike)
-        is_chance = bool(chance > _LEAST_CHANCE)
-        decision = (
-            "counted, for so few different rows may be equal by chance"
-            if is_chance
-            else "not counted again"
-        )
-        msg = f"A batch holds the same {n:g} rows as one before it: it is {decision}."
+        is_new = bool(chance > _LEAST_CHANCE)
+        why = "counted, for so few different rows may be equal by chance"
+        msg = f"A batch holds the same {n:g} rows as one before it: it is "
+        msg += f"{why if is_new else 'not counted again'}."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
-        return not is_chance
+        return not is_new
 
     def _record(
         self, n: float, logs: list[Any], kept: list[Any], **facts: float

@@ -95,7 +95,6 @@ def summarise_forecasts(
 def bin_starts(summary: ScoreSummary, n_bins: int, binning: str) -> Int64Array:
     """Return the first cell of every bin that holds any, shape (<= n_bins,)."""
     n_bins = check_integer(n_bins, "n_bins", 1)
-    check_choice(binning, "binning", ("frequency", "width"))
     if binning == "frequency":
         return group_starts(summary.weight, n_bins)
     # k / n_bins is the float that the decimal k / n_bins reads as; a multiple of

@@ -238,10 +238,8 @@ class NetProblem:
         residual *= share
         inner = layer.heights.T @ residual
         inner *= 1.0 - units**2
-        slopes = HiddenLayer(
-            inner @ x.T, inner.sum(axis=1), residual @ units.T, residual.sum(axis=1)
-        )
-        return loss, slopes.flatten()
+        parts = inner @ x.T, inner.sum(axis=1), residual @ units.T, residual.sum(axis=1)
+        return loss, HiddenLayer(*parts).flatten()
 
     def _descend(
         self, start: Float64Array, drawn: HiddenLayer, steps: int

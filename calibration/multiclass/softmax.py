@@ -212,10 +212,8 @@ class SoftmaxCalibrator(MulticlassCalibrator):
             places = held.labels, np.arange(len(held.labels))
             losses.append([-one.log_probabilities(held.scores)[places] for one in maps])
         weight = np.concatenate([held.weight for _, held in folds])
-        table = [
-            RowLosses(np.concatenate(row), weight) for row in zip(*losses, strict=True)
-        ]
-        self.cv_losses_ = {
-            penalty: one.mean for penalty, one in zip(PENALTIES, table, strict=True)
-        }
+        of_penalties = map(np.concatenate, zip(*losses, strict=True))
+        table = [RowLosses(one, weight) for one in of_penalties]
+        means = (one.mean for one in table)
+        self.cv_losses_ = dict(zip(PENALTIES, means, strict=True))
         return PENALTIES[simplest_of_best(table)]

@@ -99,9 +99,8 @@ class MatrixProblem:
         p_rows, z = p[:, rows], self.z[:, rows]
         weights = p_rows * (1.0 - p_rows) * share
         parts = zip(weights, self._designs(z), self.ridge, strict=True)
-        return np.stack(
-            [(x * row) @ x.T + np.diag(2.0 * ridge) for row, x, ridge in parts]
-        )
+        blocks = [(x * row) @ x.T + np.diag(2.0 * ridge) for row, x, ridge in parts]
+        return np.stack(blocks)
 
     def thinned(self, step: int) -> MatrixProblem:
         """Return the problem of every `step`-th row."""

@@ -75,9 +75,8 @@ def plot_calibration_map(
     'Log-odds of calibrated probability'
     """
     check_choice(axis, "axis", ("probability", "log-odds"))
-    items = canvas.read_items(
-        calibrators, "calibrators", (CalibrationMap, ScoreCalibrator)
-    )
+    kinds = CalibrationMap, ScoreCalibrator
+    items = canvas.read_items(calibrators, "calibrators", kinds)
     # A bare map has no scale of its own.
     scales = {
         name: getattr(one, "scale", None)

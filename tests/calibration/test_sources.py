@@ -231,10 +231,8 @@ def test_a_gap_among_weights_is_no_weight_of_zero(kind):
 def test_rows_of_weight_0_count_among_places_alone(kind):
     frame = pd.DataFrame({"score": [None, 0.2, 0.3], "label": [None, 1, 0]})
     frame = frame.astype(kind).assign(w=[0, 1, 2])
-    assert_same(
-        summarize(frame, weight="w"),
-        ScoreSummary.from_scores([0.2, 0.3, 0.3], [1, 0, 0]),
-    )
+    held = ScoreSummary.from_scores([0.2, 0.3, 0.3], [1, 0, 0])
+    assert_same(summarize(frame, weight="w"), held)
     frame.loc[2, "score"] = np.inf
     with pytest.raises(ValueError, match="finite, got inf at position 2"):
         summarize(frame, weight="w")
@@ -288,7 +286,7 @@ def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, me
     parts = in_parts(scored.astype(float), [2000, 4000])
     ((column, value),) = change.items()
     parts[1] = parts[1].copy()
-    parts[1].iloc[5, parts[1].columns.get_loc(column)] = value
+    parts[1].loc[parts[1].index[5], column] = value
     if source == "files":
         for number, part in enumerate(parts):
             part.to_parquet(tmp_path / f"part_{number}.parquet")

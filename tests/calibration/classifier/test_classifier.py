@@ -100,9 +100,8 @@ def weights(rng):
 
 
 def test_ensemble_is_the_average_of_pairs_made_by_hand(X, y, weights):
-    ours = CalibratedClassifier(
-        GaussianNB(), IsotonicCalibrator(), cv=FOLDS, ensemble=True
-    ).fit(X, y, weights)
+    ours = CalibratedClassifier(GaussianNB(), "isotonic", cv=FOLDS, ensemble=True)
+    ours.fit(X, y, weights)
     answers, held_out = [], np.empty(len(y))
     for train, test in FOLDS.split(X, y):
         base = GaussianNB().fit(X[train], y[train], weights[train])
@@ -171,9 +170,8 @@ def test_predict_is_the_more_probable_label_and_the_first_at_one_half(X, y):
 
 
 def test_auto_prefers_probabilities(data):
-    assert CalibratedClassifier(LogisticRegression()).fit(*data).response_ == (
-        "predict_proba"
-    )
+    logistic = CalibratedClassifier(LogisticRegression())
+    assert logistic.fit(*data).response_ == "predict_proba"
     hinge = SGDClassifier(random_state=0)  # has `predict_proba` for other losses only
     assert CalibratedClassifier(hinge).fit(*data).response_ == "decision_function"
 
@@ -527,9 +525,8 @@ def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_one_bar_counts_all_fits(data, ensemble, capsys):
     calibrator = AutoCalibrator(n_folds=3, verbose=1)
-    model = CalibratedClassifier(
-        GaussianNB(), calibrator, cv=4, ensemble=ensemble, verbose=1
-    ).fit(*data)
+    how = {"cv": 4, "ensemble": ensemble, "verbose": 1}
+    model = CalibratedClassifier(GaussianNB(), calibrator, **how).fit(*data)
     said = capsys.readouterr().err
     # Four classifiers, one of all rows, and a calibrator of three folds for each kept.
     total = 4 + 4 * 4 if ensemble else 5 + 4

@@ -143,10 +143,8 @@ def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
     # By the delta method: the score function's variances in the classes.
     share = honest.most_likely
     near = 0.98 * share + 0.01
-    g, h = (
-        (2.0 * q - 1.0) / (near * q + (1.0 - near) * (1.0 - q))
-        for q in (p, expit(1.5 * old - 1.125))
-    )
+    qs = p, expit(1.5 * old - 1.125)
+    g, h = ((2.0 * q - 1.0) / (near * q + (1.0 - near) * (1.0 - q)) for q in qs)
     zeros, ones = h[y_old == 0], h[y_old == 1]
     variance = g.var() / len(g) + share**2 * ones.var() / len(ones)
     variance += (1.0 - share) ** 2 * zeros.var() / len(zeros)
@@ -286,9 +284,7 @@ def test_the_statistic_is_the_least_squared_distance(rng):
         spread = at * (1 - at) * np.outer(apart, apart) / len(new) + sum(spreads(at))
         return away @ np.linalg.solve(spread, away)
 
-    best = minimize_scalar(
-        lambda share: distance(share, found.prior), bounds=(0, 1), method="bounded"
-    )
+    best = minimize_scalar(distance, (0, 1), (0, 1), (found.prior,), "bounded")
     assert found.prior == pytest.approx(best.x, abs=1e-4)
     assert found.statistic == pytest.approx(distance(best.x, found.prior), rel=1e-4)
     assert found.dof == 3
