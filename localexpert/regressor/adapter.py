@@ -288,9 +288,9 @@ class DistributionAdapter(DistributionRegressor):
         if self.forecast is None:
             self._check_own_forecast()
         elif not callable(self.forecast) or self.level_name is not None:
-            rule = "be callable" if self.level_name is None else "be None"
-            where = "" if self.level_name is None else " where `level_name` is given"
-            refuse("forecast", f"{rule}{where}", repr(self.forecast), TypeError)
+            named = self.level_name is not None
+            rule = "be None where `level_name` is given" if named else "be callable"
+            refuse("forecast", rule, repr(self.forecast), TypeError)
         if self.bounds is not None and self.levels is None:
             rule = "be None where there are no `levels`: a distribution has its own"
             refuse("bounds", rule, f"{self.bounds!r}")
