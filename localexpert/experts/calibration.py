@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -273,9 +274,7 @@ def fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrato
     -------
     ScoreCalibrator
     """
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.merge(part)
+    whole = reduce(ScoreSummary.merge, parts)
     learnable = whole.n0 > 0.0 and whole.n1 > 0.0 and whole.n_cells > 1
     calibrator: ScoreCalibrator = clone(kind) if learnable else IdentityCalibrator()
     return calibrator.fit_summary(whole)

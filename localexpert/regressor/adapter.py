@@ -31,17 +31,16 @@ from localexpert._validation import check_row_weights, check_seed, speaking_of
 from localexpert.data.folds import (
     Fold,
     Rows,
+    Sample,
     check_groups,
-    check_learns,
     check_tests_every_row,
-    check_trains,
     judged_rows,
     make_folds,
     renumber_folds,
 )
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.learners import name_of_argument, seeded
-from localexpert.data.table import take_rows
+from localexpert.data.table import Table, take_rows
 from localexpert.data.unseen import unseen_silently, warn_user
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, innermost, predict_dist
@@ -227,21 +226,19 @@ class DistributionAdapter(DistributionRegressor):
                 sample_weight=None if sample_weight is None else weight,
                 groups=groups,
             )
+            table = Table.of(given, weight)
             if groups is None:
-                groups = find_copies(given, weight, self.cv, seed)
+                groups = find_copies(table, weight, self.cv, seed)
             n = len(target)
             rows, aside = np.arange(n), np.arange(0)
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, seed)
             parts = None if groups is None else groups[rows]
-            held = target[rows], parts, seed, weight[rows]
-            folds = make_folds(len(rows), self.cv, *held)
-            check_learns(folds, weight[rows])
-            check_trains(folds, weight[rows])
-            folds = [(rows[train], rows[test]) for train, test in folds]
+            sample = Sample(table.take(rows), target[rows], weight[rows], [])
+            dealt = sample.deal(self.cv, parts, seed).folds
+            folds = [(rows[train], rows[test]) for train, test in dealt]
 
             def fit_on(train: Rows) -> Any:
-                train = train[weight[train] > 0.0]
                 return self._fit_estimator(given, target, extra, train, seed)
 
             def forecast(train: Rows, test: Rows) -> Law:
@@ -288,9 +285,9 @@ class DistributionAdapter(DistributionRegressor):
         if self.forecast is None:
             self._check_own_forecast()
         elif not callable(self.forecast) or self.level_name is not None:
-            rule = "be callable" if self.level_name is None else "be None"
-            where = "" if self.level_name is None else " where `level_name` is given"
-            refuse("forecast", f"{rule}{where}", repr(self.forecast), TypeError)
+            named = self.level_name is not None
+            rule = "be None where `level_name` is given" if named else "be callable"
+            refuse("forecast", rule, repr(self.forecast), TypeError)
         if self.bounds is not None and self.levels is None:
             rule = "be None where there are no `levels`: a distribution has its own"
             refuse("bounds", rule, f"{self.bounds!r}")

@@ -122,15 +122,6 @@ def sketch_of(X, y):
     return TrainingSketch.of(hash_rows(Table.of(X), y))
 
 
-def test_each_of_few_rows_is_known(rng):
-    X, y = smooth(rng, 1200)
-    order = rng.permutation(1200)
-    seen = sketch_of(X[:800], y[:800]).find(hash_rows(Table.of(X[order]), y[order]))
-    np.testing.assert_array_equal(seen.learned, order < 800)
-    assert seen.share == pytest.approx(800 / 1200)
-    assert str(seen) == "The model has learned from 800 of the 1,200 rows."
-
-
 def test_of_many_rows_a_share_is_known(rng):
     X, y = smooth(rng, 30_000)
     sketch = sketch_of(X[:20_000], y[:20_000])

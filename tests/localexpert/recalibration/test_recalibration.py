@@ -17,7 +17,6 @@ from localexpert import (
     WeightedConformal,
 )
 from localexpert.data.folds import make_folds
-from localexpert.metrics import crps_score, interval_coverage
 from localexpert.recalibration.conformal import set_aside
 from localexpert.recalibration.groups import read_groups
 from localexpert.recalibration.pit import PitCells, fit_curve
@@ -217,19 +216,6 @@ def test_a_share_of_the_rows_or_whole_groups_are_set_aside(rng):
     assert not set(groups[fitting]) & set(groups[aside])
     largest = np.unique(groups, return_counts=True)[1].max()
     assert 200 <= len(aside) < 200 + largest
-
-
-@pytest.mark.parametrize("kind", [PitRecalibration, ConformalRecalibration])
-def test_forecasts_of_any_model_are_corrected_by_their_past(kind, rng):
-    # Forecasts of spread 1 and bias .5 of outcomes of spread 1.5.
-    center = rng.normal(size=900)
-    dist, y = normal(center + 0.5), rng.normal(center, 1.5)
-    recalibration = kind(random_state=0).fit(dist[:600], y[:600])
-    corrected = recalibration.apply(dist[600:])
-    assert crps_score(y[600:], corrected) < 0.97 * crps_score(y[600:], dist[600:])
-    assert abs(interval_coverage(y[600:], corrected) - 0.9) < 0.06
-    assert interval_coverage(y[600:], dist[600:]) < 0.8
-    assert len(recalibration.apply_oof(dist[:600])) == 600
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
