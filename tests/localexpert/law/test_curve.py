@@ -9,6 +9,7 @@ from scipy.interpolate import PchipInterpolator
 
 from localexpert.law.basis import STANDARD, basis_of, harmonic_slopes
 from localexpert.law.curve import fill_ends, read_curve
+from localexpert.law.lattice import Lattice
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
@@ -174,3 +175,17 @@ def test_sums_are_the_numbers_they_stand_for():
 )
 def test_only_rounding_is_near(values, n_runs):
     assert len(np.unique(near_runs(np.asarray(values)))) == n_runs
+
+
+@pytest.mark.parametrize(
+    ("step", "offset", "values"),
+    [
+        (0.1, 0.05, [0.05, 0.15, 0.25, 0.35]),
+        (0.09999999999999998, 0.0, [0.0, 0.1, 0.2, 0.3]),
+        (0.01, 1234.56, [1234.56, 1234.57, 1234.58, 1234.59]),
+        (np.pi, 1.0, 1.0 + np.pi * np.arange(4.0)),
+        (1e-5, 1e3, 1e3 + 1e-5 * np.arange(4.0)),
+    ],
+)
+def test_values_of_lattices_are_decimals_as_they_are_written(step, offset, values):
+    assert_array_equal(Lattice(step, offset).values(np.arange(4.0)), values)
