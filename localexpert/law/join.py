@@ -113,21 +113,11 @@ def _joint_basis(curves: Sequence[Curve]) -> Basis | None:
     return basis_of(joint) if len(joint) <= _MOST_KNOTS else None
 
 
-def _common_basis(curves: Sequence[Curve]) -> Basis:
-    """Return the basis that all curves have, or the standard one."""
-    first = curves[0].basis
-    return first if all(curve.basis == first for curve in curves) else STANDARD
-
-
 def _with_one_last_step(laws: list[Law]) -> list[Law]:
     """Return laws that all have the same last step, or none: rounding or clipping."""
-
-    def last_step(law: Law) -> tuple[object, ...]:
-        return law.step, law.offset, law.ends, law.end_width
-
     smooth = [law for law in laws if law.curve is not None]
-    one = len({last_step(law) for law in smooth}) < 2
-    if one and all(_keeps_values(law, smooth[:1]) for law in laws):
+    steps = {(law.step, law.offset, law.ends, law.end_width) for law in smooth}
+    if len(steps) < 2 and all(_keeps_values(law, smooth[:1]) for law in laws):
         return laws
     return [lattice_as_atoms(law.clipped) for law in laws]
 
@@ -251,14 +241,15 @@ def _pool_curves(
 ) -> Curve:
     """Return the pool of curves, read at the Greville points of a common basis.
 
-    It has twice the knots if bounds differ. Values of all members give its levels and
-    slopes; it is cubic between them.
+    It has twice the knots if bounds differ on both sides. Values of all members give
+    its levels and slopes; it is cubic between them.
     """
     low = np.min([curve.low for curve in curves], axis=0)
     high = np.max([curve.high for curve in curves], axis=0)
-    basis = _common_basis(curves)
-    ends = [(curve.low, curve.high) for curve in curves]
-    if basis.size < _MOST_KNOTS // 2 and not np.array_equal(ends, ends[:1] * len(ends)):
+    bases = {curve.basis for curve in curves}
+    basis = bases.pop() if len(bases) == 1 else STANDARD
+    inner = [((c.low > low).any(), (c.high < high).any()) for c in curves]
+    if basis.size < _MOST_KNOTS // 2 and np.any(inner, axis=0).all():
         # Where a bound lies within another member the density jumps.
         middles = 0.5 * (basis.shared.breaks[1:] + basis.shared.breaks[:-1])
         basis = basis_of(np.sort(np.append(basis.knots, middles)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isclose, lcm
+from math import lcm
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from calibration.typing import Float64Array
 _ALL_CELLS, _GROWTH = 256, 1.02
 # A number may miss its place by this share of a step.
 OF_STEP = 1e-6
-# Steps and offsets are fractions of such denominators, as decimals are, up to rounding.
-_GREATEST, _FRACTION = 1_000_000, 1e-14
+# Steps and offsets that miss a fraction of at most this denominator by less than this
+# share of a step are the fraction, as decimals are.
+_GREATEST, _FRACTION = 10_000, 1e-12
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,11 @@ class Lattice:
     @cached_property
     def _line(self) -> tuple[float, float, float]:
         """Offset and step as numerators, and their denominator."""
-        size = max(abs(self.offset), self.step)
-        parts = []
-        for number in (self.offset, self.step):
-            part = Fraction(number).limit_denominator(_GREATEST)
-            if not isclose(part, number, rel_tol=0.0, abs_tol=_FRACTION * size):
-                return self.offset, self.step, 1.0
-            parts.append(part)
+        numbers = self.offset, self.step
+        parts = [Fraction(each).limit_denominator(_GREATEST) for each in numbers]
+        off = [abs(float(a) - b) for a, b in zip(parts, numbers, strict=True)]
+        if max(off) > _FRACTION * self.step:
+            return self.offset, self.step, 1.0
         whole = lcm(*(part.denominator for part in parts))
         first, step = (float(part * whole) for part in parts)
         return first, step, float(whole)

@@ -472,8 +472,10 @@ class Law:
         places, edges = 0.5 * (first + last)[:, column], last[:, column] + 0.5
         edges[:, lower] = middle = places[:, lower]
         masses = self._masses_upto(edges[:, :-1])
+        # A cell of no value has its neighbours' places, and no mass.
         halves, n = masses[:, [lower, lower + 1]], (last - first)[:, joined] + 1.0
-        places[:, lower] = low = np.rint(middle - np.sqrt((n**2 - 1.0) / 12.0))
+        n = np.maximum(n, 1.0)
+        places[:, lower] = low = np.ceil(middle - np.sqrt((n**2 - 1.0) / 12.0) - 0.5)
         places[:, lower + 1] = high = 2.0 * middle - low
         # From the halves Simpson's rule gives the mean.
         skew = (n**2 - 1.0) / (3.0 * n * np.maximum(high - low, 1.0))

@@ -75,7 +75,8 @@ def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> 
     sides = outcomes.lower[held], outcomes.upper[held]
     if min(np.isfinite(side).sum() for side in sides) < _LEAST_ENDS:
         return _wide_law(*sides, outcomes.ends).take(np.zeros(len(held), np.intp))
-    allowed = (False, True) if _may_have_logs(outcomes) else (False,)
+    positive = outcomes.ends.min() >= 0.0 and (_cells(outcomes)[1] > 0.0).all()
+    allowed = (False, True) if positive else (False,)
     models = [_Model(outcomes, *kind) for kind in product(allowed, _ERRORS)]
     straight = [(model, model.out_of_fold(columns, folds)) for model in models]
     best = min(straight, key=_loss_of)
@@ -88,11 +89,6 @@ def linear_law(outcomes: Outcomes, columns: Float64Array, folds: list[Fold]) -> 
 def _loss_of(tried: tuple[_Model, Float64Array]) -> float:
     model, parts = tried
     return model.loss(*parts) + _LEAST_GAIN * (model.errors != _ERRORS[0])
-
-
-def _may_have_logs(outcomes: Outcomes) -> bool:
-    upper = _cells(outcomes)[1]
-    return bool(outcomes.ends.min() >= 0.0 and (upper > 0.0).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from scipy.interpolate import PchipInterpolator
 
 from localexpert.law.basis import STANDARD, basis_of, harmonic_slopes
 from localexpert.law.curve import fill_ends, read_curve
+from localexpert.law.lattice import Lattice
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
@@ -134,6 +135,18 @@ def test_values_far_from_the_curve_of_a_lattice_are_not_joined():
         assert_allclose(law.crps(np.array([[y]])), want, rtol=1e-6)
 
 
+def test_values_far_in_one_row_and_near_in_another():
+    curve = normal([0.0, 4990.0, 5200.0], [1000.0, 1500.0, 40.0]).law
+    own = {"atoms": np.array([4000.0, 5001.0]), "masses": np.full((3, 2), 0.15)}
+    law = replace(curve, step=1.0, known=None, widths=np.ones(2), **own)
+    values = np.tile(np.arange(-9000.0, 20_000.0), (3, 1))
+    masses, upto = law.mass_at(values), law.cdf(values)
+    assert_allclose(law.moments()[:, 0], (masses * values).sum(axis=1), atol=1e-4)
+    for y in (4000.0, 5001.0, 123.0):
+        want = ((upto - (values >= y)) ** 2).sum(axis=1)
+        assert_allclose(law.crps(np.full((3, 1), y))[:, 0], want, rtol=2e-5)
+
+
 KNOTS = np.array([0.0, 1.0, 3.0, 4.0])
 
 
@@ -174,3 +187,17 @@ def test_sums_are_the_numbers_they_stand_for():
 )
 def test_only_rounding_is_near(values, n_runs):
     assert len(np.unique(near_runs(np.asarray(values)))) == n_runs
+
+
+@pytest.mark.parametrize(
+    ("step", "offset", "values"),
+    [
+        (0.1, 0.05, [0.05, 0.15, 0.25, 0.35]),
+        (0.09999999999999998, 0.0, [0.0, 0.1, 0.2, 0.3]),
+        (0.01, 1234.56, [1234.56, 1234.57, 1234.58, 1234.59]),
+        (np.pi, 1.0, 1.0 + np.pi * np.arange(4.0)),
+        (1e-5, 1e3, 1e3 + 1e-5 * np.arange(4.0)),
+    ],
+)
+def test_values_of_lattices_are_decimals_as_they_are_written(step, offset, values):
+    assert_array_equal(Lattice(step, offset).values(np.arange(4.0)), values)
