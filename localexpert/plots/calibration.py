@@ -14,13 +14,12 @@ from calibration._validation import (
     check_integer,
     check_level,
     check_same_length,
-    check_vector,
     plain_label,
     refuse,
 )
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_increasing, format_number
+from localexpert._validation import check_increasing, check_levels, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.partial.outcomes import product_limit, read_right
 from localexpert.partial.scores import covered_shares, pit_values
@@ -186,10 +185,8 @@ def plot_quantile_reliability(
     coverage = check_level(coverage, "coverage")
     nominal = _LEVELS
     if levels is not None:
-        nominal = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
+        nominal = check_levels(levels, "levels", inner=True)
         check_increasing(nominal, "levels")
-        for end in nominal[[0, -1]].tolist():
-            check_level(end, "levels")
     n = len(pit)
     # y <= Q(a) is PIT <= a, and a PIT drawn within a jump is uniform if y is of F.
     share = np.searchsorted(pit, nominal, "right") / n

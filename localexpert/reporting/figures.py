@@ -394,7 +394,9 @@ def report_figures(
     labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
-    levels = check_levels(var_levels, "var_levels") if np.size(var_levels) else ()
+    levels: list[float] = []
+    if np.size(var_levels):
+        levels = check_levels(var_levels, "var_levels", inner=True).tolist()
     seed = check_integer(random_state, "random_state", 0)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
@@ -416,7 +418,7 @@ def report_figures(
         # The reader's day, as a date alone: pages of one day and seed are the same.
         date=datetime.date.today() if date is None else date,
         seen=seen,
-        var_levels=[float(level) for level in levels],
+        var_levels=levels,
         given_groups=parts and [(name, part.take(new)) for name, part in parts],
         odd_cells=_check_odd_cells(odd_cells),
         most_rows=most_rows,
