@@ -394,9 +394,7 @@ def report_figures(
     labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
-    levels: list[float] = []
-    if np.size(var_levels):
-        levels = check_levels(var_levels, "var_levels", inner=True).tolist()
+    levels = _read_levels(var_levels)
     seed = check_integer(random_state, "random_state", 0)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
@@ -432,6 +430,14 @@ def _name_target(y: Any) -> str:
     """Return the name of a series; columns may be called by anything."""
     name = getattr(y, "name", None)
     return "" if name is None else str(name)
+
+
+def _read_levels(levels: ArrayLike) -> list[float]:
+    """Return levels in (0, 1), of which there may be none."""
+    found: list[float] = []
+    if np.size(levels):
+        found += check_levels(levels, "var_levels", inner=True).tolist()
+    return found
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:
