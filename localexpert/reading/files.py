@@ -434,7 +434,7 @@ def _unpack(path: str, data: bytes, most: float) -> bytes:
 
 def _only_member(path: str, archive: zipfile.ZipFile, most: float) -> str | None:
     """Return the name of the one file in a zip file, None of an Excel file."""
-    # What a Mac adds is no file of the user's.
+    # A Mac adds files that are not the user's.
     held = [info.filename for info in archive.infolist() if not info.is_dir()]
     names = [name for name in held if not name.startswith("__MACOSX/")]
     if "xl/workbook.xml" in names:

@@ -224,7 +224,7 @@ class ReportFigures(evidence.Evidence):
         """Numbers of the features, the most important first; else as they come."""
         if self.importance is None:
             return list(range(len(self.names)))
-        # Of a date the first feature, its days.
+        # A date stands for its first feature, the days.
         column_of = self.table.reader.column_of
         order = np.argsort(-self.importance.crps, kind="stable")
         return [column_of.index(j) for j in order.tolist()]
