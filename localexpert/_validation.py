@@ -19,6 +19,7 @@ from calibration._validation import (
     as_numbers,
     check_in_unit,
     check_integer,
+    check_level,
     check_vector,
     check_weights,
     refuse,
@@ -141,10 +142,15 @@ def check_seed(random_state: int | None) -> int:
     return seed
 
 
-def check_levels(levels: ArrayLike, name: str) -> Float64Array:
-    """Return a vector of levels in [0, 1]; a number is a vector of one."""
+def check_levels(levels: ArrayLike, name: str, *, inner: bool = False) -> Float64Array:
+    """Return a vector of levels in [0, 1], or (0, 1); a number is a vector of one."""
     vector = check_vector(np.atleast_1d(np.asarray(levels)), name)
-    check_in_unit(float(vector.min()), float(vector.max()), name)
+    ends = float(vector.min()), float(vector.max())
+    if inner:
+        for level in ends:
+            check_level(level, name)
+    else:
+        check_in_unit(*ends, name)
     return vector
 
 

@@ -58,7 +58,7 @@ _LABELS = {
     "rmse": "RMSE",
     "mae": "MAE",
 }
-# With those of targets that are known in part.
+# The same, and those of targets that are known in part.
 _MORE_LABELS = {"pit_test": "p of PIT test", "d_calibration": "p of D-calibration"}
 _MORE_LABELS |= _LABELS | {"width": "width of 90 %"}
 
@@ -165,7 +165,7 @@ def evaluate(options: Any) -> None:
 def _score_known(options: Any, model: TableModel, paths: list[str]) -> Any:
     """Return which rows were learned from, counts, mean scores, and expected ones."""
     climate = climatology_of(model.learner)
-    # Of new rows, and of those that were learned from.
+    # Sums of new rows, and of rows that the model has learned from.
     sums: list[Any] = [0.0, 0.0]
     rows, equal, held = RowsInParts(model.model), [], []
     for frame, features, y in read_known(options, model, paths):
@@ -174,7 +174,7 @@ def _score_known(options: Any, model: TableModel, paths: list[str]) -> Any:
         losses = _losses(y, dist, climate)
         sums[0] += losses[:, ~equal[-1]].sum(axis=1)
         held.append(losses[:, equal[-1]])
-    # Whether rows are equal by chance is known at last.
+    # Only all rows show whether some are equal by chance.
     seen, losses = rows.find_seen(), np.concatenate(held, axis=1)
     learned = np.zeros(losses.shape[1], dtype=bool)
     if seen.learned is not None:

@@ -141,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     2
     """
     if argv is None:
-        # By itself the signal would leave what is half-written.
+        # The signal alone would leave half-written files.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     try:
         return _run(argv)
@@ -170,7 +170,7 @@ def _run(argv: Sequence[str] | None) -> int:
     options.verbose = int(not options.quiet and sys.stderr.isatty())
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
-        # What libraries are going to change is nothing a user of files can act on.
+        # A user of files can do nothing about future changes of libraries.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         # A file may be read more than once, and is complained of as one.
@@ -200,7 +200,7 @@ class _Parser(argparse.ArgumentParser):
         how |= {"description": line, "epilog": "\n\n".join(texts)}
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=layout, **how)
-        # By itself argparse takes -inf and, before Python 3.14, -1e5 for options.
+        # argparse takes -inf for an option, and before Python 3.14 also -1e5.
         self._negative_number_matcher = re.compile(r"-(\.?\d|inf$)")
 
     def error(self, message: str) -> NoReturn:

@@ -283,7 +283,7 @@ def recalibrate(options: Any) -> None:
     if isinstance(model, TableModel):
         new, n_rows = _correct(model, options, paths, action)
     else:
-        # Of the same kind and settings.
+        # The new calibrator has the same kind and settings.
         if state is not None:
             options.positive = state.find_positive(options)
         frame = files.join_tables(list(files.read_tables(paths, options.format)))

@@ -44,7 +44,7 @@ STDOUT = "-"
 _NAMES_OF_STDOUT = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
-# What is said beside the results, a line each on stderr
+# Lines on stderr beside the results
 
 
 def warn(message: str) -> None:
@@ -92,7 +92,7 @@ def _send(file: IO[bytes]) -> None:
             shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.flush()
         except OSError:
-            # What is still to be written must not fail again at the end.
+            # The rest of the output must not fail again at the end.
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
             raise
 
@@ -225,7 +225,7 @@ def _write_text(path: Path, how: dict[str, Any], *, packed: bool) -> Iterator[Wr
     with ExitStack() as stack:
         stream: Any = stack.enter_context(path.open("wb"))
         if packed:
-            # Without the time and the name, so that the same table gives the same file.
+            # No time and no name, so that the same table gives the same file.
             packing = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
             stream = stack.enter_context(packing)
 
@@ -234,7 +234,7 @@ def _write_text(path: Path, how: dict[str, Any], *, packed: bool) -> Iterator[Wr
             frame = _marked(frame, how["decimal"])
             text = frame.to_csv(**form)
             if "\r" in text:
-                # Of line breaks only those that end a line of ours are seen as such.
+                # pandas quotes only cells that hold our own end of a line.
                 text = frame.to_csv(quoting=csv.QUOTE_ALL, **form)
             stream.write(text.encode("utf-8", "backslashreplace"))
 

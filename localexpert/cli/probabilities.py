@@ -44,7 +44,7 @@ from localexpert.reporting.page import PROBABILITY_LOSSES, report_calibration
 _CALIBRATED = "calibrated"
 _ENDS = f"{_CALIBRATED}_low", f"{_CALIBRATED}_high"
 _ERRORS = TypeError, ValueError
-# Of the sum of a row's probabilities: as far as four digits in a file are off.
+# The sum of a row's probabilities may be off by the rounding to four digits.
 _ROUNDING = 1e-3
 
 
@@ -158,7 +158,7 @@ def _out_of_fold(
     n_folds = min(options.folds, second)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.seed)
     with catch_warnings(), refusing(f"cannot calibrate by {path}", *_ERRORS):
-        # Of several classes some may have fewer rows than there are folds.
+        # Some of several classes may have fewer rows than there are folds.
         filterwarnings("ignore", message="The least populated class")
         answers: Float64Array = cross_val_predict(calibrator, scores, known, cv=folds)
     what = repr(_CALIBRATED) if options.new is None else options.report
@@ -289,7 +289,7 @@ def scores_of(options: Any, frame: Frame, scale: str) -> Float64Array:
                 f"scores {list_names(options.score)} must add up to 1 {hint}, "
                 f"got {sums[row]:.6g} in {where(frame, row)}"
             )
-        # What is left is how the file rounds.
+        # The rest of the difference is the rounding in the file.
         table /= sums[:, None]
     return table
 
@@ -384,7 +384,7 @@ def find_two_labels(
         try:
             positive = max(met, key=Decimal)
         except InvalidOperation:
-            # Of yes and no in some languages the later word is no.
+            # In some languages the word for no comes after the word for yes.
             positive = met[0 if read_yes_no(met).tolist() == [1.0, 0.0] else -1]
         note(f"the probability of {positive!r} is meant (--positive says another)")
     others = [label for label in met if label != positive]

@@ -13,7 +13,6 @@ from calibration import brier_score
 from calibration._validation import (
     check_choice,
     check_integer,
-    check_level,
     check_same_length,
     check_vector,
     check_verbose,
@@ -22,6 +21,7 @@ from calibration._validation import (
     refuse,
 )
 from calibration.typing import Float64Array, Int64Array
+from localexpert._validation import check_levels
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.shapley import MixedRows, read_table
@@ -210,9 +210,7 @@ def permutation_importance(
     table, target = read_rows(X, y)
     n, partial = len(target), target.ndim == 2
     weight = check_weights(sample_weight, n)
-    asked = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
-    for level in asked:
-        check_level(float(level), "levels")
+    asked = check_levels(levels, "levels", inner=True)
     if partial:
         read_right(target)
         if thresholds is not None:

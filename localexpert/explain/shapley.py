@@ -37,7 +37,7 @@ from localexpert.distribution.predictors import check_predicts, predict_dist
 Evaluate: TypeAlias = Callable[[PredictiveDistribution], Float64Array]
 Name: TypeAlias = Literal["mean", "median", "std", "quantile", "exceedance"]
 _NAMES = ("mean", "median", "std", "quantile", "exceedance")
-# With more players than this, coalitions are never enumerated.
+# Coalitions of more players than this are never enumerated.
 _MOST_ENUMERATED = 12
 # Most rows in a call of `predict_dist`.
 _BATCH = 20_000

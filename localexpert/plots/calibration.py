@@ -14,13 +14,12 @@ from calibration._validation import (
     check_integer,
     check_level,
     check_same_length,
-    check_vector,
     plain_label,
     refuse,
 )
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_increasing, format_number
+from localexpert._validation import check_increasing, check_levels, format_number
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.partial.outcomes import product_limit, read_right
 from localexpert.partial.scores import covered_shares, pit_values
@@ -37,7 +36,7 @@ _MOST_GROUPS = 60
 _LEAST_ROWS = 10
 # Rows whose spreads are worked out; more of them make no better picture.
 _MOST_ROWS = 20_000
-# Beyond these shares of them single errors and spreads may lie outside the picture.
+# At least these shares of errors and of spreads lie inside the picture.
 _SEEN_ERRORS, _SEEN_WIDTHS = 0.99, 0.995
 
 
@@ -186,10 +185,8 @@ def plot_quantile_reliability(
     coverage = check_level(coverage, "coverage")
     nominal = _LEVELS
     if levels is not None:
-        nominal = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
+        nominal = check_levels(levels, "levels", inner=True)
         check_increasing(nominal, "levels")
-        for end in nominal[[0, -1]].tolist():
-            check_level(end, "levels")
     n = len(pit)
     # y <= Q(a) is PIT <= a, and a PIT drawn within a jump is uniform if y is of F.
     share = np.searchsorted(pit, nominal, "right") / n
@@ -197,7 +194,7 @@ def plot_quantile_reliability(
     tail = 0.5 * (1.0 - coverage)
     low, high = (binom.ppf(q, n, ends) / n for q in (tail, 1.0 - tail))
     ax = canvas.open_axes(ax, (6.5, 4.0) if difference else (4.6, 4.6))
-    # With nothing to subtract both curves are what they are.
+    # Both curves stay as they are if nothing is subtracted.
     from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
     label = f"{inputs.format_percent(coverage)} consistency band"
     low, high = low - from_ends, high - from_ends
@@ -436,7 +433,7 @@ def _hide_tails(
 ) -> None:
     """Leave the longest tails of both out of sight; mark and count what lies there."""
     low, right = width.min(), max(right, float(np.quantile(width, _SEEN_WIDTHS)))
-    # What differs by rounding alone is one value.
+    # Values that differ only by rounding are one value.
     alike = right - low <= 1e-9 * abs(right)
     margin = (0.5 * abs(right) or 1.0) if alike else 0.04 * (right - low)
     right, top = right + margin, 1.05 * top or 1.0

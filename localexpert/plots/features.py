@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # So many columns have room for a number in each cell, and for a label each.
 _MOST_NUMBERS, _MOST_HEADS = 8, 13
-# Beyond this share of the colours numbers are white.
+# Numbers on darker colours than this share are white.
 _DARK = 0.6
 # Letters of the name of a column, which may stand on end, and of all of them.
 _LONGEST_HEAD, _FLAT_LETTERS = 16, 45

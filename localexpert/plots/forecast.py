@@ -155,7 +155,7 @@ def plot_forecast(
     if what != "cdf":
         _draw_density(panels[0], shape, x, regions, label)
     if what != "density":
-        # Beyond the support a CDF is flat, but it is there.
+        # A CDF is flat outside the support, but it is drawn there too.
         whole = np.unique(np.concatenate([[low], x, [high]]))
         named = label if what == "cdf" else ""
         _draw_cdf(panels[-1], shape, whole, regions, named)
@@ -413,7 +413,7 @@ def _draw_cdf(
 def _draw_marks(ax: Axes, marks: dict[str, float | None]) -> None:
     """Draw upright lines at the mean, the point forecast and the outcome."""
     held = {k: v for k in _LINES if (v := marks[k]) is not None and np.isfinite(v)}
-    # With the digits that tell them apart, and from the ends of the axis.
+    # Texts have the digits that tell values apart, also from the ends of the axis.
     texts = format_numbers([*held.values(), *ax.get_xlim()], 4)
     for (name, value), text in zip(held.items(), texts, strict=False):
         (color, style), label = _LINES[name], f"{name} {text}"
@@ -456,9 +456,9 @@ def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) 
     return f"{'Density' if smooth.any() else 'Probability'}, {scale_note}"
 
 
-# From more different values of x than this on, neighbours are joined.
+# Neighbours are joined if x has more different values than this.
 _MOST_VALUES, _N_GROUPS = 2000, 500
-# Of other numbers than a series: so few values are categories, and steps between
+# Numbers that are no series: so few values are categories, and steps between
 # neighbours above this share of those of a shuffled x are noise.
 _MOST_CATEGORIES, _NOISE = 12, 0.1
 _LEAST_GROUPS, _MOST_GROUPS = 5, 50
@@ -619,7 +619,7 @@ def _join(
     group = np.floor(middle / len(values) * wanted)
     starts = np.flatnonzero(np.diff(group, prepend=-1.0))
     size = np.add.reduceat(count, starts)
-    # From the least value: dates are large numbers.
+    # Offsets from the least value, because dates are large numbers.
     offset = np.add.reduceat(count * (distinct - distinct[0]), starts) / size
     bands = np.add.reduceat(sums, starts, axis=0) / size[:, None]
     # Continued, level, to the ends of x, where the outer groups end.

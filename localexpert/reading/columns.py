@@ -38,22 +38,22 @@ from localexpert.reading.texts import (
 
 Column: TypeAlias = Any  # a Series of pandas
 
-# From so many texts on, of which nine in ten differ, a column names its rows.
+# A column names its rows if it has so many texts and nine in ten of them differ.
 _LEAST_NAMES, _SHARE_OF_NAMES = 20, 0.9
-# Fewer numbers in a row may follow each other by chance.
+# Fewer numbers may follow each other by chance.
 _LEAST_STEPS = 4
 # float64 holds all whole numbers up to here, and not all beyond.
 _LAST_WHOLE = 2**53
-# Nines that stand for nothing are so many times as far out as all other numbers.
+# Nines are gaps if they are so many times as far out as all other numbers.
 _FAR = 10.0
 _NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1, 1)])
 _ZEROS = re.compile(r"\0\s*(0\d+)\s*\0")
 # A time with its zone, as ISO 8601 and Python write it.
 _UTC, _OTHER_ZONE = r"[zZ]|[+-]00:?(?:00)?(?::00)?", r"[+-]\d\d:?(?:\d\d)?(?::\d\d)?"
 _ZONED = re.compile(rf":\d\d.*(?:(?P<utc>{_UTC})|{_OTHER_ZONE})\s*$")
-# Different odd cells of a column that are kept, and letters of each.
+# At most so many different odd cells of a column are kept, with so many letters.
 _MOST_ODD, _MOST_LETTERS = 1000, 80
-# Words of a column that are named.
+# A message names at most so many words of a column.
 _MOST_NAMED = 4
 
 
@@ -441,7 +441,7 @@ class Learner:
         if rule.kind != "category" and n_different and known.min() == known.max():
             n_different = 1
         whole = rule.kind == "number" and bool((held % 1 == 0).all())
-        # As data frames are saved with their index.
+        # Data frames are often saved with their index.
         is_index = whole and str(name).startswith("column ") and held.is_unique
         names = rule.kind == "category" and not as_category
         names &= len(known) >= _LEAST_NAMES

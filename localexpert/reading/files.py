@@ -358,14 +358,18 @@ class _File:
             index = (schema.pandas_metadata or {}).get("index_columns", ())
             unnamed = [n for n in map(str, index) if n.startswith("__index_level_")]
             held = [name for name in schema.names if name not in unnamed]
+            # pandas only describes an index of evenly spaced numbers.
+            even = [one for one in index if isinstance(one, dict) and one["name"]]
         if not held or not file.metadata.num_rows:
             refuse(f"{self.name} has no rows")
-        names, chosen = self._name_columns(held)
-        start = 1
+        names, chosen = self._name_columns([*held, *(one["name"] for one in even)])
+        stored, start = [held[j] for j in chosen if j < len(held)], 1
         with refusing(damaged, Exception):
-            for frame in self._read_batches(file, [held[j] for j in chosen]):
+            for frame in self._read_batches(file, stored):
                 places = np.arange(start, start + len(frame))
                 start += len(frame)
+                for one in even if len(stored) < len(chosen) else ():
+                    frame[one["name"]] = one["start"] + one["step"] * (places - 1)
                 if len(frame):
                     yield self._finish(frame, names, places)
 
@@ -430,7 +434,7 @@ def _unpack(path: str, data: bytes, most: float) -> bytes:
 
 def _only_member(path: str, archive: zipfile.ZipFile, most: float) -> str | None:
     """Return the name of the one file in a zip file, None of an Excel file."""
-    # What a Mac adds is no file of the user's.
+    # A Mac adds files that are not the user's.
     held = [info.filename for info in archive.infolist() if not info.is_dir()]
     names = [name for name in held if not name.startswith("__MACOSX/")]
     if "xl/workbook.xml" in names:

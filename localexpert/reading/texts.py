@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.data.columns import read_seconds
 
-# Names that one message lists, and letters of a cell that it shows.
+# A message lists at most so many names, and so many letters of a cell.
 _MOST_NAMES, _MOST_LETTERS = 8, 40
 
 
@@ -91,7 +91,7 @@ _MARKS = (
 #: What stands for nothing, in small letters: marks of programs, and what people write
 #: in English, German, French and Spanish tables.
 GAPS = frozenset(_MARKS.split("|"))
-# Cells of a column that tell the decimal mark.
+# So many cells of a column show the decimal mark.
 _MOST_CELLS = 500
 #: Share of filled cells that say what a column is.
 SHARE = 0.95
@@ -106,7 +106,7 @@ _NUMBER = re.compile(
     r"(?:[eE][+-]?[0-9]+)?)"
     r"\s?(?P<after>[^\d\s.,'+\-][^\d]{0,11}[23]?)?"
 )
-# Without these units a number would be another one, or another code: 3 M, 50 %, 12B.
+# A number that lacks such a unit is another number or code: 3 M, 50 %, 12B.
 _BOUND = re.compile(
     "%|(?![cdghlmst])[a-zA-Z]|X+[SL]|(?:[kKMTB]|(?i:th|tsd|mio|mill|mn|mln|mrd|bn|bio)"
     r"|(?i:thousand|million|billion))\.?\s?(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)?"
@@ -153,7 +153,7 @@ class NumberFormat:
 
         If it is strict, points and commas must part thousands wherever they could.
         """
-        # Whoever writes decimal commas may write points between thousands.
+        # Tables with decimal commas may have points between thousands.
         mark = self.thousands or ("." if self.decimal == "," else "")
         whole = "[0-9]{1,3}" if strict and mark in OTHER else "[0-9]+"
         if mark:
@@ -176,7 +176,7 @@ class NumberFormat:
 
     @property
     def text(self) -> str:
-        """What is said of the format; "" for a plain one."""
+        """A description of the format; "" for a plain one."""
         unit = "percent (50 % is 50)" if self.unit == "%" else self.unit
         said = f"in {unit}" if unit else ""
         mark = self.thousands
@@ -224,7 +224,7 @@ def _try_marks(
     best, most = NumberFormat(decimal, "", unit), 0.0
     letters = "".join(digits for _, digits in parts)
     for mark in ("", thousands) if thousands else ("", OTHER[decimal], " ", "'"):
-        # With marks that no number holds, no more are read than with "" or " ".
+        # Marks that no number holds read no more than "" or " " does.
         if mark.strip() and not re.search(_GROUPED[mark], letters):
             continue
         form = NumberFormat(decimal, mark, unit)

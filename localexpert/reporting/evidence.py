@@ -483,7 +483,7 @@ def _find_range(evidence: Evidence) -> Finding | None:
         n_known = int(kept.counts.sum())
         if kept.edges is None or n_known == 0:
             continue
-        # Beyond all rows of training, whatever their weights, are the outer cells.
+        # The outer cells lie beyond all rows of training, whatever their weights.
         share = float(np.isin(now.values, (0, len(kept.counts) - 1)).mean())
         if share > max(_NOTABLE, 4.0 / (n_known + 1.0)):
             found.append((name, share))

@@ -224,7 +224,7 @@ class ReportFigures(evidence.Evidence):
         """Numbers of the features, the most important first; else as they come."""
         if self.importance is None:
             return list(range(len(self.names)))
-        # Of a date the first feature, its days.
+        # A date stands for its first feature, the days.
         column_of = self.table.reader.column_of
         order = np.argsort(-self.importance.crps, kind="stable")
         return [column_of.index(j) for j in order.tolist()]
@@ -394,7 +394,7 @@ def report_figures(
     labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
-    levels = check_levels(var_levels, "var_levels") if np.size(var_levels) else ()
+    levels = _read_levels(var_levels)
     seed = check_integer(random_state, "random_state", 0)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
@@ -416,7 +416,7 @@ def report_figures(
         # The reader's day, as a date alone: pages of one day and seed are the same.
         date=datetime.date.today() if date is None else date,
         seen=seen,
-        var_levels=[float(level) for level in levels],
+        var_levels=levels,
         given_groups=parts and [(name, part.take(new)) for name, part in parts],
         odd_cells=_check_odd_cells(odd_cells),
         most_rows=most_rows,
@@ -430,6 +430,14 @@ def _name_target(y: Any) -> str:
     """Return the name of a series; columns may be called by anything."""
     name = getattr(y, "name", None)
     return "" if name is None else str(name)
+
+
+def _read_levels(levels: ArrayLike) -> list[float]:
+    """Return levels in (0, 1), of which there may be none."""
+    found: list[float] = []
+    if np.size(levels):
+        found += check_levels(levels, "var_levels", inner=True).tolist()
+    return found
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:

@@ -183,7 +183,7 @@ def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
     for key in groups:
         if key not in keys and str(key) not in names:
             refuse("groups", f"name columns of `X`, {names}", f"{key!r}")
-        # Of columns with one name, the first.
+        # The first of several columns with one name.
         places.append(keys.index(key) if key in keys else names.index(str(key)))
     return [(names[place], columns[place]) for place in places]
 

@@ -36,7 +36,7 @@ _NARROW = (5.0, 3.4)
 _MOST_BYTES = 150_000
 # Characters of a group's name, and of a feature's beside the heat map.
 _LONGEST, _LONGEST_FEATURE = 30, 22
-# From here on numbers on axes are written as 10k, and there are this many at most.
+# Longer numbers on axes are written as 10k, and there are at most this many.
 _LONG_NUMBER, _SHORT_NUMBER, _MOST_TICKS, _FEW_TICKS = 1e4, 1e-3, 6, 3
 # Numbers so written have six digits.
 _LEAST_APART = 1e-4
@@ -198,7 +198,7 @@ def _make_room(ax: Any) -> None:
         if longest >= _LONG_NUMBER and np.ptp(ends) > _LEAST_APART * longest:
             axis.set_major_formatter(EngFormatter(sep=""))
         elif longest < _SHORT_NUMBER:
-            # Without a factor above the picture, where the legend is.
+            # A factor above the picture would hide the legend.
             axis.set_major_formatter(FuncFormatter(lambda value, _: show(value, 3)))
         locator = axis.get_major_locator()
         if isinstance(locator, MaxNLocator):

@@ -32,9 +32,9 @@ from localexpert.partial.scores import (
 )
 from localexpert.regressor.regressor import LocalExpertRegressor
 
-# Below this probability of as much or more by chance, a difference is spoken of.
+# A report names a difference if chance makes as much or more less often than this.
 SIGNIFICANT = 0.01
-# Of fewer rows tests see gross faults only.
+# Tests see only gross faults in fewer rows.
 VERY_FEW = 30
 # Rounds of the boosted baseline, and the share of training rows that end them.
 _MOST_ROUNDS, _PATIENCE, _HELD_OUT = 500, 25, 0.2

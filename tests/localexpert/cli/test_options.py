@@ -102,7 +102,6 @@ USUAL = {
 }
 CASES = """
 fit good.csv --target Y | good.csv has no target 'Y'; its columns are 'x', 'y'
-fit none.csv | cannot read 'none.csv': No such file
 fit good.csv --weight v | good.csv has no weight 'v'
 fit good.csv --drop x,v | good.csv has no column to drop 'v'
 fit good.csv --categories y | --categories must name columns to learn from, got 'y'
@@ -121,7 +120,6 @@ fit good.csv --time some | --time must not have gaps, got '' in line 3
 fit good.csv --time x --group kind | --group deals folds by groups and --time by order
 fit good.csv --event v | good.csv has no event 'v'; its columns are
 fit good.csv --event kind | event 'kind' must hold yes or no, true or false, or 1 or 0
-fit good.csv --event gap | event 'gap' has a gap in line 2 of good.csv
 fit good.csv --event y | event 'y' cannot have another role as well
 fit good.csv --lower x | --lower and --upper go together, and without --target and --ev
 fit good.csv --lower x --upper y | go together, and without --target and --event
@@ -142,7 +140,6 @@ predict half.zip new.csv | half.zip is no sound model of `localexpert fit`
 predict platt.zip new.csv | holds a PlattCalibrator, not a model of `localexpert fit`
 predict model.zip new.csv --keep name | new.csv has no column to keep 'name'
 predict model.zip new.csv --keep mean | --keep 'mean' has the name of a column of foreca
-predict model.zip new.csv --total mean | --total 'mean' has the name of a column of fore
 predict model.zip new.csv --total rows | --total 'rows' has the name of a column of fore
 predict model.zip new.csv --total garden | column to sum by 'garden' has a gap in line
 predict huts.zip new.csv --total kind | column to sum by 'kind' has a gap in line

@@ -334,13 +334,8 @@ class TestDates:
         assert {cell.why for cell in odd} == {why}
         assert "'2024-01-03T05:00' (1 row, first in line 5 of t.csv)" in said[-1]
         assert learn(bare[:2])[2] == ()
-        # Objects as well, and tables that come after training.
         moments = [pd.Timestamp(text) for text in [*zoned, *bare[:2]]]
         assert len(learn(pd.Series(moments, dtype=object))[2]) == 2
-        new = pd.DataFrame({"c": [*zoned, *bare]})
-        reader, found = ColumnReader().fit(new[:3]), []
-        reader.transform(new, odd=found)
-        assert [(cell.text, cell.why) for cell in found] == [(t, why) for t in bare[:2]]
 
     @pytest.mark.parametrize("typed", [False, True])
     def test_with_a_zone_where_training_had_none(self, typed):

@@ -237,6 +237,18 @@ def test_parquet_keeps_types_and_an_index_with_a_name(tmp_path, typed):
 
 
 @pytest.mark.parametrize("n_rows", [None, 2])
+def test_an_even_index_with_a_name_is_a_column(tmp_path, n_rows):
+    path, index = str(tmp_path / "t.parquet"), pd.RangeIndex(5, 11, 2, name="t")
+    pd.DataFrame({"x": [1.5, 2.5, 4.0]}, index).to_parquet(path)
+    for columns in (["x", "t"], ["t"], ["x"]):
+        read = list(files.read_tables([path], None, columns, n_rows))
+        held = files.join_tables(read)
+        assert (list(held), read[0].attrs["names"]) == (columns, ("x", "t"))
+        if "t" in columns:
+            assert held["t"].tolist() == index.tolist()
+
+
+@pytest.mark.parametrize("n_rows", [None, 2])
 @pytest.mark.parametrize(
     "convert",
     [

@@ -459,20 +459,15 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("shape", "words"), SHAPES)
-def test_words_on_pit_values_have_normal_p_values(shape, words):
-    del words
+def test_shapes_of_pit_values_have_names_and_normal_p_values(shape, words):
+    found = calibration_of(shape((np.arange(2000) + 0.5) / 2000.0)).faults
+    assert found[: len(words)] == words
+    assert bool(found) == bool(words)
     u = shape((np.arange(200) + 0.5) / 200.0) + 0.01
     lean = (u.mean() - 0.5) / np.sqrt(1 / (12 * 200))
     spread = (((u - 0.5) ** 2).mean() - 1 / 12) / np.sqrt(1 / (180 * 200))
     told = [p for _, p in calibration_of(u).moments]
     assert_allclose(told, 2.0 * norm.sf(np.abs([lean, spread])), rtol=1e-9)
-
-
-@pytest.mark.parametrize(("shape", "words"), SHAPES)
-def test_shapes_of_pit_values_have_their_names(shape, words):
-    found = calibration_of(shape((np.arange(2000) + 0.5) / 2000.0)).faults
-    assert found[: len(words)] == words
-    assert bool(found) == bool(words)
 
 
 def test_true_forecasts_are_seldom_blamed_and_wrong_ones_are(rng):

@@ -338,6 +338,7 @@ def test_a_drawn_page_of_outcomes_known_in_part(read_page, tmp_path):
         ({"groups": ["x7"]}, r"`groups` must name columns of `X`, \['x0'\], got 'x7'"),
         ({"groups": {"a": Y[:3]}}, r"`groups\['a'\]` must be as long as X"),
         ({"groups": {"a": X}}, r"`groups\['a'\]` must hold labels of shape"),
+        ({"var_levels": [0.5, 1.0]}, r"`var_levels` must lie in \(0, 1\), got 1.0"),
         ({"row_names": ["a"]}, "`row_names` must be as long as X, got 1 and 20"),
         ({"pdf_friendly": 1}, "`pdf_friendly` must be True or False, got 1"),
         ({"model": localexpert.LocalExpertRegressor()}, "not fitted"),
