@@ -244,8 +244,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
         # Between all neighbours: any binning's edges are some of these.
         edges = edges_between(scores[:-1], scores[1:])
-        weights = summary.weight0, summary.weight1
-        sums = [np.append(0.0, np.cumsum(weight)) for weight in weights]
+        sum0 = np.append(0.0, np.cumsum(summary.weight0))
+        sums = sum0, np.append(0.0, np.cumsum(summary.weight1))
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers, centres = self._numbers(n), twice_centres(*sums)
         if self.criterion == "evidence":
