@@ -82,9 +82,6 @@ class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
     # Scales on which the method makes sense.
     _scales: tuple[str, ...] = SCALES
 
-    def __init__(self, *, scale: Scale = "probability"):
-        self.scale = scale
-
     def _check_parameters(self) -> None:
         """Refuse invalid constructor arguments; subclasses add their own."""
         check_choice(self.scale, "scale", SCALES)
@@ -280,6 +277,9 @@ class MapCalibrator(ScoreCalibrator):
     """Base of calibrators whose fitted state is one `CalibrationMap`, `map_`."""
 
     map_: CalibrationMap
+
+    def __init__(self, *, scale: Scale = "probability"):
+        self.scale = scale
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         self.map_ = constant_map(summary, constant)

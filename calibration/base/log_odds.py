@@ -123,6 +123,9 @@ class LogOddsCalibrator(ScoreCalibrator):
     scale_: LogOddsScale
     constant_: float | None
 
+    def __init__(self, *, scale: Scale = "probability"):
+        self.scale = scale
+
     def predict_log_odds(self, scores: ArrayLike) -> Float64Array:
         """Return the calibrated log-odds of class 1, exact where P rounds to 1.
 

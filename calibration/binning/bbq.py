@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
@@ -244,9 +244,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
         # Between all neighbours: any binning's edges are some of these.
         edges = edges_between(scores[:-1], scores[1:])
-        sums = np.zeros(len(scores) + 1), np.zeros(len(scores) + 1)
-        np.cumsum(summary.weight0, out=sums[0][1:])
-        np.cumsum(summary.weight1, out=sums[1][1:])
+        sum0 = np.append(0.0, np.cumsum(summary.weight0))
+        sums = sum0, np.append(0.0, np.cumsum(summary.weight1))
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers, centres = self._numbers(n), twice_centres(*sums)
         if self.criterion == "evidence":
@@ -351,13 +350,9 @@ def _distinct(
     """
     values = scores.tolist()
     count = Counter(values)
-    seen: dict[float, list[Int64Array]] = defaultdict(list)
-    kept = []
+    places: dict[tuple[float, bytes], int] = {}
     for place, value in enumerate(values):
-        if count[value] > 1:
-            starts = quantile_starts(centres, numbers[place])
-            if any(np.array_equal(starts, other) for other in seen[value]):
-                continue
-            seen[value].append(starts)
-        kept.append(place)
-    return np.array(kept)
+        many = count[value] > 1
+        starts = quantile_starts(centres, numbers[place]).tobytes() if many else b""
+        places.setdefault((value, starts), place)
+    return np.array(list(places.values()))
