@@ -8,12 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from calibration import (
-    CalibratedClassifier,
-    CalibrationWarning,
-    CenteredIsotonicCalibrator,
-    LogisticCalibrator,
-)
+from calibration import CalibratedClassifier, CalibrationWarning
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +102,9 @@ def test_intervals_are_those_of_the_calibrator(data, name):
 
 def test_intervals_refused(data):
     X, y = data
-    for without in (LogisticCalibrator(), CenteredIsotonicCalibrator()):
-        plain = CalibratedClassifier(GaussianNB(), without).fit(X, y)
-        named = f"must have intervals, as Isotonic.*, got {type(without).__name__}"
+    for name, said in ("logistic", "Logistic"), ("centered_isotonic", "CenteredIs"):
+        plain = CalibratedClassifier(GaussianNB(), name).fit(X, y)
+        named = f"must have intervals, as Isotonic.*, got {said}"
         with pytest.raises(TypeError, match=named):
             plain.predict_interval(X)
     three = CalibratedClassifier(GaussianNB(), "isotonic").fit(X, np.arange(200) % 3)

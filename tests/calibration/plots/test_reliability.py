@@ -293,12 +293,7 @@ def test_titles_say_class_and_share(tables):
         assert panels[1].get_title() == f"versicolor: {share}% of rows"
     panels = plot_class_reliability(y, y_prob, sample_weight=weight)
     assert panels[0].get_title() == "0: 0% of rows"
-
-
-def test_shown_classes_in_their_order(tables):
-    y, y_prob = tables
-    shown = ["virginica", "setosa"]
-    panels = plot_class_reliability(y, y_prob, classes=NAMES, shown=shown)
+    panels = plot_class_reliability(y, y_prob, classes=NAMES, shown=NAMES[::-2])
     assert [ax.get_title().partition(":")[0] for ax in panels] == NAMES[::-2]
 
 
