@@ -485,13 +485,18 @@ def append_curves(curves: Sequence[Curve]) -> Curve:
 
 
 def refine(curve: Curve, basis: Basis) -> Curve:
-    """Return the same curves on a basis that has all of their knots, and others."""
+    """Return the same curves on a basis that has all of their knots, and others.
+
+    If it ends before them, curves are lines from there on.
+    """
     if curve.basis == basis:
         return curve
     g = np.broadcast_to(basis.greville, (len(curve), basis.size))
-    values, ends = curve.coordinates(g)[0], (curve.low, curve.high)
+    values, rates = curve.coordinates(g)
     found = np.maximum.accumulate(basis.solve(values), axis=1)
-    return Curve(basis, found, curve.slopes, *ends)
+    same = basis.knots[[0, -1]] == curve.basis.knots[[0, -1]]
+    slopes = np.where(same, curve.slopes, rates[:, [0, -1]])
+    return Curve(basis, found, slopes, curve.low, curve.high)
 
 
 def rebound(

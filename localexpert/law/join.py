@@ -100,12 +100,14 @@ def _joint_basis(curves: Sequence[Curve]) -> Basis | None:
     knots = [curve.basis.knots for curve in {one.basis: one for one in curves}.values()]
     if len(knots) == 1:
         return curves[0].basis
-    every = np.unique(np.concatenate(knots))
+    # Where one ends all end: beyond it some would have tails too far out.
+    first, last = max(own[0] for own in knots), min(own[-1] for own in knots)
+    every = np.unique(np.clip(np.concatenate(knots), first, last))
     # Knots as near as rounding are one.
     every = every[np.diff(every, prepend=-np.inf) > _NEAR]
     times = np.zeros(len(every), dtype=np.intp)
     for own in knots:
-        place = nearest_places(every, own)
+        place = nearest_places(every, np.clip(own, first, last))
         times = np.maximum(times, np.bincount(place, minlength=len(every)))
     times[1:-1] = np.minimum(times[1:-1], 2)
     times[[0, -1]] = 4

@@ -76,11 +76,10 @@ class Lattice:
         grid = grid[(grid >= low.min()) & (grid <= high.max())]
         cells = place[:, 1:2] + grid
         alone = np.rint(self.places(own))
-        far = (np.abs(alone - place[:, 1:2]) > _ALL_CELLS).any(axis=0)
+        far = (np.abs(alone - place[:, 1:2]) >= _ALL_CELLS).any(axis=0)
         if far.any():
             # Between its neighbours. The first of equal ones has the mass.
-            alone = np.add.outer([-1.0, 0.0, 1.0], alone[far])
-            alone = np.unique(np.clip(alone, place.min(), place.max()))
+            alone = np.unique(np.add.outer([-1.0, 0.0, 1.0], alone[far]))
             alone = np.broadcast_to(alone, (len(ends), len(alone)))
             cells = np.sort(np.hstack([cells, alone]), axis=1)
         middles = np.floor(0.5 * (cells[:, 1:] + cells[:, :-1]))

@@ -137,9 +137,9 @@ def test_values_far_from_the_curve_of_a_lattice_are_not_joined():
 
 def test_values_far_in_one_row_and_near_in_another():
     curve = normal([0.0, 4990.0, 5200.0], [1000.0, 1500.0, 40.0]).law
-    own = {"atoms": np.array([4000.0, 5001.0]), "masses": np.full((3, 2), 0.15)}
-    law = replace(curve, step=1.0, known=None, widths=np.ones(2), **own)
-    values = np.tile(np.arange(-9000.0, 20_000.0), (3, 1))
+    own = {"atoms": np.array([-9500.0, 4000.0, 5001.0]), "masses": np.full((3, 3), 0.1)}
+    law = replace(curve, step=1.0, known=None, widths=np.ones(3), **own)
+    values = np.tile(np.arange(-9600.0, 20_000.0), (3, 1))
     masses, upto = law.mass_at(values), law.cdf(values)
     assert_allclose(law.moments()[:, 0], (masses * values).sum(axis=1), atol=1e-4)
     for y in (4000.0, 5001.0, 123.0):
