@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration._validation import (
+    as_labels,
     check_integer,
     check_same_length,
     check_weights,
-    is_gap,
     make_rng,
     refuse,
 )
@@ -112,20 +112,10 @@ def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
     """Check and return the groups of `n` rows: values with an order, without gaps."""
     if groups is None:
         return None
-    labels = np.asarray(groups)
+    labels = as_labels(groups, "groups")
     if labels.ndim != 1:
         refuse("groups", "have shape (n,)", f"shape {labels.shape}")
     check_same_length(n, "the data", len(labels), "groups")
-    objects = labels.dtype.kind == "O"
-    # NaN and NaT are told by the comparison.
-    gaps = list(map(is_gap, labels)) if objects else labels != labels  # noqa: PLR0124
-    if np.any(gaps):
-        refuse("groups", "have no gaps", labels[gaps][0])
-    if objects:
-        try:
-            sorted(set(labels.tolist()))
-        except TypeError as error:
-            refuse("groups", "hold values of one kind", error, TypeError, cause=error)
     return labels
 
 

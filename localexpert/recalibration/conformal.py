@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from calibration import CalibrationWarning
 from calibration._validation import check_integer, is_auto, make_rng, refuse
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, Rows, check_groups
+from localexpert.data.folds import Fold, Rows
 from localexpert.law.basis import harmonic_slopes
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
@@ -296,8 +296,9 @@ def set_aside(
     if n < 2 * _LEAST_PART:
         rule = f"have at least {2 * _LEAST_PART} rows with weight"
         refuse("y", f"{rule} where `recalibrate` sets rows aside", n)
-    parts = None if groups is None else check_groups(np.asarray(groups)[present], n)
-    labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
+    labels = np.arange(n)
+    if groups is not None:
+        labels = np.unique(np.asarray(groups)[present], return_inverse=True)[1]
     order = make_rng(seed).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     wanted = max(int(np.ceil(_SHARE * n)), _LEAST_PART)
