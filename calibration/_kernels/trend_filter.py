@@ -182,36 +182,41 @@ def _share(here: float, goal: float, sign: float) -> float:
 
 
 @njit
-def lost_shares(line: Line, goal: Goal, fall: float) -> Float64Array:
-    """Shares of the way to the goal at which signs are lost; 2 if never, (2, k).
-
-    Of the kinks, and of the slopes if decreases cost.
-    """
+def longest_step(line: Line, goal: Goal, fall: float) -> float:
+    """Largest step to the goal that keeps all signs; 2 if the goal keeps them."""
     _, sides, slopes, values, kinks = line
     ends = goal.values
-    shares = np.full((2, len(ends)), 2.0)
+    step = 2.0
     for k in range(1, len(ends) - 1):
-        shares[0, k] = _share(kinks[k], goal.kinks[k], sides[k])
-    for k in range(len(ends) - 1):
-        if fall > 0.0 and slopes[k] != 0:
-            rise, goal_rise = values[k + 1] - values[k], ends[k + 1] - ends[k]
-            shares[1, k] = _share(rise, goal_rise, slopes[k])
-    return shares
+        step = min(step, _share(kinks[k], goal.kinks[k], sides[k]))
+    if fall > 0.0:
+        for k in range(len(ends) - 1):
+            if slopes[k] != 0:
+                rise, goal_rise = values[k + 1] - values[k], ends[k + 1] - ends[k]
+                step = min(step, _share(rise, goal_rise, slopes[k]))
+    return step
 
 
 @njit
-def move_values(line: Line, goal: Goal, shares: Float64Array) -> None:
-    """Go on until signs are lost, in place, and drop these."""
+def move_values(line: Line, goal: Goal, fall: float, step: float) -> None:
+    """Go `step` of the way, in place, and drop the signs that are lost there."""
     _, sides, slopes, values, kinks = line
-    step = shares.min()
-    for k in range(len(goal.values)):
+    ends = goal.values
+    for k in range(1, len(ends) - 1):
+        # Read before it moves; the step is the least of all shares, so one at least is
+        # lost.
+        lost = _share(kinks[k], goal.kinks[k], sides[k]) <= step
         kinks[k] += step * (goal.kinks[k] - kinks[k])
-        values[k] += step * (goal.values[k] - values[k])
-        # The step is the least of all shares, so one at least is lost.
-        if shares[0, k] <= step:
+        if lost:
             sides[k] = 0.0
-        if shares[1, k] <= step:
-            slopes[k] = 0
+    if fall > 0.0:
+        for k in range(len(ends) - 1):
+            if slopes[k] != 0:
+                rise, goal_rise = values[k + 1] - values[k], ends[k + 1] - ends[k]
+                if _share(rise, goal_rise, slopes[k]) <= step:
+                    slopes[k] = 0
+    for k in range(len(ends)):
+        values[k] += step * (ends[k] - values[k])
 
 
 @njit
@@ -590,11 +595,11 @@ def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int,
             x, weight, target, knots[:k], sides[:k], slopes[: k - 1], bend, fall
         )
         goal = Goal(values, kinks_of(x, knots[:k], values))
-        shares = lost_shares(line, goal, fall)
+        step = longest_step(line, goal, fall)
         # The goal keeps all signs, so it is the optimum for these kinks.
-        if shares.min() > 1.0:
+        if step > 1.0:
             break
-        move_values(line, goal, shares)
+        move_values(line, goal, fall, step)
         k = drop_knots(line, k)
     p[:] = fill_pieces(x, knots[:k], values)
     # What is left of the active set is where the next penalty starts.

@@ -155,3 +155,10 @@ def test_an_exactly_affine_map_needs_one_penalty_only():
     fitted = ELiTECalibrator().fit(scores, y)
     np.testing.assert_allclose(fitted.predict(scores), scores, atol=1e-12)
     assert len(fitted.lambdas_) == 1
+
+
+def test_weights_over_many_decades_come_to_an_end():
+    scores, weight = [-0.92, -0.06, 0.06, 0.07, 1.42], [1e-30, 0.0, 1e15, 1.0, 1e-30]
+    fitted = ELiTECalibrator(isotonic_penalty=np.inf, scale="real")
+    p = fitted.fit(scores, [0, 0, 1, 1, 1], weight).predict(scores)
+    assert ((p >= 0.0) & (p <= 1.0)).all()
