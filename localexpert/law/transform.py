@@ -390,9 +390,7 @@ def lattice_as_atoms(law: Law) -> Law:
     if len(law) == 0:
         return Law.discrete(np.array([law.offset]), np.empty((0, 1)))
     values, masses = law.steps()
-    # No value lies beyond the ends.
-    ends = np.rint(law.lattice.places(np.array(law.ends)))
-    place = np.clip(np.rint(law.lattice.places(values)), *ends)
+    place = np.rint(law.lattice.places(values))
     every = np.unique(place)
     if len(every) > _MOST_VALUES:
         # Each row has joined far cells of its own. Let all rows join the same ones.
@@ -404,7 +402,8 @@ def lattice_as_atoms(law: Law) -> Law:
         near = np.clip(place, middles.min(), middles.max())
         grid = cells_upto(float(np.abs(place - near).max()))
         away = grid[nearest_places(grid, np.abs(place - near))]
-        # But for values of their own: atoms, and ends.
+        # But for values of their own: atoms, and ends, beyond which nothing lies.
+        ends = np.rint(law.lattice.places(np.array(law.ends)))
         own = np.append(np.rint(law.lattice.places(law.atoms)), ends)
         low, high = np.clip([every[0], every[-1]], *ends)
         joined = np.clip(near + np.copysign(away, place - near), low, high)

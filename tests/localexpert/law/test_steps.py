@@ -400,4 +400,5 @@ def test_wide_lattices_are_sums_over_their_values(scale):
     assert_allclose(atoms.mean(), p @ np.arcsinh(y), rtol=1e-5)
     # The values are decimals as they are written.
     assert np.isin(dist.ppf(np.linspace(0.01, 0.9, 90)[:, None]), y).all()
-    assert np.isin(lattice_as_atoms(law).atoms, y).all()
+    found = lattice_as_atoms(law)
+    assert np.isin(found.atoms[found.masses[0] > 0.0], y).all()
