@@ -205,17 +205,12 @@ def make_samples():
 
 
 SAMPLES = make_samples()
-every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
-def spread_of(base):
-    return base.points[-1] - base.points[0]
-
-
-@every_sample
-def test_any_sample_gives_an_increasing_finite_curve(name):
+@pytest.mark.parametrize("name", SAMPLES)
+def test_any_sample_gives_an_increasing_finite_curve_with_an_exact_inverse(name):
     base = BaseCDF.fit(SAMPLES[name])
-    middle, spread = base.points[len(base.points) // 2], spread_of(base)
+    middle, spread = base.points[len(base.points) // 2], np.ptp(base.points)
     far = np.geomspace(1e-3, 1e6, 400)
     r = middle + spread * np.concatenate([-far[::-1], np.linspace(-1, 1, 801), far])
     r = np.unique(r)
@@ -225,11 +220,6 @@ def test_any_sample_gives_an_increasing_finite_curve(name):
     assert (np.diff(t[:: len(t) // 50]) > 0.0).all()
     assert (base.derivative(r) > 0.0).all()
     assert np.isfinite(base.derivative(r)).all()
-
-
-@every_sample
-def test_inverse_is_exact(name):
-    base = BaseCDF.fit(SAMPLES[name])
     t = np.linspace(-30.0, 30.0, 2001)
     r = base.inverse(t)
     assert np.isfinite(r).all()
