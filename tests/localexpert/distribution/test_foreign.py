@@ -185,10 +185,7 @@ HALVES = stats.rv_discrete(values=([0, 0.5, 1], [0.2, 0.5, 0.3]))()
         (lambda: from_scipy(stats.norm(0.0, [1, -1])), "a law, got loc=0, scale=-1"),
         (lambda: from_scipy(stats.poisson([-1, 2])), "`poisson` has .* mu=-1, loc=0"),
         (lambda: from_scipy(by_hand([1, 2], [1, 2, 3])), "of one length, got shapes"),
-        (
-            lambda: from_scipy(stats.norm(np.zeros((2, 3)))),
-            r"of shape \(n,\), got shape",
-        ),
+        (lambda: from_scipy(stats.norm(np.zeros((2, 3)))), r"of shape \(n,\), got"),
         (lambda: from_scipy(stats.norm([0, 1]), 3), "of the parameters, 2, got"),
         (lambda: from_scipy(stats.poisson([1, 1e9])), "must take at most 10000 values"),
         (lambda: from_scipy(HALVES), r"in steps of 1, .* got 0\.5 of the .* in row 0"),

@@ -1,6 +1,7 @@
 """`predict_dist` on wrappers of scikit-learn, against the model inside by hand."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,13 +49,6 @@ class Stateless(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return np.asarray(X) + 1.0
-
-
-class Mute(BaseEstimator):
-    """A method of the name that returns something else."""
-
-    def predict_dist(self, X):
-        return np.zeros(len(X))
 
 
 class Sampler(BaseEstimator):
@@ -121,6 +115,8 @@ def transformed(**change):
 
 
 TURN = {"func": np.negative, "inverse_func": np.negative}
+# A method of the name that returns something else.
+MUTE = SimpleNamespace(predict_dist=lambda X: np.zeros(len(X)))
 LINE, GRID = LinearRegression(), GridSearchCV(LinearRegression(), {})
 UNEVEN = {"func": np.log, "inverse_func": np.expm1, "check_inverse": False}
 
@@ -135,7 +131,7 @@ UNEVEN = {"func": np.log, "inverse_func": np.expm1, "check_inverse": False}
         (make_pipeline(Normal(), None), "got NoneType as step"),
         (LocalExpertRegressor, "the class LocalExpertRegressor where a fit"),
         (None, "`model` must have a method predict_dist, got NoneType"),
-        (Mute(), "must forecast a PredictiveDistribution, got ndarray of Mu"),
+        (MUTE, "must forecast a PredictiveDistribution, got ndarray of Simple"),
         (GridSearchCV(Normal(), {}), "GridSearchCV instance is not fit"),
     ],
 )
