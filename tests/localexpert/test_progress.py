@@ -5,7 +5,7 @@ import functools
 import io
 import itertools
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import joblib
@@ -273,16 +273,10 @@ class TestSilence:
 
     @pytest.mark.usefixtures("terminal")
     def test_in_threads_of_workers(self):
-        seen = []
-        with show_progress(1, "fit") as progress:
+        with show_progress(1, "fit") as progress, ThreadPoolExecutor(1) as pool:
             assert current_progress() is progress
             context = contextvars.copy_context()
-            thread = threading.Thread(
-                target=lambda: seen.append(context.run(current_progress))
-            )
-            thread.start()
-            thread.join()
-        assert seen == [SILENT]
+            assert pool.submit(context.run, current_progress).result() is SILENT
 
     def test_of_a_fit_inside_a_fit(self, terminal, data):
         with show_progress(1, "outer") as progress:

@@ -228,17 +228,10 @@ def test_any_sample_gives_an_increasing_finite_curve_with_an_exact_inverse(name)
     assert (np.abs(base.t(r) - t) <= 1e-10 + 4.0 * resolution).all()
 
 
-LAWS = {
-    "normal": stats.norm(1.0, 3.0),
-    "laplace": stats.laplace(),
-    "t5": stats.t(5),
-    "gumbel": stats.gumbel_r(),
-}
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_close_to_the_truth_and_closer_with_more_data(name):
-    law = LAWS[name]
+@pytest.mark.parametrize(
+    "law", [stats.norm(1.0, 3.0), stats.laplace(), stats.t(5), stats.gumbel_r()]
+)
+def test_close_to_the_truth_and_closer_with_more_data(law):
     losses = []
     for n in (50, 500, 20000):
         gaps = []

@@ -239,7 +239,6 @@ def test_atoms_beyond_the_ends_are_at_them():
 def test_equal_knots_are_one_basis_however_many_others_there_were():
     levels = np.array([0.1, 0.35, 0.9])
     quantiles = np.array([[0.0, 1.0, 5.0]])
-    from_quantiles = PredictiveDistribution.from_quantiles
     first = from_quantiles(quantiles, levels)
     for k in range(80):
         from_quantiles(quantiles, levels + 1e-4 * k)

@@ -73,10 +73,6 @@ def _assert_same(got, want, rtol):
         assert_allclose(got[name], values, rtol=rtol, atol=atol, err_msg=name)
 
 
-def _pick(found, rows):
-    return {name: values[..., rows] for name, values in found.items()}
-
-
 @every
 @pytest.mark.parametrize(
     "rows",
@@ -90,7 +86,8 @@ def test_rows_do_not_know_of_each_other(name, rows):
     some = dist[rows]
     assert isinstance(some, PredictiveDistribution)
     assert len(some) == len(picked)
-    _assert_same(_answers(some, y[:, picked]), _pick(known, picked), 1e-12)
+    want = {key: values[..., picked] for key, values in known.items()}
+    _assert_same(_answers(some, y[:, picked]), want, 1e-12)
 
 
 @every

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import lognorm
-from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import VotingRegressor
 from sklearn.exceptions import NotFittedError
@@ -19,25 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, PowerTransformer, Standar
 
 from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
 from localexpert.distribution import predictors
-from tests.forecasts import normal
-
-
-class Normal(RegressorMixin, BaseEstimator):
-    """Forecasts a normal law around the row's first number."""
-
-    def __init__(self, scale=0.5):
-        self.scale = scale
-
-    def fit(self, X, y):
-        del X
-        self.y_ = np.asarray(y)
-        return self
-
-    def predict(self, X):
-        return self.predict_dist(X).mean()
-
-    def predict_dist(self, X):
-        return normal(np.asarray(X, dtype=float)[:, 0], self.scale)
+from tests.forecasts import Normal
 
 
 class Stateless(TransformerMixin, BaseEstimator):

@@ -202,10 +202,3 @@ def test_disagreement_is_large_where_rows_are_few(rng):
     model = LocalExpertRegressor(effort="quick", random_state=0).fit(X, y)
     middle, edge = model.spread_parts([[0.0], [4.0]]).disagreement
     assert middle < edge
-
-
-@pytest.mark.filterwarnings("ignore:`y` is 1 in every row")
-def test_forecast_without_spread_has_no_parts():
-    X = np.arange(20.0)[:, None]
-    model = LocalExpertRegressor(random_state=0).fit(X, np.ones(20))
-    assert not model.spread_parts(X).total.any()
