@@ -157,17 +157,13 @@ def test_weights_are_routed_to_scorers(numbered):
         with pytest.raises(UnsetMetadataPassedError, match="set_score_request"):
             cross_validate(model, X, y, scoring=scorer, cv=folds, **given)
         scorer.set_score_request(sample_weight="w")
+        dist = model.predict_dist(X)
+        want = [-crps_score(y[t], dist[t], sample_weight=weight[t]) for _, t in folds]
         for scoring, name in ((scorer, "score"), ({"one": scorer}, "one")):
             got = cross_validate(
                 model, X, y, scoring=scoring, cv=folds, params={"w": weight}
             )[f"test_{name}"]
-            by_hand = [
-                -crps_score(
-                    y.iloc[t], model.predict_dist(X.iloc[t]), sample_weight=weight[t]
-                )
-                for _, t in folds
-            ]
-            assert_array_equal(got, by_hand)
+            assert_array_equal(got, want)
         again = pickle.loads(pickle.dumps(scorer))
         assert repr(again.get_metadata_routing()) == repr(scorer.get_metadata_routing())
     # A request of one scorer is no other's.

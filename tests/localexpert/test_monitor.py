@@ -244,20 +244,15 @@ def test_a_refused_batch_leaves_all_as_it_was(rng, kind):
 
 @KINDS
 def test_the_picture_shows_evidence_and_offsets(rng, kind):
-    import matplotlib.pyplot as plt
-
     monitor = watch(rng, kind, "shift")
     evidence, offsets = calibration.plot_monitor(monitor)
     labels = evidence.get_legend_handles_labels()[1]
     assert labels == ["evidence", "alarm at 20", "alarm", "onset"]
     assert offsets.get_xlabel() == "Rows"
-    plt.close("all")
 
 
 def test_an_offset_is_told_in_deviations_and_in_units(rng):
-    monitor = ForecastMonitor()
-    for _ in range(16):
-        monitor.partial_fit(*draw_values(rng, 250, lambda mean, e: mean + 0.4 + e))
+    monitor = watch(rng, VALUES, "shift", at=0)
     low, high = monitor.confidence_interval()
     assert low < 0.4 < high < low + 0.2
     assert monitor.history_["bias"].mean() == pytest.approx(0.4, abs=0.06)

@@ -176,12 +176,9 @@ def test_parts_are_variances_of_the_mixture(rng):
 def test_members_average_to_the_forecast(kind, rng):
     X = rng.normal(size=(200, 2))
     y = 3.0 * X[:, 0] + rng.normal(size=200)
-    if kind == "positive":
-        y = np.exp(0.3 * y)
-    elif kind == "atom":
-        y = np.maximum(y, 0.0)
-    elif kind == "counts":
-        y = rng.poisson(np.exp(0.3 * X[:, 0])).astype(float)
+    counts = rng.poisson(np.exp(0.3 * X[:, 0])).astype(float)
+    some = {"smooth": y, "positive": np.exp(0.3 * y), "atom": np.maximum(y, 0.0)}
+    y = (some | {"counts": counts})[kind]
     model = LocalExpertRegressor(effort="quick", random_state=0).fit(X, y)
     members = model.forecaster_.members(model._read(X[:20]))
     assert sum(weight for weight, _ in members) == pytest.approx(1.0)
