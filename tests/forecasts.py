@@ -1,7 +1,8 @@
-"""Forecasts for tests to ask, made by public names alone, and an explanation."""
+"""Forecasts for tests to ask, a model that makes some, and an explanation."""
 
 import numpy as np
 from scipy import stats
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from localexpert import Explanation, PredictiveDistribution
 
@@ -21,6 +22,24 @@ class Coin:
 def normal(center, scale=1.0):
     """Return normal forecasts."""
     return PredictiveDistribution.from_scipy(stats.norm(center, scale))
+
+
+class Normal(RegressorMixin, BaseEstimator):
+    """Forecasts a normal law around the row's first number."""
+
+    def __init__(self, scale=0.5):
+        self.scale = scale
+
+    def fit(self, X, y, sample_weight=None):
+        del X, sample_weight
+        self.y_ = np.asarray(y)
+        return self
+
+    def predict(self, X):
+        return self.predict_dist(X).mean()
+
+    def predict_dist(self, X):
+        return normal(np.asarray(X, dtype=float)[:, 0], self.scale)
 
 
 def beside(smooth, atoms, masses, widths=None):

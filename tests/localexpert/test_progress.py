@@ -5,7 +5,7 @@ import functools
 import io
 import itertools
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import joblib
@@ -139,12 +139,9 @@ class TestBar:
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_a_failure_closes_it(self, terminal, error):
-        def work():
-            with show_progress(1, "fit") as progress, progress.stage("a"):
-                raise error
-
-        with pytest.raises(error):
-            work()
+        bar = show_progress(1, "fit")
+        with pytest.raises(error), bar as progress, progress.stage("a"):
+            raise error
         assert terminal.names() == ["fit", "fit: a", "fit", "fit: stopped"]
         assert terminal.getvalue().endswith("\n")
         assert current_progress() is SILENT
@@ -259,10 +256,7 @@ class TestLogs:
 
 class TestSilence:
     def test_by_default_no_bar_is_made(self, data, capfd, monkeypatch):
-        def refuse(*_, **__):
-            raise AssertionError
-
-        monkeypatch.setattr("tqdm.auto.tqdm", refuse)
+        monkeypatch.delattr("tqdm.auto.tqdm")
         assert LocalExpertRegressor().verbose == 0
         cheap(verbose=0).fit(*data)
         assert capfd.readouterr() == ("", "")
@@ -273,16 +267,10 @@ class TestSilence:
 
     @pytest.mark.usefixtures("terminal")
     def test_in_threads_of_workers(self):
-        seen = []
-        with show_progress(1, "fit") as progress:
+        with show_progress(1, "fit") as progress, ThreadPoolExecutor(1) as pool:
             assert current_progress() is progress
             context = contextvars.copy_context()
-            thread = threading.Thread(
-                target=lambda: seen.append(context.run(current_progress))
-            )
-            thread.start()
-            thread.join()
-        assert seen == [SILENT]
+            assert pool.submit(context.run, current_progress).result() is SILENT
 
     def test_of_a_fit_inside_a_fit(self, terminal, data):
         with show_progress(1, "outer") as progress:

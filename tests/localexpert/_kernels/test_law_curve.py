@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, CubicHermiteSpline, PchipInterpolator
-from scipy.optimize import brentq, isotonic_regression, minimize
+from scipy.optimize import isotonic_regression
 from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
@@ -58,7 +58,8 @@ def test_values_and_back(basis, n, rng):
     assert_allclose(y, want, rtol=1e-12, atol=1e-12)
     assert_allclose(log_slopes, np.log(slopes), rtol=0.0, atol=1e-8)
     back, log_density = rows.densities(y)
-    assert_array_equal(rows.scores(y), back)
+    order = rng.permutation(len(z))
+    assert_array_equal(rows.scores(y[:, order]), back[:, order])
     # How far a float is from a bound tells the score to so many digits only.
     room = 1e-9 + 4.0 * np.spacing(np.abs(y) + 4.0) * np.exp(-log_slopes)
     assert (np.abs(back - z) <= room).all()
@@ -113,22 +114,6 @@ def test_flat_parts_have_finite_density(basis, rng):
     around = np.tile([1.5 - 1e-3, 1.5 + 1e-3], (4, 1))
     levels = ndtr(rows.scores(around))[0]
     assert_allclose(levels, [0.0, 1.0], atol=1e-15)
-
-
-@every_basis
-def test_the_inverse_in_any_order_is_that_of_a_root_finder(basis, rng):
-    rows = draw_rows(rng, basis)
-    c = rows.coefficients
-    u = np.hstack([rng.uniform(c[:, :1], c[:, -1:], (4, 30)), c[:, [0, -1]]])
-    for order in (np.arange(32), np.argsort(u[0]), np.argsort(-u[0])):
-        found = follow_curves(basis.shared, c, rows.slopes, u[:, order], inverse=True)
-        z, rate = (part[:, np.argsort(order)] for part in found)
-        assert_array_equal(z[:, 30:], np.tile([-8.0, 8.0], (4, 1)))
-        for i in range(4):
-            spline = BSpline(basis.knots, c[i], 3)
-            want = [brentq(lambda z, s=spline, a=a: s(z) - a, -8, 8) for a in u[i, :30]]
-            assert_allclose(z[i, :30], want, atol=1e-9)
-            assert_allclose(rate[i, :30], spline(z[i, :30], 1), rtol=1e-6)
 
 
 def test_the_inverse_does_not_depend_on_what_is_asked_with_it():
@@ -237,25 +222,14 @@ def test_moments_are_sums_over_nodes(basis, rng):
     assert_allclose(free.moments(2), free.moments()[:, :2], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("least", [0.0, 0.3])
 @pytest.mark.parametrize("k", [1, 2, 5, 25])
-def test_without_rises_it_is_isotonic_regression(rng, k):
+def test_rows_that_are_to_rise_are_isotonic_regressions(rng, k, least):
+    """They are so of what is left when the least rises are taken away."""
     values = np.round(rng.normal(size=(40, k)), 1)
-    weights = rng.uniform(0.1, 2, k)
-    got = increase_rows(values, weights, np.zeros(k - 1))
-    for row, out in zip(values, got, strict=True):
-        np.testing.assert_allclose(out, isotonic_regression(row, weights=weights).x)
-
-
-def test_least_rises_are_kept_at_least_cost(rng):
-    values, weights = rng.normal(size=(5, 4)), rng.uniform(0.5, 2, 4)
-    rises = np.array([0.1, 0.0, 0.3])
+    weights, rises = rng.uniform(0.1, 2, k), least * rng.uniform(size=k - 1)
+    floor = np.cumsum(np.append(0.0, rises))
     got = increase_rows(values, weights, rises)
-    assert (np.diff(got, axis=1) >= rises - 1e-12).all()
     for row, out in zip(values, got, strict=True):
-        best = minimize(
-            lambda x, row=row: weights @ (x - row) ** 2,
-            np.cumsum(np.append(0, rises)),
-            constraints={"type": "ineq", "fun": lambda x: np.diff(x) - rises},
-            tol=1e-12,
-        )
-        np.testing.assert_allclose(out, best.x, atol=1e-5)
+        want = isotonic_regression(row - floor, weights=weights).x + floor
+        assert_allclose(out, want, atol=1e-12)

@@ -205,17 +205,12 @@ def make_samples():
 
 
 SAMPLES = make_samples()
-every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
-def spread_of(base):
-    return base.points[-1] - base.points[0]
-
-
-@every_sample
-def test_any_sample_gives_an_increasing_finite_curve(name):
+@pytest.mark.parametrize("name", SAMPLES)
+def test_any_sample_gives_an_increasing_finite_curve_with_an_exact_inverse(name):
     base = BaseCDF.fit(SAMPLES[name])
-    middle, spread = base.points[len(base.points) // 2], spread_of(base)
+    middle, spread = base.points[len(base.points) // 2], np.ptp(base.points)
     far = np.geomspace(1e-3, 1e6, 400)
     r = middle + spread * np.concatenate([-far[::-1], np.linspace(-1, 1, 801), far])
     r = np.unique(r)
@@ -225,11 +220,6 @@ def test_any_sample_gives_an_increasing_finite_curve(name):
     assert (np.diff(t[:: len(t) // 50]) > 0.0).all()
     assert (base.derivative(r) > 0.0).all()
     assert np.isfinite(base.derivative(r)).all()
-
-
-@every_sample
-def test_inverse_is_exact(name):
-    base = BaseCDF.fit(SAMPLES[name])
     t = np.linspace(-30.0, 30.0, 2001)
     r = base.inverse(t)
     assert np.isfinite(r).all()
@@ -238,17 +228,10 @@ def test_inverse_is_exact(name):
     assert (np.abs(base.t(r) - t) <= 1e-10 + 4.0 * resolution).all()
 
 
-LAWS = {
-    "normal": stats.norm(1.0, 3.0),
-    "laplace": stats.laplace(),
-    "t5": stats.t(5),
-    "gumbel": stats.gumbel_r(),
-}
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_close_to_the_truth_and_closer_with_more_data(name):
-    law = LAWS[name]
+@pytest.mark.parametrize(
+    "law", [stats.norm(1.0, 3.0), stats.laplace(), stats.t(5), stats.gumbel_r()]
+)
+def test_close_to_the_truth_and_closer_with_more_data(law):
     losses = []
     for n in (50, 500, 20000):
         gaps = []

@@ -40,23 +40,21 @@ def test_frames_hold_what_methods_say():
 
 
 @pytest.mark.parametrize(
-    ("call", "given", "message"),
+    ("call", "message"),
     [
-        ("transform", (lambda y: y[0], np.log), "an array of the shape it is given"),
-        ("transform", (float, np.log), "`func` must take an array and return one of"),
-        ("to_frame", {"quantiles": [1.5]}, r"`quantiles` must lie in \[0, 1\], got 1"),
-        ("to_frame", {"interval": 1.0}, r"`interval` must lie in \(0, 1\), got 1"),
-        ("to_frame", {"risk": [0.9, 95]}, r"`risk` must lie in \(0, 1\), got 95"),
-        ("to_frame", {"index": [1]}, "`index` must have a label for each of the 5 "),
-        (concatenate, (NORMAL,), "`dists` must be a list of Predictive"),
-        (concatenate, ([NORMAL, np.zeros(3)],), "got ndarray at position 1"),
+        (lambda: NORMAL.transform(lambda y: y[0], np.log), "an array of the shape it"),
+        (lambda: NORMAL.transform(float, np.log), "`func` must take an array and retu"),
+        (lambda: NORMAL.to_frame(quantiles=[1.5]), r"`quantiles` must .* 1\], got 1"),
+        (lambda: NORMAL.to_frame(interval=1.0), r"`interval` must lie in .*, got 1"),
+        (lambda: NORMAL.to_frame(risk=[0.9, 95]), r"`risk` must lie in .*, got 95"),
+        (lambda: NORMAL.to_frame(index=[1]), "`index` must have .* each of the 5 "),
+        (lambda: concatenate(NORMAL), "`dists` must be a list of Predictive"),
+        (lambda: concatenate([NORMAL, np.zeros(3)]), "got ndarray at position 1"),
     ],
 )
-def test_refusals(call, given, message):
-    function = call if callable(call) else getattr(NORMAL, call)
-    named, given = (given, ()) if isinstance(given, dict) else ({}, given)
+def test_refusals(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        function(*given, **named)
+        call()
 
 
 SMOOTH = normal([0.0, 10.0], [1.0, 3.0])

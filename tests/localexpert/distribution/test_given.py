@@ -12,6 +12,9 @@ from tests.localexpert.law.kinds import KINDS, SMOOTH, every, places_of
 CUTS = [(0.5, 1.0), (0.0, 0.5), (0.3, 0.9), (0.995, 1.0), (0.0, 0.02)]
 
 
+LOG_4 = np.log(4.0)
+
+
 def _ends(law, cut):
     """Return quantiles of each row, infinite for levels of 0 and 1."""
     dist = PredictiveDistribution(law)
@@ -79,12 +82,7 @@ def test_next_to_a_bound_that_stays_a_density_is_known(start, width):
     [
         (stats.pareto(1.0), {"lower": -5.0}, np.inf, np.inf),
         (stats.pareto(1.0), {"lower": 2.0}, np.inf, np.inf),
-        (
-            stats.pareto(1.0),
-            {"upper": 2.0},
-            np.log(4.0),
-            np.sqrt(2.0 - np.log(4.0) ** 2),
-        ),
+        (stats.pareto(1.0), {"upper": 2.0}, LOG_4, np.sqrt(2.0 - LOG_4**2)),
         (stats.pareto(0.1), {"lower": 2.0}, np.inf, np.inf),
         (stats.cauchy(), {"lower": 0.0}, np.inf, np.nan),
         (stats.cauchy(), {"upper": 0.0}, -np.inf, np.nan),

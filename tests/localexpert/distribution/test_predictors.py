@@ -1,12 +1,13 @@
 """`predict_dist` on wrappers of scikit-learn, against the model inside by hand."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import lognorm
-from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import VotingRegressor
 from sklearn.exceptions import NotFittedError
@@ -18,25 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, PowerTransformer, Standar
 
 from localexpert import LocalExpertRegressor, crps_scorer, predict_dist
 from localexpert.distribution import predictors
-from tests.forecasts import normal
-
-
-class Normal(RegressorMixin, BaseEstimator):
-    """Forecasts a normal law around the row's first number."""
-
-    def __init__(self, scale=0.5):
-        self.scale = scale
-
-    def fit(self, X, y):
-        del X
-        self.y_ = np.asarray(y)
-        return self
-
-    def predict(self, X):
-        return self.predict_dist(X).mean()
-
-    def predict_dist(self, X):
-        return normal(np.asarray(X, dtype=float)[:, 0], self.scale)
+from tests.forecasts import Normal
 
 
 class Stateless(TransformerMixin, BaseEstimator):
@@ -48,13 +31,6 @@ class Stateless(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return np.asarray(X) + 1.0
-
-
-class Mute(BaseEstimator):
-    """A method of the name that returns something else."""
-
-    def predict_dist(self, X):
-        return np.zeros(len(X))
 
 
 class Sampler(BaseEstimator):
@@ -121,6 +97,8 @@ def transformed(**change):
 
 
 TURN = {"func": np.negative, "inverse_func": np.negative}
+# A method of the name that returns something else.
+MUTE = SimpleNamespace(predict_dist=lambda X: np.zeros(len(X)))
 LINE, GRID = LinearRegression(), GridSearchCV(LinearRegression(), {})
 UNEVEN = {"func": np.log, "inverse_func": np.expm1, "check_inverse": False}
 
@@ -135,7 +113,7 @@ UNEVEN = {"func": np.log, "inverse_func": np.expm1, "check_inverse": False}
         (make_pipeline(Normal(), None), "got NoneType as step"),
         (LocalExpertRegressor, "the class LocalExpertRegressor where a fit"),
         (None, "`model` must have a method predict_dist, got NoneType"),
-        (Mute(), "must forecast a PredictiveDistribution, got ndarray of Mu"),
+        (MUTE, "must forecast a PredictiveDistribution, got ndarray of Simple"),
         (GridSearchCV(Normal(), {}), "GridSearchCV instance is not fit"),
     ],
 )

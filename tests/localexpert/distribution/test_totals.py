@@ -20,11 +20,6 @@ def make_coins(n, p=0.3):
     return of_values([0.0, 1.0], np.tile([1 - p, p], (n, 1)))
 
 
-def make_rain():
-    smooth = PredictiveDistribution.from_scipy(stats.gamma(1.5, scale=SCALE))
-    return beside(smooth, [0.0], np.full((5, 1), 0.6), [0.1])
-
-
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_sums_of_normals_are_normal(weights):
     w = np.ones(5) if weights is None else weights
@@ -111,15 +106,20 @@ def test_discrete_sums_are_all_sums(values, weights, rng):
     assert_allclose(total.mean(), masses @ sums, rtol=1e-12, atol=1e-12)
 
 
-def test_sums_of_rain_keep_the_chance_of_none():
-    rain = make_rain()
+@pytest.mark.parametrize(
+    ("law", "bar"), [(stats.gamma(1.5), 4e-3), (stats.pareto(0.5), 0.01)]
+)
+def test_sums_of_rain_keep_the_chance_of_none(law, bar, rng):
+    base = law.dist(*law.args, scale=SCALE)
+    smooth = PredictiveDistribution.from_scipy(base)
+    rain = beside(smooth, [0.0], np.full((5, 1), 0.6), [0.1])
     total = rain.total()
-    assert_allclose(total.pmf(0.0), 0.6**5, rtol=1e-9)
+    assert_allclose(total.pmf(0.0), 0.6**5, rtol=1e-6)
     assert_allclose(total.mean(), rain.mean().sum(), rtol=1e-9)
     assert_allclose(total.var(), rain.var().sum(), rtol=1e-9)
-    y = rain.rvs(200_000, random_state=2).sum(axis=1)
-    at = np.quantile(y, [0.2, 0.5, 0.9, 0.99])
-    assert_allclose(total.cdf_at(at)[0], [(y <= a).mean() for a in at], atol=4e-3)
+    draws = base.rvs((200_000, 5), rng) * (rng.uniform(size=(200_000, 5)) > 0.6)
+    at = np.quantile(draws.sum(axis=1), [0.2, 0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(at)[0], [0.2, 0.5, 0.9, 0.99], atol=bar)
     # Beside a row without atoms there are none.
     both = concatenate([rain, normal([0.0])]).total()
     assert_allclose(both.pmf(0.0), 0.0, atol=1e-12)
@@ -151,9 +151,6 @@ def test_moments_that_do_not_exist_stay_so():
     total = heavy.total()
     assert_array_equal(total.var(), [np.inf])
     assert_allclose(total.mean(), heavy.mean().sum())
-    y = heavy.rvs(100_000, random_state=0).sum(axis=1)
-    at = np.quantile(y, [0.05, 0.5, 0.95])
-    assert_allclose(total.cdf_at(at)[0], [0.05, 0.5, 0.95], atol=0.01)
 
 
 @pytest.mark.parametrize("rho", [-0.2, 0.3, 1.0])
@@ -311,16 +308,6 @@ def test_totals_of_very_heavy_tails_have_their_quantiles(law, weights, rng):
     # A weak correlation is none.
     weak = rows.total(weights, correlation=1e-9, random_state=0)
     assert_allclose(weak.cdf_at(total.quantiles(levels)[0])[0], levels, atol=0.02)
-
-
-def test_very_heavy_rain_keeps_the_chance_of_none(rng):
-    base = stats.pareto(0.5, scale=[1.0, 2.0, 3.0])
-    smooth = PredictiveDistribution.from_scipy(base)
-    total = beside(smooth, [0.0], np.full((3, 1), 0.6), [0.1]).total()
-    draws = base.rvs((200_000, 3), rng) * (rng.uniform(size=(200_000, 3)) > 0.6)
-    assert total.pmf(0.0)[0] == pytest.approx(0.6**3)
-    y = np.quantile(draws.sum(axis=1), [0.3, 0.5, 0.9, 0.99])
-    assert_allclose(total.cdf_at(y)[0], [0.3, 0.5, 0.9, 0.99], atol=0.01)
 
 
 def test_draws_of_a_group_do_not_hang_on_the_unit_of_another():

@@ -128,11 +128,6 @@ def test_values_far_from_the_curve_of_a_lattice_are_not_joined():
     assert_allclose(law.moments()[:, 0], (atoms * masses).sum() + 90.0)
     assert_allclose(law.mode(), 0.0)
     assert_array_equal(law.densest_regions(np.array([0.55]))[0], [[0, 0], [40, 40]])
-    values = np.arange(-800.0, 1000.0)
-    upto = np.cumsum(law.mass_at(values[None]))
-    for y in (-700.0, 7.0, 333.0):
-        want = ((upto - (values >= y)) ** 2).sum()
-        assert_allclose(law.crps(np.array([[y]])), want, rtol=1e-6)
 
 
 def test_values_far_in_one_row_and_near_in_another():

@@ -242,11 +242,7 @@ def test_affine_functions_of_a_lattice_are_exact_far_out(name):
     assert_allclose(found.logpdf(3.0 * y + 2.0), law.logpdf(y) - np.log(3.0))
     with pytest.raises(ValueError, match="`inverse` must undo `func`"):
         transform_law(law, ValueMap(lambda y: 3.0 * y, lambda z: z))
-    with pytest.raises(ValueError, match="`func` must increase strictly"):
-        transform_law(law, ValueMap(np.negative, np.negative))
-    assert (
-        len(transform_law(law.take(slice(0)), ValueMap(np.negative, np.negative))) == 0
-    )
+    assert len(transform_law(law.take(slice(0)), ValueMap(np.exp, np.log))) == 0
 
 
 def test_long_tails_of_many_rows_join_the_same_values():

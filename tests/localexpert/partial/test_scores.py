@@ -243,21 +243,17 @@ def test_concordance_by_pairs(rng):
 
 
 def test_refusals():
-    dist = _lives(np.ones(2))
-    y = censored([1.0, 2.0], [True, False])
-    with pytest.raises(ValueError, match="`y_true` must be known or right-censored"):
-        crps_score([[1.0, 2.0], [1.0, 1.0]], dist)
-    with pytest.raises(ValueError, match="`y_true` must be as long as dist, got 3"):
-        log_score(censored([1, 2, 3], [1, 1, 1]), dist)
-    with pytest.raises(ValueError, match="`censoring` must be as long as dist"):
-        crps_score(y, dist, censoring=_lives(np.ones(3)))
-    with pytest.raises(ValueError, match=r"`censoring` must leave rows .* none at 1.8"):
-        survival_brier_score(y, dist, [1.0, 1.8], censoring=censored([1, 1.5], [1, 0]))
-    with pytest.raises(ValueError, match="`times` must hold at least two"):
-        integrated_brier_score(y, dist, [1.0])
-    with pytest.raises(ValueError, match="`y_true` must hold a pair"):
-        concordance_index(censored([1, 2], [0, 0]), [1, 2])
-    with pytest.raises(ValueError, match="`n_bins` must be"):
-        d_calibration_test(y, dist, n_bins=1)
-    with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution"):
-        crps_score(y, [1.0, 2.0])
+    dist, y = _lives(np.ones(2)), censored([1.0, 2.0], [True, False])
+    late, times, many = censored([1, 1.5], [1, 0]), [1.0, 1.8], _lives(np.ones(3))
+    for call, message in (
+        (lambda: crps_score([[1, 2], [1, 1]], dist), "known or right-censored"),
+        (lambda: log_score(y, many), "`y_true` must be as long as dist, got 2"),
+        (lambda: crps_score(y, dist, censoring=many), "`censoring` must be as long"),
+        (lambda: survival_brier_score(y, dist, times, censoring=late), "none at 1.8"),
+        (lambda: integrated_brier_score(y, dist, [1.0]), "`times` must hold at lea"),
+        (lambda: concordance_index(late[[1, 1]], [1, 2]), "`y_true` must hold a pair"),
+        (lambda: d_calibration_test(y, dist, n_bins=1), "`n_bins` must be"),
+        (lambda: crps_score(y, [1.0, 2.0]), "`dist` must be a PredictiveDistribution"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
