@@ -9,26 +9,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localexpert import (
+    DistributionAdapter,
     DistributionEnsemble,
     FrameRoad,
     LocalExpertRegressor,
-    PredictiveDistribution,
 )
 from localexpert.data.honest_rows import find_leak, groups_of_copies
 
 
 def neighbour_law(fitted, X):
     return stats.norm(fitted.predict(X), 0.5)
-
-
-class OneNeighbour(KNeighborsRegressor):
-    """Forecasts around the row that is nearest."""
-
-    def __init__(self):
-        super().__init__(1)
-
-    def predict_dist(self, X):
-        return PredictiveDistribution.from_scipy(neighbour_law(self, X), len(X))
 
 
 def groups(X):
@@ -81,7 +71,8 @@ def test_columns_that_tell_rows_apart_together(rng):
 
 @pytest.mark.filterwarnings("ignore:out of fold, forecasts")
 def test_no_member_of_an_ensemble_sees_a_copy(rng):
-    piped = make_pipeline(StandardScaler(), OneNeighbour())
+    nearest = DistributionAdapter(KNeighborsRegressor(1), neighbour_law)
+    piped = make_pipeline(StandardScaler(), nearest)
     model = DistributionEnsemble([("pipe", piped)], random_state=0)
     X = np.repeat(rng.normal(size=(70, 2)), 4, axis=0)
     y = np.repeat(rng.normal(size=70), 4)
