@@ -35,16 +35,13 @@ def forecasts():
     return dict(zip(KINDS, (each["forecast"] for each in params[:3]), strict=True))
 
 
-@pytest.fixture
+@pytest.fixture(params=KINDS)
 def forecast(request, forecasts):
     return forecasts[request.param]
 
 
 def show(forecast):
     return SkproForecast(forecast, index=INDEX, columns=["y"])
-
-
-every_kind = pytest.mark.parametrize("forecast", KINDS, indirect=True)
 
 
 @needs_skpro
@@ -66,7 +63,6 @@ def test_skpros_own_checks_and_examples_that_need_it(cls):
 
 @needs_skpro
 class TestForecast:
-    @every_kind
     def test_answers_are_the_forecasts_own(self, forecast):
         shown, y = show(forecast), as_column([0.0, 1.5, 400.0])
         p = as_column([0.01, 0.5, 0.97])
@@ -100,7 +96,6 @@ class TestForecast:
             assert row.pdf(0.0) == pytest.approx(row.pdf(1e-12))  # without the spike
             assert row.log_pdf(2.0) == pytest.approx(np.log(row.pdf(2.0)))
 
-    @every_kind
     def test_energies_are_those_of_equally_likely_points(self, forecast):
         shown, y = show(forecast), as_column([0.2, 1.0, -3.0])
         points = forecast.quantiles((np.arange(4000) + 0.5) / 4000)
@@ -127,7 +122,6 @@ class TestForecast:
             assert norms[i] == pytest.approx(sum(parts), rel=1e-3)
             assert row.pdfnorm(a) == pytest.approx(norms[i])
 
-    @every_kind
     def test_subsets_and_scalars(self, forecast):
         shown = show(forecast)
         for part, rows in (

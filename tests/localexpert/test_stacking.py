@@ -54,11 +54,12 @@ class TestFeatures:
         assert new.index.tolist() == [1000, 1001, 1002, 1003, 1004]
         np.testing.assert_array_equal(new["mean"], model.predict(frame[:5]))
 
-    @pytest.mark.parametrize("kind", ["pandas", "polars"])
-    def test_in_the_container_that_is_asked_for(self, kind):
+    @pytest.mark.parametrize(
+        ("kind", "container"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)]
+    )
+    def test_in_the_container_that_is_asked_for(self, kind, container):
         X, y = draw(60)
         model = fast(frame=None, cv=2).fit(X, y)
-        container = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[kind]
         other = clone(model).set_output(transform=kind).fit(X, y)
         for table in (other.transform(X), clone(other).fit_transform(X, y)):
             assert type(table) is container
@@ -181,12 +182,6 @@ class TestForecasts:
         np.testing.assert_allclose(model.stacker_.estimator_.coef_, expected.coef_)
         with pytest.warns(CalibrationWarning, match=r"`stacker`: KNeighbors.*takes"):
             fast(stacker=KNeighborsRegressor()).fit(X, y, sample_weight=weight)
-
-
-def test_what_is_no_stacker():
-    for wrong in ("best", 3, Ridge, Stacker("mean")):
-        with pytest.raises((TypeError, ValueError), match="a Stacker or None, got"):
-            fast(stacker=wrong).fit(*draw(60))
 
 
 def test_a_stacked_forecast_of_a_target_with_zeros_is_a_law():

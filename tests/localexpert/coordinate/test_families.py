@@ -110,20 +110,10 @@ class TestStack:
 
     def test_the_report_names_every_family(self, stack):
         assert set(stack.report_) == {
-            "boosting",
-            "extra trees",
-            "net",
-            "net, strong decay",
-            "net of ramps",
-            "additive",
-            "kernel",
-            "lines",
-            "straight lines",
-            "few lines",
-            "powers",
-            "products",
-            "smooth kernel",
-        }
+            "boosting", "extra trees", "net", "net, strong decay", "net of ramps",
+            "additive", "kernel", "lines", "straight lines", "few lines", "powers",
+            "products", "smooth kernel",
+        }  # fmt: skip
         assert min(stack.report_.values()) > 0.0
         assert set(stack.weights_) == set(stack.fitted_)
         assert min(stack.weights_.values()) >= 0.05
@@ -237,9 +227,7 @@ class TestSmallNets:
     def test_the_centre_of_a_skewed_positive_target_has_them(self, rng):
         X = rng.uniform(-1.0, 1.0, size=(150, 2))
         y = np.exp(3.0 * X[:, 0])
-        folds = make_folds(150, 3, random_state=0)
-        sample = Sample(Table.of(X), y, np.ones(150), folds)
-        stack = CentreStack().fit(sample)
+        stack = CentreStack().fit(make_sample(X, y, cv=3))
         of_log = {f"{name} of the logarithm" for name in ("boosting", "net")}
         assert of_log <= set(stack.report_)
 
@@ -340,12 +328,6 @@ def test_rows_find_the_leaves_of_the_plain_forest(fitted):
     assert_array_equal(forest.model_.apply(rows), plain.apply(rows))
 
 
-def test_a_row_alone_is_told_what_it_is_told_among_others(fitted):
-    forest, _, X = fitted
-    alone = np.concatenate([forest.predict_each(X[[k]])[0] for k in range(20)])
-    assert_array_equal(alone, forest.predict_each(X[:20])[0])
-
-
 def test_rows_of_other_columns_are_refused(fitted):
     forest, _, X = fitted
     with pytest.raises(ValueError, match="`X` must have 4 columns, got 3"):
@@ -399,9 +381,7 @@ def towns(rng):
 
 def test_the_centre_takes_them_where_they_help(towns):
     frame, y = towns
-    folds = make_folds(240, 3, random_state=0)
-    sample = Sample(Table.of(frame), y, np.ones(240), folds)
-    stack = CentreStack().fit(sample)
+    stack = CentreStack().fit(make_sample(frame, y, cv=3))
     assert stack.report_["boosting of means"] < stack.report_["boosting"]
     plain = make_sample(frame[["x"]][:60], y[:60], cv=2)
     assert "boosting of means" not in CentreStack().fit(plain).report_

@@ -1,5 +1,7 @@
 """The frame: honest centre and scale, screening, weights."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +21,12 @@ from localexpert.data.table import Table
 def data(rng):
     X = rng.uniform(size=(500, 2))
     y = 4.0 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=500)
-    return Table.of(X), y, make_folds(500, 5, random_state=0), np.ones(500)
+    return sample_of(X, y)
+
+
+def sample_of(X, y, n_folds=5):
+    folds = make_folds(len(y), n_folds, random_state=0)
+    return Sample(Table.of(X), y, np.ones(len(y)), folds)
 
 
 def linear():
@@ -27,23 +34,20 @@ def linear():
 
 
 def test_given_regressors_are_cross_fitted(data):
-    table, y, folds, w = data
-    X = table.given
-    fitted = linear().fit(Sample(table, y, w, folds))
-    for train, test in folds:
+    X, y, fitted = data.table.given, data.y, linear().fit(data)
+    for train, test in data.folds:
         by_hand = LinearRegression().fit(X[train], y[train]).predict(X[test])
         np.testing.assert_allclose(fitted.oof_[test], by_hand)
-    means = [LinearRegression().fit(X[t], y[t]).predict(X) for t, _ in folds]
-    np.testing.assert_allclose(fitted.predict(table), np.mean(means, axis=0))
+    means = [LinearRegression().fit(X[t], y[t]).predict(X) for t, _ in data.folds]
+    np.testing.assert_allclose(fitted.predict(data.table), np.mean(means, axis=0))
     assert fitted.ambiguity_ == pytest.approx(np.var(means, axis=0).mean())
 
 
 def test_scale_follows_the_noise_and_has_a_floor(data):
-    X, y, folds, w = data
-    frame = Frame("standardize", linear()).fit(Sample(X, y, w, folds))
-    assert np.corrcoef(frame.oof_scale_, X.codes[:, 1])[0, 1] > 0.7
-    quiet = np.where(X.codes[:, 0] < 0.5, 0.0, y)
-    still = Frame("standardize", linear()).fit(Sample(X, quiet, w, folds))
+    X, frame = data.table.codes, Frame("standardize", linear()).fit(data)
+    assert np.corrcoef(frame.oof_scale_, X[:, 1])[0, 1] > 0.7
+    quiet = np.where(X[:, 0] < 0.5, 0.0, data.y)
+    still = Frame("standardize", linear()).fit(replace(data, y=quiet))
     spread = np.std(quiet - still.oof_center_)
     assert still.oof_scale_.min() >= 0.019 * spread
     assert np.isfinite(still.oof_coordinate_).all()
@@ -53,33 +57,25 @@ def test_scale_finds_the_noise_of_a_category_in_no_order(rng):
     kind, x = rng.integers(0, 15, 600), rng.normal(size=600)
     sd = np.exp(rng.normal(size=15))
     X = pd.DataFrame({"x": x, "kind": [f"k{j:02d}" for j in kind]})
-    y, folds = x + sd[kind] * rng.normal(size=600), make_folds(600, 5, random_state=0)
+    sample = sample_of(X, x + sd[kind] * rng.normal(size=600))
     own = make_pipeline(make_column_transformer(("passthrough", ["x"])), Ridge())
-    sample = Sample(Table.of(X), y, np.ones(600), folds)
     frame = Frame("standardize", CentreStack(own)).fit(sample)
     assert np.corrcoef(np.log(frame.oof_scale_), np.log(sd[kind]))[0, 1] > 0.85
 
 
 def test_new_rows_are_credited_with_the_mean_of_the_models(data):
-    X, y, folds, w = data
-    frame = Frame("standardize", CentreStack(KNeighborsRegressor(2))).fit(
-        Sample(X, y, w, folds)
-    )
-    gain = frame.centre_.ambiguity_ / np.mean((y - frame.oof_center_) ** 2)
+    frame = Frame("standardize", CentreStack(KNeighborsRegressor(2))).fit(data)
+    gain = frame.centre_.ambiguity_ / np.mean((data.y - frame.oof_center_) ** 2)
     assert frame.nearness_ == pytest.approx(np.sqrt(1 - gain))
     assert 0.7 < frame.nearness_ < 0.99
-    noise = frame.scale_.boosters_.predict_each(X.codes).var(axis=0)
-    assert frame.shrinkage_ == pytest.approx(
-        frame.nearness_ * np.exp(-np.average(noise, weights=w))
-    )
+    noise = frame.scale_.boosters_.predict_each(data.table.codes).var(axis=0)
+    assert frame.shrinkage_ == pytest.approx(frame.nearness_ * np.exp(-noise.mean()))
     assert frame.shrinkage_ < frame.nearness_
 
 
 @pytest.mark.parametrize("kind", [None, "center", "standardize"])
 def test_kinds(data, kind):
-    X, y, folds, w = data
-    frame = Frame(kind, linear()).fit(Sample(X, y, w, folds))
-    some = X.take(np.arange(5))
+    frame, some = Frame(kind, linear()).fit(data), data.table.take(np.arange(5))
     center, scale = frame.locate(some)
     assert (kind is None) == (not center.any())
     assert (kind == "standardize") == (len(np.unique(scale)) > 1)
@@ -90,9 +86,7 @@ def test_kinds(data, kind):
 
 class TestAuto:
     def fit(self, y, X):
-        folds = make_folds(len(y), 4, random_state=0)
-        frame = Frame("auto", linear())
-        return frame.fit(Sample(Table.of(X), y, np.ones(len(y)), folds))
+        return Frame("auto", linear()).fit(sample_of(X, y, 4))
 
     def test_takes_the_scale_where_the_noise_varies(self, rng):
         X = rng.uniform(size=(800, 2))
@@ -126,8 +120,7 @@ def test_weights_are_means_of_those_by_squares_and_of_robust_ones(rng):
     y = X[:, 0] + rng.normal(size=600)
     # Good but for a few rows, and never far off.
     y[::60] += 40.0
-    table, w = Table.of(X), np.ones(600)
-    sample = Sample(table, y, w, make_folds(600, 5, random_state=0))
+    sample, w = sample_of(X, y), np.ones(600)
     regressors = [LinearRegression(), KNeighborsRegressor(40)]
     fitted = CentreStack(regressors).fit(sample)
     oof = {

@@ -13,13 +13,12 @@ from sklearn.linear_model import Ridge
 
 from localexpert import (
     LocalExpertRegressor,
-    SharedBoosting,
     date_features,
     explain_forecast,
-    load,
     permutation_importance,
 )
 from localexpert.data.table import Table
+from tests.regressors import fast
 
 DAYS = pd.date_range("2020-01-01", periods=3)
 
@@ -30,6 +29,11 @@ def objects(values):
 
 def arrow(values, dtype):
     return pd.Series(list(values), dtype=pd.ArrowDtype(dtype))
+
+
+def frame_of(column, name="t"):
+    kind = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
+    return kind({name: column})
 
 
 @pytest.mark.parametrize(
@@ -48,8 +52,7 @@ def arrow(values, dtype):
     ids=lambda column: str(column.dtype),
 )
 def test_numbers_are_numbers_in_any_wrapping(column):
-    kind = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
-    table = Table.of(kind({"a": column}))
+    table = Table.of(frame_of(column, "a"))
     assert table.reader.categories == []
     np.testing.assert_array_equal(table.codes[:, 0], [1.0, 2.5, np.nan])
 
@@ -69,8 +72,7 @@ def test_numbers_are_numbers_in_any_wrapping(column):
     ids=lambda column: str(getattr(column, "dtype", "list")),
 )
 def test_texts_are_categories_even_those_of_digits(column):
-    kind = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
-    table = Table.of(kind({"a": column}))
+    table = Table.of(frame_of(column, "a"))
     assert table.reader.categories == [0]
     np.testing.assert_array_equal(table.codes[:, 0], [1.0, 0.0, np.nan])
 
@@ -100,22 +102,6 @@ def test_nested_types_are_refused_by_name(dtype):
     table = Table.of(pl.DataFrame({"a": pl.Series([None], dtype=dtype)}))
     with pytest.raises(TypeError, match=r"got dtype .* in column 'a'"):
         _ = table.codes
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        pd.DataFrame([{"size": None, "town": None}]),
-        pd.DataFrame([{"size": pd.NA, "town": pd.NA}]),
-        pd.DataFrame([{"size": np.nan, "town": np.nan}]),
-        pl.DataFrame([{"size": None, "town": None}]),
-    ],
-    ids=["None", "NA", "nan", "null"],
-)
-def test_a_row_of_gaps(row):
-    train = pd.DataFrame({"size": [1.0, 2.0], "town": ["Ulm", "Bonn"]})
-    codes = Table.of(train).reader.read(row).codes
-    np.testing.assert_array_equal(codes, [[np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -266,8 +252,7 @@ def test_new_rows_must_hold_dates_too():
     ids=lambda column: str(column.dtype),
 )
 def test_durations_are_seconds(column):
-    kind = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
-    codes = Table.of(kind({"wait": column})).codes
+    codes = Table.of(frame_of(column)).codes
     np.testing.assert_array_equal(codes[:, 0], [90, np.nan, 1.5])
 
 
@@ -281,9 +266,8 @@ def test_durations_are_seconds(column):
     ],
 )
 def test_other_times_are_refused_by_name(column, cure):
-    kind = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
     with pytest.raises(TypeError, match=f"got .* in column 'day'; {cure}"):
-        _ = Table.of(kind({"day": column})).codes
+        _ = Table.of(frame_of(column, "day")).codes
 
 
 @pytest.fixture(scope="module")
@@ -296,21 +280,13 @@ def sales():
     return X, np.arange(240) / 60 - fall + 0.1 * rng.normal(size=240)
 
 
-@pytest.fixture(scope="module")
-def model(sales):
-    experts = SharedBoosting(max_rounds=40, random_state=0)
-    quick = {"center": Ridge(), "frame": None, "n_thresholds": 5, "cv": 2}
-    return LocalExpertRegressor(strategy=experts, random_state=0, **quick).fit(*sales)
-
-
-def test_a_model_of_dates_is_saved_and_explained(model, sales, tmp_path):
+def test_a_model_of_dates_is_saved_and_explained(sales, reload):
     X, y = sales
+    model = fast(center=Ridge(), frame=None, n_thresholds=5, cv=2).fit(X, y)
     dist = model.predict_dist(X)
     assert dist.crps(y).mean() < 0.4 * np.std(y)
-    path = tmp_path / "model.zip"
-    model.save(path)
     for rows in (X, X.assign(sold=X["sold"].dt.tz_localize("UTC"))):
-        again = load(path).predict_dist(rows)
+        again = reload(model).predict_dist(rows)
         np.testing.assert_array_equal(again.mean(), dist.mean())
     told = permutation_importance(model, X, y, n_repeats=2, random_state=0)
     assert told.feature_names == ("noise", "sold")
@@ -330,7 +306,7 @@ def test_a_model_of_dates_is_saved_and_explained(model, sales, tmp_path):
 def test_a_clock_of_another_zone_is_no_clock_without_one(convert):
     utc = STAMPS.tz_localize("UTC")
     for one, other in [(STAMPS, ZONED), (ZONED, STAMPS)]:
-        frames = [_frame_of(convert(times)) for times in (one, other, utc)]
+        frames = [frame_of(convert(times)) for times in (one, other, utc)]
         reader = Table.of(frames[0]).reader
         codes = [reader.read(frames[k]).codes for k in (0, 2)]
         np.testing.assert_array_equal(*codes)
@@ -343,15 +319,9 @@ def test_one_zone_that_is_not_utc_is_a_zone():
         zones = [dt.UTC, dt.timezone(dt.timedelta(hours=hours))]
         zoned = [dt.datetime(2024, 1, 1, tzinfo=zone) for zone in zones]
         for times in (zoned, zoned[::-1]):
-            reader = Table.of(_frame_of(objects(times))).reader
+            reader = Table.of(frame_of(objects(times))).reader
             with pytest.raises(TypeError, match=r"must have a time zone as in"):
-                _ = reader.read(_frame_of(STAMPS)).codes
-
-
-def _frame_of(column):
-    return (pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame)(
-        {"t": column}
-    )
+                _ = reader.read(frame_of(STAMPS)).codes
 
 
 def test_directions_of_dates(sales):

@@ -41,19 +41,6 @@ def test_a_number_for_every_column_as_lightgbm_has_it(kind):
         check_directions(kind([0, 2]))
 
 
-def test_a_regressor_reports_a_list(rng):
-    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
-    model = LocalExpertRegressor(monotone=[0, -1], n_thresholds=3, cv=2, random_state=0)
-    model.fit(X, y)
-    assert model.report_.choices["monotone"] == {"chosen": "1 -1"}
-
-
-@pytest.mark.parametrize("monotone", ["a", 1])
-def test_no_mapping(monotone):
-    with pytest.raises(TypeError, match="`monotone` must be a mapping of columns"):
-        check_directions(monotone)
-
-
 def test_columns_that_cannot_be_meant():
     table = reader(a=[1.0, 2.0], kind=["x", "y"])
     with pytest.raises(ValueError, match=r"columns of numbers.*got 'kind'"):

@@ -3,32 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from localexpert import (
-    DistributionEnsemble,
     FrameRoad,
     LocalExpertRegressor,
-    PredictiveDistribution,
 )
 from localexpert.data.honest_rows import find_leak, groups_of_copies
-
-
-def neighbour_law(fitted, X):
-    return stats.norm(fitted.predict(X), 0.5)
-
-
-class OneNeighbour(KNeighborsRegressor):
-    """Forecasts around the row that is nearest."""
-
-    def __init__(self):
-        super().__init__(1)
-
-    def predict_dist(self, X):
-        return PredictiveDistribution.from_scipy(neighbour_law(self, X), len(X))
 
 
 def groups(X):
@@ -77,17 +57,6 @@ def test_columns_that_tell_rows_apart_together(rng):
     # One more that follows from another says nothing of chance.
     grid = rng.integers(0, 15, size=(400, 2))
     assert groups(np.column_stack([grid, grid[:, 0] ** 2])) is None
-
-
-@pytest.mark.filterwarnings("ignore:out of fold, forecasts")
-def test_no_member_of_an_ensemble_sees_a_copy(rng):
-    piped = make_pipeline(StandardScaler(), OneNeighbour())
-    model = DistributionEnsemble([("pipe", piped)], random_state=0)
-    X = np.repeat(rng.normal(size=(70, 2)), 4, axis=0)
-    y = np.repeat(rng.normal(size=70), 4)
-    climate = np.abs(y[:, None] - y).mean() / 2
-    told = model.fit(X, y).oof_distribution_.crps(y).mean()
-    assert told > 0.9 * climate
 
 
 def test_out_of_fold_forecasts_have_not_seen_a_copy(rng):

@@ -33,14 +33,8 @@ CODES = np.array(
 
 
 def to_polars(frame):
-    return pl.DataFrame(
-        {
-            "size": pl.Series([1.0, None, 3.0, 4.0]),
-            "kind": pl.Series(["b", "a", None, "b"], dtype=pl.Enum(["c", "b", "a"])),
-            "flag": frame["flag"].to_numpy(),
-            "town": ["Ulm", "Bonn", "Ulm", None],
-        }
-    )
+    kind = pl.col("kind").cast(pl.String).cast(pl.Enum(["c", "b", "a"]))
+    return pl.from_pandas(frame).with_columns(kind)
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, to_polars])

@@ -108,18 +108,6 @@ def test_training_rows_are_calibrated_by_the_other_folds(experts):
         assert_allclose(stage.predict(p)[:, k], full.predict(p[:, k]))
 
 
-def test_weights_are_repetitions(experts, rng):
-    p, below, fold = experts
-    weight = rng.integers(0, 3, 2000).astype(float)
-    rows = np.repeat(np.arange(2000), weight.astype(int))
-    weighted = ExpertCalibration(PlattCalibrator()).fit(p, below, fold, weight)
-    repeated = ExpertCalibration(PlattCalibrator())
-    repeated.fit(p[rows], below[rows], fold[rows])
-    assert_allclose(weighted.calibrated_[rows], repeated.calibrated_)
-    first, second = (m.losses_["PlattCalibrator"] for m in (weighted, repeated))
-    assert_allclose(first, second)
-
-
 def test_a_fold_left_with_one_class_is_not_calibrated():
     p = np.full((6, 1), 0.2)
     below = np.array([[True], [False], [False], [False], [False], [False]])
@@ -246,20 +234,14 @@ def report_of(thresholds, raw, calibrated, below, fold, weight):
     return ExpertReport.of(record)
 
 
-@pytest.fixture
-def report(rng):
+def test_agrees_with_sklearn(rng):
     x = np.round(rng.normal(size=600), 1)
     below = (x + rng.normal(size=600))[:, None] <= [-0.5, 0.5]
     raw = 1 / (1 + np.exp(2 * (x[:, None] - [-0.5, 0.5])))
     weight = rng.integers(1, 4, 600).astype(float)
     fold = rng.integers(0, 3, 600)
     calibrated = np.clip(0.9 * raw + 0.03, 0, 1)
-    data = (raw, calibrated, below, fold, weight)
-    return data, report_of(np.array([-0.5, 0.5]), *data)
-
-
-def test_agrees_with_sklearn(report):
-    (raw, calibrated, below, fold, weight), got = report
+    got = report_of(np.array([-0.5, 0.5]), raw, calibrated, below, fold, weight)
     for k in range(2):
         auc = roc_auc_score(below[:, k], raw[:, k], sample_weight=weight)
         assert got.auc[k] == pytest.approx(auc)
@@ -279,18 +261,12 @@ def test_agrees_with_sklearn(report):
             )
 
 
-def test_one_class_is_no_ranking():
-    p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
-    got = report_of(np.zeros(1), p, p, below, np.zeros(2, int), np.ones(2))
-    assert got.auc[0] == 0.5
-    assert got.kappa[0, 0] == 0.0
-
-
 @pytest.mark.parametrize("alike", ["all", "the expert", "the rows"])
-def test_kappa_of_one_answer_is_exactly_zero(rng, alike):
+def test_one_answer_or_one_class_is_no_ranking_and_has_no_kappa(rng, alike):
     for n in range(2, 60):
         mixed, one = np.arange(n)[:, None] % 2 == 0, np.ones((n, 1), dtype=bool)
         said = np.where(mixed if alike == "the rows" else one, 0.9, 0.1)
         below, weight = mixed if alike == "the expert" else one, rng.uniform(size=n)
         got = report_of(np.zeros(1), said, said, below, np.zeros(n, int), weight)
+        assert got.auc[0] == pytest.approx(0.5)
         assert got.kappa[0, 0] == 0.0

@@ -163,7 +163,8 @@ def test_tiny_data(experts, n, cv):
         assert ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
 
 
-def make_frame(problem):
+@strategies(*TABLES)
+def test_frames_with_categories_and_gaps(experts, problem):
     """The problem with its first feature as a category, gaps, and other types."""
     X, r, thresholds, folds = problem
     bins = np.digitize(X[:, 0], np.linspace(-1.0, 1.0, 9))
@@ -181,35 +182,9 @@ def make_frame(problem):
     )
     frame.loc[3, "count"] = pd.NA
     frame["kind"] = frame["text"].astype("category")
-    return frame, r, thresholds, folds
-
-
-@strategies(*TABLES)
-def test_frames_with_categories_and_gaps(experts, problem):
-    frame, r, thresholds, folds = make_frame(problem)
     fitted = clone(experts).fit(frame, r, thresholds, folds)
     loss = brier(fitted.oof_probabilities_, r, thresholds)
     assert loss < 0.8 * base_brier(r, thresholds)
     new = frame.head(6).copy()
     new.loc[0, "text"] = "never met"
     assert np.isfinite(fitted.predict(new)).all()
-
-
-@pytest.mark.parametrize("strategy", [SharedBoosting, IndependentExperts])
-def test_directions_are_kept_at_every_threshold(rng, strategy):
-    """Of a target that rises and falls with the column, gaps in it aside."""
-    n = 400
-    X = rng.uniform(-1.0, 1.0, (n, 2))
-    r = np.sin(5.0 * X[:, 0]) + 0.3 * rng.normal(size=n)
-    X[rng.uniform(size=n) < 0.1, 0] = np.nan
-    asked = X, r, place_thresholds(r, 4), make_folds(n, 2, random_state=0)
-    grid = np.repeat(np.linspace(-2.0, 2.0, 101)[:, None], 2, axis=1)
-    grid[:, 1] = 0.3
-    for sign in (1, -1):
-        experts = strategy(monotone={0: sign}, random_state=0).fit(*asked)
-        rises = sign * np.diff(experts.predict(grid), axis=0)
-        assert rises.max() <= 1e-15
-        assert rises.min() < -1e-4
-    free = strategy(random_state=0).fit(*asked).predict(grid)
-    assert np.diff(free, axis=0).min() < -0.1
-    assert np.diff(free, axis=0).max() > 0.1

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from calibration import CalibrationWarning
-from localexpert import LocalExpertRegressor, PredictiveDistribution, fit_large, load
+from localexpert import LocalExpertRegressor, PredictiveDistribution, fit_large
 from localexpert.large.rows import hash_rows
 from localexpert.recalibration.pit import PitCells
 
@@ -214,11 +214,10 @@ def test_few_other_rows_leave_the_sample_to_correct_itself(beyond, others):
     assert choices["recalibration"]["kind"] == "pit"
 
 
-def test_the_result_is_an_ordinary_regressor(tmp_path):
+def test_the_result_is_an_ordinary_regressor(reload):
     model, rows = in_one_table(), table()[["a", "b"]][:50]
     assert model.get_params()["recalibrate"] == "pit"
-    model.save(tmp_path / "m.zip")
-    again = load(tmp_path / "m.zip")
+    again = reload(model)
     assert_array_equal(again.predict(rows), model.predict(rows))
     assert "rows, the others to calibrate by" in str(again.report_)
 
@@ -330,54 +329,38 @@ def parts_with(**change):
 
 F = draw(100)[["a", "b", "y"]]
 TIMES = F.assign(b=pd.Timedelta("1h"))
-# By what is said of them: parts, and what else is given.
+INFINITE = F.assign(a=np.where(F["b"] > 1.0, np.inf, 0.0))
+KEYS = [F.assign(k=range(110)), F.assign(k=[str(k) for k in range(110)])]
+FEW_DIFFER = F.assign(y=F["b"] == F["b"].max())
+OF_TWO_KINDS = "one kind, got the column '{}' as number in frame 0, as text in frame 1"
+# By what is said of them: parts, then parts and what else is given.
 UNFIT = {
-    "finite targets in 'y', got nan in row 3 of": (
-        parts_with(y=np.nan),
-        {"weight": "w"},
-    ),
+    "same columns .*'b' in frame 0, none": [F, F[["a", "y"]]],
+    OF_TWO_KINDS.format("b"): [F, F.assign(b="x")],
+    "texts or dates, got a column 'b' of timedelta64 in frame 0": [TIMES],
+    "texts or dates, got other cells in 'b': unhashable": [F.assign(b=[[1]] * 110)],
+    "different names, got 'b' twice in the frame": pd.concat([F, F[["b"]]], axis=1),
+    "must hold finite numbers, got infinity in 'a' of frame 1": [F, INFINITE],
+    "a column to learn from, got none in frame 0": [F[["y"]]],
+    "two rows with weight, got the frames with 1": [F[:1]],
+    "rows that differ, got 9 equal ones": [F[:1]] * 9,
+}
+WITH_OPTIONS = {
+    "targets in 'y', got nan in row 3 of": (parts_with(y=np.nan), {"weight": "w"}),
     "`weight` must be a column of all parts, got 'z'; the fr": (F, {"weight": "z"}),
     "must have numbers in 't', got text in frame 0": (parts_with(), {"weight": "t"}),
     "`weight` and `key` must be different, got y, y": (F, {"key": "y"}),
     "`key` must tell rows apart, got 't' with one value": (parts_with(), {"key": "t"}),
-    "`max_train_rows` must be at least 10, got 1": (F, {"max_train_rows": 1}),
+    OF_TWO_KINDS.format("k"): (KEYS, {"key": "k"}),
     '`model` must have cv="auto" or a number': (F, {"model": plain(cv=[])}),
     "`model` must have recalibrate=": (F, {"model": plain(recalibrate="conformal")}),
-    "same columns .*'b' in frame 0, none": ([F, F[["a", "y"]]], {}),
-    "one kind, got the column 'b' as number in frame 0, as text in frame 1": (
-        [F, F.assign(b="x")],
-        {},
-    ),
-    "texts or dates, got a column 'b' of timedelta64 in frame 0": ([TIMES], {}),
-    "texts or dates, got other cells in 'b': unhashable": (
-        [F.assign(b=[[1]] * 110)],
-        {},
-    ),
-    "one kind, got the column 'k' as number in frame 0, as text in frame 1": (
-        [F.assign(k=range(110)), F.assign(k=[str(k) for k in range(110)])],
-        {"key": "k"},
-    ),
-    "columns of different names, got 'b' twice in the frame": (
-        pd.concat([F, F[["b"]]], axis=1),
-        {},
-    ),
-    "must hold finite numbers, got infinity in 'a' of frame 1": (
-        [F, F.assign(a=np.where(F["b"] > 1.0, np.inf, 0.0))],
-        {},
-    ),
-    "`max_train_rows` must draw rows whose targets differ, got 10, of which all": (
-        F.assign(y=F["b"] == F["b"].max()),
-        {"max_train_rows": 10},
-    ),
-    "a column to learn from, got none in frame 0": ([F[["y"]]], {}),
-    "two rows with weight, got the frames with 1": ([F[:1]], {}),
-    "rows that differ, got 9 equal ones": ([F[:1]] * 9, {}),
+    "whose targets differ, got 10, of which all": (FEW_DIFFER, {"max_train_rows": 10}),
 }
 
 
-@pytest.mark.parametrize("message", UNFIT)
+@pytest.mark.parametrize("message", [*UNFIT, *WITH_OPTIONS])
 def test_what_cannot_be_is_refused(message):
-    parts, given = UNFIT[message]
+    parts, given = WITH_OPTIONS.get(message) or (UNFIT[message], {})
     with pytest.raises(ValueError, match=message):
         fit(parts, **given)
 

@@ -17,7 +17,6 @@ from localexpert import (
     JointForest,
     LocalExpertRegressor,
     Transformed,
-    load,
 )
 from localexpert.law.transform import ExpLess, LogOf
 
@@ -80,10 +79,9 @@ def test_a_row_is_forecast_as_if_it_were_alone(fitted):
     assert_allclose(alone, said_by(model, X)[:3], rtol=1e-9, atol=1e-9)
 
 
-def test_files_and_pickles_say_the_same(fitted, tmp_path):
+def test_files_and_pickles_say_the_same(fitted, reload):
     model, _ = fitted
-    model.save(tmp_path / "model.zip")
-    for again in (load(tmp_path / "model.zip"), pickle.loads(pickle.dumps(model))):
+    for again in (reload(model), pickle.loads(pickle.dumps(model))):
         assert_array_equal(said_by(again, X), said_by(model, X))
         ours, theirs = (one.oof_distribution_.median() for one in (model, again))
         assert_array_equal(theirs, ours)

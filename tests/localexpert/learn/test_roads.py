@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import PredefinedSplit
 
 import localexpert
 from calibration import HistogramCalibrator
@@ -36,10 +37,6 @@ def targets(rng):
     }
 
 
-def folds_of(part):
-    return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(3)]
-
-
 @pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
 @pytest.mark.parametrize("frame", [None, "center"])
 def test_weights_are_repetitions(rng, targets, kind, frame):
@@ -48,10 +45,12 @@ def test_weights_are_repetitions(rng, targets, kind, frame):
     weight, part = rng.integers(0, 5, 240), rng.integers(0, 3, 240)
     y[weight == 0] += 1e3
     rows = np.repeat(np.arange(240), weight)
-    one = exact(frame=frame, cv=folds_of(part)).fit(X, y, sample_weight=weight)
-    many = exact(frame=frame, cv=folds_of(part[rows])).fit(X[rows], y[rows])
+    one = exact(frame=frame, cv=PredefinedSplit(part)).fit(X, y, sample_weight=weight)
+    many = exact(frame=frame, cv=PredefinedSplit(part[rows])).fit(X[rows], y[rows])
     for model in (one, many):
         assert model.report_.target == kind
+    losses = [model.report_.choices["calibration"]["losses"] for model in (one, many)]
+    assert losses[0] == pytest.approx(losses[1])
     np.testing.assert_allclose(one.thresholds_, many.thresholds_, rtol=1e-9, atol=1e-9)
     if kind == "mixed":
         assert one.forecaster_.atoms.tolist() == many.forecaster_.atoms.tolist() == [0]
@@ -236,9 +235,8 @@ class TestForecasts:
 class Refusing(LinearRegression):
     """A centre that must never be fitted."""
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, *_):
         """Fail."""
-        del X, y, sample_weight
         raise AssertionError
 
 
@@ -297,7 +295,7 @@ WRONG = {
     "bounds": [(1,), (2, 1), (0, 0), ("0", "99"), (np.nan, 1), (0, 0.5), (9, None)],
     "effort": [0, np.inf, "fast", True],
     "recalibrate": ["pits", True, localexpert.PitRecalibration],
-    "stacker": ["ridge", True, LinearRegression],
+    "stacker": ["ridge", True, LinearRegression, localexpert.Stacker("mean")],
     "cv": [0, 1, True, 2.5, 1000],
     "random_state": [1.5, True, 2**32],
     "expert": [

@@ -68,24 +68,12 @@ def test_the_rest_beside_atoms_has_the_line_through_the_centre_of_all(rng, count
     assert len(count) <= 3
 
 
-def draw_rows(n, seed=0):
-    """Return rows whose target is normal, with a mean and a spread of its own."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(size=(n, 5))
+def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(rng):
+    X = rng.uniform(size=(300, 5))
     mean, spread = np.sin(5.0 * X[:, 0]) + 2.0 * X[:, 1], 0.2 + X[:, 2]
-    return X, mean + spread * rng.normal(size=n)
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    X, y = draw_rows(300)
+    y = mean + spread * rng.normal(size=300)
     quick = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-    model = LocalExpertRegressor(**quick, random_state=0)
-    return model.fit(X, y), y
-
-
-def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(fitted):
-    model, y = fitted
+    model = LocalExpertRegressor(**quick, random_state=0).fit(X, y)
     road = model.forecaster_
     laws = road.laws
     told = model.report_.summary()["spline"]

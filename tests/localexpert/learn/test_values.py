@@ -28,11 +28,11 @@ def draw(rng, n):
 @pytest.mark.slow
 def test_zeros_and_means_are_as_many_as_come(rng):
     X, y, _ = draw(rng, 2000)
-    dist = LocalExpertRegressor(random_state=0).fit(X, y).oof_distribution_
+    model = LocalExpertRegressor(random_state=0).fit(X, y)
+    dist = model.oof_distribution_
     assert dist.pmf(0.0).mean() == pytest.approx((y == 0.0).mean(), abs=0.02)
     assert dist.mean().mean() == pytest.approx(y.mean(), rel=0.03)
     new, _, zero = draw(rng, 2000)
-    model = LocalExpertRegressor(random_state=0).fit(X, y)
     told = model.predict_dist(new).pmf(0.0).mean()
     assert told == pytest.approx(zero.mean(), abs=0.03)
 
@@ -255,23 +255,13 @@ def test_an_atom_takes_its_share_of_what_is_around_it(atoms, borders, shares):
     )
 
 
-def make(**parameters):
-    return LocalExpertRegressor(random_state=0, cv=3, **parameters)
-
-
-@pytest.fixture(scope="module")
-def rounded():
-    """A smooth target of which half the values are rounded."""
+def test_rounded_values_say_what_lies_between_them():
+    """Half the values of a smooth target are rounded."""
     rng = np.random.default_rng(3)
     X = rng.uniform(size=(500, 3))
     y = 6.0 * X[:, 0] + np.sin(5.0 * X[:, 1]) + 0.3 * rng.normal(size=500)
-    half = rng.uniform(size=500) < 0.5
-    return X, np.where(half, np.round(y), y)
-
-
-def test_rounded_values_say_what_lies_between_them(rounded):
-    X, y = rounded
-    model = make().fit(X[:300], y[:300])
+    y = np.where(rng.uniform(size=500) < 0.5, np.round(y), y)
+    model = LocalExpertRegressor(random_state=0, cv=3).fit(X[:300], y[:300])
     report = model.report_.choices
     losses = report["roads"]["losses"]
     assert model.report_.target == "mixed"

@@ -24,7 +24,6 @@ from localexpert import (
     LocalExpertRegressor,
     PredictiveDistribution,
     Stacker,
-    load,
 )
 from localexpert.experts import JointForest, SharedBoosting
 from localexpert.regressor.recalibrated import RecalibratedRegressor
@@ -106,11 +105,10 @@ def test_clones_are_unfitted_and_fit_alike(fitted):
     np.testing.assert_array_equal(said_by(again.fit(X, y), X), said_by(model, X))
 
 
-def test_pickles_and_files_say_the_same(fitted, tmp_path):
+def test_pickles_and_files_say_the_same(fitted, reload):
     model, X, _ = fitted
-    model.save(tmp_path / "model.zip")
     trusted = [f"{__name__}.Normal"] * (getattr(model, "forecast", None) is not None)
-    read = load(tmp_path / "model.zip", trusted=trusted)
+    read = reload(model, trusted=trusted)
     for again in (pickle.loads(pickle.dumps(model)), read):
         np.testing.assert_array_equal(said_by(again, X), said_by(model, X))
         if hasattr(model, "oof_distribution_"):

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import gamma
 
 from calibration import CalibrationWarning
-from localexpert import LocalExpertRegressor, load
+from localexpert import LocalExpertRegressor
 from localexpert.regressor.fit_check import FitCheck, one_draw_each
 from tests.forecasts import normal, of_values
 
@@ -123,7 +123,7 @@ def test_draws_of_a_row_count_as_one(rng):
     assert (chosen == 3.0).mean() == pytest.approx(0.75, abs=0.03)
 
 
-def test_fit_warns_once_and_keeps_the_figures(rng, tmp_path):
+def test_fit_warns_once_and_keeps_the_figures(rng, reload):
     X, y = rng.normal(size=(25, 1)), rng.normal(size=25)
     quick = {"strategy": "joint", "n_thresholds": 3, "random_state": 0}
     model = LocalExpertRegressor(frame=None, **quick)
@@ -136,5 +136,4 @@ def test_fit_warns_once_and_keeps_the_figures(rng, tmp_path):
             model.fit(X, y + 1.0)
     assert model.check_.target == pytest.approx(1.0 + y.mean())
     assert str(model.check_).startswith("rows         25\ncoverage     50 %: ")
-    model.save(tmp_path / "model.zip")
-    assert load(tmp_path / "model.zip").check_ == model.check_
+    assert reload(model).check_ == model.check_

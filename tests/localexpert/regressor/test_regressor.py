@@ -12,7 +12,6 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from calibration import CalibrationWarning
 from localexpert import (
     LocalExpertRegressor,
-    PitRecalibration,
     crps_score,
     interval_coverage,
 )
@@ -63,13 +62,6 @@ class TestDefaults:
 
 
 class TestHonesty:
-    def test_shuffled_targets_are_not_predicted(self, data, rng):
-        X, y = data
-        y = rng.permutation(y)
-        dist = fast().fit(X, y).oof_distribution_
-        climate = np.abs(y[:, None] - y).mean() / 2
-        assert crps_score(y, dist) > 0.98 * climate
-
     def test_groups_do_not_leak_through_forests(self, rng):
         """Copies of a row share a group: out of bag its own copy would predict it."""
         X = np.repeat(rng.uniform(size=(80, 2)), 5, axis=0)
@@ -119,20 +111,11 @@ class TestTargets:
 
 
 class TestChoices:
-    @pytest.mark.parametrize("recalibrate", ["pit", "conformal", PitRecalibration()])
-    def test_recalibrations(self, data, recalibrate):
-        X, y = data
-        model = fast(recalibrate=recalibrate).fit(X, y)
-        rows = model.fitted_rows_
-        assert len(rows) == (480 if recalibrate == "conformal" else 600)
-        assert 0.05 < model.oof_distribution_.pit(y[rows]).var() < 0.12
-        assert "recalibration" in model.report_.summary()
-        assert model.recalibration_ is not recalibrate
-
     def test_conformal_rows_have_no_part_in_the_fit(self, data):
         X, y = data
         model = fast(recalibrate="conformal").fit(X, y)
         aside = np.setdiff1d(np.arange(600), model.fitted_rows_)
+        assert len(aside) == 120
         moved = y.copy()
         moved[aside] += 1.0
         other = fast(recalibrate="conformal").fit(X, moved)

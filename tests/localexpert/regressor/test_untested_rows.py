@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
@@ -26,32 +25,21 @@ QUICK = {"n_thresholds": 5, "calibrator": None, "random_state": 0}
 SEEN = []
 
 
-class Spy(BaseEstimator):
-    """Notes which rows it learns from, then which it is asked about, by their time."""
+def note(learner, X):
+    """Note which rows a learner is given, by their time."""
+    SEEN.append((type(learner).__name__, int(X[:, 0].max()), X[:, 0]))
 
+
+class SpyCentre(LinearRegression):
     def fit(self, X, y):
-        self.last_ = X[:, 0].max()
-        SEEN.append((type(self).__name__, int(self.last_), X[:, 0]))
-        return self.fit_inner(X, y)
+        note(self, X)
+        return super().fit(X, y)
 
 
-class SpyCentre(RegressorMixin, Spy):
-    def fit_inner(self, X, y):
-        self.inner_ = LinearRegression().fit(X, y)
-        return self
-
-    def predict(self, X):
-        return self.inner_.predict(X)
-
-
-class SpyExpert(ClassifierMixin, Spy):
-    def fit_inner(self, X, y):
-        self.inner_ = LogisticRegression().fit(X, y)
-        self.classes_ = self.inner_.classes_
-        return self
-
-    def predict_proba(self, X):
-        return self.inner_.predict_proba(X)
+class SpyExpert(LogisticRegression):
+    def fit(self, X, y):
+        note(self, X)
+        return super().fit(X, y)
 
 
 @pytest.fixture(autouse=True)
@@ -170,9 +158,7 @@ class TestCorrections:
 class TestOthers:
     def test_an_adapter_forecasts_from_the_past_alone(self, series):
         X, y = series
-        quick = LocalExpertRegressor(
-            frame=None, strategy="joint", n_thresholds=5, cv=3, random_state=0
-        )
+        quick = LocalExpertRegressor(frame=None, strategy="joint", cv=3, **QUICK)
         plain = DistributionAdapter(quick, cv=SPLITTER, random_state=0).fit(X, y)
         # Forests know no trend: the past lies below what comes.
         assert (plain.oof_prediction_ < y[30:]).mean() > 0.7
