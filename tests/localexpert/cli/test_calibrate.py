@@ -43,19 +43,6 @@ def animals(data):
     return [header, *([f"r{i}", *p[i], NAMES[y[i]]] for i in range(len(y)))]
 
 
-@pytest.fixture
-def calibrated(ok, write, rows, tmp_path):
-    """Return a function that saves a calibrator of a method, and its path."""
-
-    def calibrate(method, *options):
-        path = tmp_path / f"{method}.zip"
-        words = [*TWO, "--method", method, "--save", path, "--quiet"]
-        ok("calibrate", write(rows), *words, *options)
-        return path
-
-    return calibrate
-
-
 def columns_of(rows):
     s, y = np.array([row[1:3] for row in rows[1:]], dtype=float).T
     return s, y.astype(int)
@@ -112,22 +99,11 @@ def test_new_rows_and_the_saved_calibrator(ok, write, rows, tmp_path):
     assert "a saved PlattCalibrator" in ok("inspect", kept)[0]
 
 
-def test_intervals_of_venn_abers(ok, write, calibrated):
-    path = calibrated("venn_abers")
-    table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
-    text, _ = ok("apply", path, table, "--score", "s", "--interval")
-    header, got = read_answers(text, 3)
-    assert header[2:] == ["calibrated", "calibrated_low", "calibrated_high"]
-    fitted = calibration.load(path)
-    assert isinstance(fitted, calibration.VennAbersCalibrator)
-    np.testing.assert_array_equal(got[:, 0], fitted.predict([0.2, 0.9]))
-    np.testing.assert_array_equal(got[:, 1:], fitted.predict_interval([0.2, 0.9]))
-
-
-def test_scores_before_and_after_where_labels_are(ok, write, rows, calibrated):
-    words = [calibrated("isotonic"), write(rows), *TWO, "--positive", "1"]
-    text, lines = ok("apply", *words)
-    (s, y), p = columns_of(rows), read_answers(text)[1]
+def test_scores_before_and_after_where_labels_are(ok, write, rows, tmp_path):
+    s, y = columns_of(rows)
+    calibration.IsotonicCalibrator().fit(s, y).save(path := tmp_path / "c.zip")
+    text, lines = ok("apply", path, write(rows), *TWO, "--positive", "1")
+    p = read_answers(text)[1]
     losses = {
         "log loss": calibration.log_loss,
         "Brier score": calibration.brier_score,

@@ -164,13 +164,6 @@ def test_terminals_that_know_no_umlauts(monkeypatch):
     assert err.buffer.getvalue() == b"localexpert: wrote gr\\xf6\\xdfe and more\n"
 
 
-def test_line_breaks_inside_of_cells_are_kept(tmp_path):
-    cells = ["a\rb", "c\r\nd", "e\nf", 'g"h,i', " j "]
-    write(path := tmp_path / "f.csv", pd.DataFrame({"x": cells, "y": ["1"] * 5}))
-    with path.open(newline="", encoding="utf-8") as file:
-        assert [row[0] for row in csv.reader(file)] == ["x", *cells]
-
-
 unix = pytest.mark.skipif(
     not os.path.exists("/dev/full"), reason="needs a disk that is always full"
 )
