@@ -2,7 +2,6 @@
 
 import copy
 import datetime as dt
-import numbers
 import pickle
 
 import numpy as np
@@ -151,16 +150,9 @@ def as_floats(X):
     wide = X.copy()
     for j in range(X.shape[1]):
         column = X.iloc[:, j]
-        known = column.dropna()
-        is_object = column.dtype == object and len(known)
-        if column.dtype.kind in "biuf" or (is_object and all(map(is_number, known))):
-            values = [np.nan if pd.isna(value) else float(value) for value in column]
-            wide.isetitem(j, values)
+        if column.dtype.kind in "biuf":
+            wide.isetitem(j, column.to_numpy(np.float64, na_value=np.nan))
     return wide
-
-
-def is_number(value):
-    return isinstance(value, numbers.Number)
 
 
 def is_plain(X):

@@ -99,6 +99,17 @@ def test_new_rows_and_the_saved_calibrator(ok, write, rows, tmp_path):
     assert "a saved PlattCalibrator" in ok("inspect", kept)[0]
 
 
+def test_intervals_of_venn_abers(ok, write, rows, tmp_path):
+    fitted = calibration.VennAbersCalibrator().fit(*columns_of(rows))
+    fitted.save(path := tmp_path / "c.zip")
+    table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
+    text, _ = ok("apply", path, table, "--score", "s", "--interval")
+    header, got = read_answers(text, 3)
+    assert header[2:] == ["calibrated", "calibrated_low", "calibrated_high"]
+    np.testing.assert_array_equal(got[:, 0], fitted.predict([0.2, 0.9]))
+    np.testing.assert_array_equal(got[:, 1:], fitted.predict_interval([0.2, 0.9]))
+
+
 def test_scores_before_and_after_where_labels_are(ok, write, rows, tmp_path):
     s, y = columns_of(rows)
     calibration.IsotonicCalibrator().fit(s, y).save(path := tmp_path / "c.zip")

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from localexpert import explain_forecast
 from tests.forecasts import explained, normal
 
+
 class Crossed:
     """Mean x0 x1 + sin(x2), spread exp(x1 / 2): features act together."""
 
