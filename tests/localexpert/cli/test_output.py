@@ -164,12 +164,7 @@ def test_terminals_that_know_no_umlauts(monkeypatch):
     assert err.buffer.getvalue() == b"localexpert: wrote gr\\xf6\\xdfe and more\n"
 
 
-unix = pytest.mark.skipif(
-    not os.path.exists("/dev/full"), reason="needs a disk that is always full"
-)
-
-
-@unix
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full disk")
 def test_a_full_disk_behind_standard_output(monkeypatch):
     # What it holds cannot be written when it is closed either.
     with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:

@@ -1,6 +1,5 @@
 """predict: what the model says, in the conventions of the input, to the last digit."""
 
-import csv
 import subprocess
 import sys
 from decimal import Decimal
@@ -13,9 +12,8 @@ from calibration.storage import load
 
 
 def read_csv(path, delimiter=","):
-    with open(path, newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file, delimiter=delimiter)
-    return {name: [row[j] for row in rows] for j, name in enumerate(header)}
+    frame = pd.read_csv(path, sep=delimiter, dtype=str, keep_default_na=False)
+    return frame.to_dict("list")
 
 
 def numbers(columns, name):

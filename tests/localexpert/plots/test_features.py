@@ -175,7 +175,7 @@ def test_means_and_deviations_over_folds(report, panels, name):
     assert_allclose(np.diff(ends)[:, 0], widths, atol=1e-12)
 
 
-def test_losses_before_and_after(report, panels):
+def test_losses_before_and_after_auc_and_base_rate(report, panels):
     for title in ("Log loss", "Calibration error"):
         name = title.lower().replace(" ", "_")
         drawn = lines(panels[title])
@@ -183,9 +183,6 @@ def test_losses_before_and_after(report, panels):
             want = np.column_stack([CUTS, getattr(report, name + suffix)])
             assert_array_equal(drawn[f"{label} calibration"].get_xydata(), want)
     assert panels["Calibration error"].get_ylim()[0] == 0.0
-
-
-def test_auc_and_base_rate(report, panels):
     for title, figures in (("AUC", report.auc), ("Base rate", report.base_rate)):
         line = panels[title].lines[0]
         assert_array_equal(line.get_xydata(), np.column_stack([CUTS, figures]))

@@ -198,37 +198,32 @@ class TestSeenRows:
 
 
 @pytest.mark.filterwarnings("ignore:`X` holds categories not met in `fit`")
-class TestNumbers:
-    def test_scores_are_those_of_the_metrics(self, page, houses):
-        dist, y = houses.model.predict_dist(houses.X), houses.y
-        told = page.column(SCORES, "Model")
-        assert told["CRPS"] == localexpert.crps_score(y, dist)
-        assert told["Log score"] == localexpert.log_score(y, dist)
-        losses = [localexpert.pinball_loss(y, dist, level=level) for level in LEVELS]
-        assert told["Quantile loss"] == pytest.approx(np.mean(losses))
-        rmse = np.sqrt(np.mean((y - dist.mean()) ** 2))
-        assert told["RMSE of the mean"] == pytest.approx(rmse)
-        low, high = dist.interval(0.9).T
-        assert told["Width of 90\xa0%"] == pytest.approx(np.mean(high - low))
-        heads, *rows = page.tables[SCORES]
-        assert heads == ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
-        ours, theirs, skill, boosting, other = rows[2][1:]
-        assert skill == pytest.approx(1.0 - ours / theirs)
-        assert other == pytest.approx(1.0 - ours / boosting)
-        assert rows[0][4:] == [DASH, DASH]
-
-    def test_groups_and_values_at_risk_are_counted(self, page, houses):
-        dist, y = houses.model.predict_dist(houses.X), houses.y
-        low, high = dist.interval(0.9).T
-        passed = y > dist.value_at_risk(0.95)
-        told = page.column("Coverage by group", "Literal")
-        risks = page.column("Back-test of the value at risk", "Passed")
-        assert risks["All rows"] == passed.mean()
-        for town in ("Cc", "Aa & Bb"):
-            chosen = (houses.X["<b>town</b>"] == town).to_numpy()
-            inside = (low <= y) & (y <= high)
-            assert told[town] == pytest.approx(inside[chosen].mean())
-            assert risks[f"<b>town</b>: {town}"] == passed[chosen].mean()
+def test_numbers_are_those_of_the_metrics_and_counts_of_rows(page, houses):
+    dist, y = houses.model.predict_dist(houses.X), houses.y
+    told = page.column(SCORES, "Model")
+    assert told["CRPS"] == localexpert.crps_score(y, dist)
+    assert told["Log score"] == localexpert.log_score(y, dist)
+    losses = [localexpert.pinball_loss(y, dist, level=level) for level in LEVELS]
+    assert told["Quantile loss"] == pytest.approx(np.mean(losses))
+    rmse = np.sqrt(np.mean((y - dist.mean()) ** 2))
+    assert told["RMSE of the mean"] == pytest.approx(rmse)
+    low, high = dist.interval(0.9).T
+    assert told["Width of 90\xa0%"] == pytest.approx(np.mean(high - low))
+    heads, *rows = page.tables[SCORES]
+    assert heads == ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
+    ours, theirs, skill, boosting, other = rows[2][1:]
+    assert skill == pytest.approx(1.0 - ours / theirs)
+    assert other == pytest.approx(1.0 - ours / boosting)
+    assert rows[0][4:] == [DASH, DASH]
+    passed = y > dist.value_at_risk(0.95)
+    told = page.column("Coverage by group", "Literal")
+    risks = page.column("Back-test of the value at risk", "Passed")
+    assert risks["All rows"] == passed.mean()
+    for town in ("Cc", "Aa & Bb"):
+        chosen = (houses.X["<b>town</b>"] == town).to_numpy()
+        inside = (low <= y) & (y <= high)
+        assert told[town] == pytest.approx(inside[chosen].mean())
+        assert risks[f"<b>town</b>: {town}"] == passed[chosen].mean()
 
 
 @pytest.mark.parametrize("n", [1, 12, 400])

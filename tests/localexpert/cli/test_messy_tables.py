@@ -1,26 +1,8 @@
-"""An analyst at work in the shell, from the first command to the last."""
+"""A table as offices write them, from the first command to the last."""
 
 import numpy as np
 import pandas as pd
-import pytest
 from numpy.testing import assert_allclose
-
-from localexpert.cli.main import main
-
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    """Return a function that runs a command to its end: its output and its lines."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_main(words):
-        capsys.readouterr()
-        assert main(words.split()) == 0
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return out, err
-
-    return run_main
 
 
 def write_claims(path, n, seed):
@@ -38,7 +20,14 @@ def write_claims(path, n, seed):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_claims_are_forecast_in_the_shell(run, tmp_path):
+def test_claims_are_forecast_from_the_first_command_to_the_last(
+    ok, tmp_path, monkeypatch
+):
+    def run(words):
+        out, lines = ok(*words.split())
+        return out, "\n".join(lines)
+
+    monkeypatch.chdir(tmp_path)
     write_claims(tmp_path / "train.csv", 150, 0)
     write_claims(tmp_path / "new.csv", 20, 1)
     _, said = run("fit train.csv --target loss --fast --seed 0 --out model.zip")
