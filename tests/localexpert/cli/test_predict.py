@@ -83,9 +83,8 @@ def test_totals_are_those_of_the_distribution(forecasts, told):
     frame, dist = told
     sums = dist.total(groups=frame["kind"].to_numpy())
     assert columns["kind"] == ["flat", "house", "hut"]
-    assert (
-        columns["rows"] == frame["kind"].value_counts().sort_index().map(str).tolist()
-    )
+    counts = frame["kind"].value_counts().sort_index()
+    assert columns["rows"] == counts.map(str).tolist()
     np.testing.assert_allclose(numbers(columns, "mean"), sums.mean(), rtol=1e-9)
     want = sums.value_at_risk(0.95)
     np.testing.assert_allclose(numbers(columns, "var_0.95"), want, rtol=1e-9)
