@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -119,21 +120,9 @@ def test_scores_that_are_infinite_are_null(ok, write, tmp_path):
     assert json.loads(out)["climatology"]["log_score"] is None
 
 
-@pytest.fixture
-def write_report(monkeypatch):
-    """Return what the report is given."""
-    calls = []
-
-    def stand_in(model, X, y, path, **more):
-        assert more.pop("verbose") == 0  # no terminal
-        calls.append((model, X, y, more))
-        Path(path).write_text("<html>")
-
-    monkeypatch.setattr("localexpert.cli.forecasts.write_report", stand_in)
-    return calls
-
-
-def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, write_report):
+def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, monkeypatch):
+    write = Mock(side_effect=lambda *given, **_: Path(given[3]).write_text("<html>"))
+    monkeypatch.setattr("localexpert.cli.forecasts.write_report", write)
     frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     frame = frame.rename(columns={"price": "paid"})
     frame["town"] = ["A", "B", "k.A.", "C"] * 20
@@ -146,7 +135,8 @@ def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, write_report
     _, lines = ok("report", houses / "model.zip", table, *words, "--target", "paid")
     assert "localexpert: warning: left out 1 row without a target 'paid'" in lines
     assert f"localexpert: wrote {tmp_path / 'r.html'}" in lines
-    ((model, X, y, more),) = write_report
+    ((model, X, y, _), more) = write.call_args
+    assert more["verbose"] == 0  # no terminal
     assert X.shape == (79, model.n_features_in_)
     assert y.shape == (79,)
     assert (more["title"], more["unit"], more["coverage"]) == ("Prices", "EUR", 0.8)
