@@ -87,10 +87,7 @@ PICTURES = {
     "plot_monitor": lambda: {"monitor": data()["monitor"]},
     "plot_class_reliability": lambda: {
         "y_true": data()["column"],
-        "y_prob": {
-            "the first of two long names": data()["three"],
-            "$2": data()["three"],
-        },
+        "y_prob": dict.fromkeys(["the first of two names", "$2"], data()["three"]),
         "classes": NAMES[:3],
     },
     "plot_simplex": lambda: {

@@ -11,12 +11,6 @@ PACKAGES = ("calibration", "localexpert")
 NAMESPACES = (*PACKAGES, "localexpert.risk", "localexpert.skpro")
 
 
-def public_objects(package):
-    """Return the functions and classes that a package offers, with their names."""
-    root = importlib.import_module(package)
-    return [(f"{package}.{name}", getattr(root, name)) for name in root.__all__]
-
-
 @pytest.mark.parametrize("package", NAMESPACES)
 def test_all_is_sorted_unique_and_importable(package):
     root = importlib.import_module(package)
@@ -27,7 +21,8 @@ def test_all_is_sorted_unique_and_importable(package):
 
 @pytest.mark.parametrize("package", NAMESPACES)
 def test_public_names_are_documented_with_examples(package):
-    for name, value in public_objects(package):
+    root = importlib.import_module(package)
+    for name, value in ((name, getattr(root, name)) for name in root.__all__):
         if not (inspect.isclass(value) or inspect.isroutine(value)):
             continue
         if inspect.isabstract(value):  # nobody makes one

@@ -44,43 +44,16 @@ WRONG = {
     "objects": np.array([object(), None], dtype=object),
 }
 # Anything that prints may name a thing.
-TEXTS = {
-    ("plot_importance", "label"),
-    ("plot_importance", "features"),
-    ("plot_importance", "columns"),
-    ("plot_forecasts", "labels"),
-    ("plot_explanation", "target_name"),
-    ("report", "title"),
-}
+TEXTS = {("plot_importance", name) for name in ("label", "features", "columns")}
+TEXTS |= {("plot_forecasts", "labels"), ("plot_explanation", "target_name")}
 # These are right after all, or are not read without a splitter that asks for them.
 RIGHT = {("n_jobs", "a negative number")}
 UNREAD = {("make_folds", "y")}
-LABELLED = [
-    "auc_score",
-    "brier_decomposition",
-    "brier_score",
-    "corp_decomposition",
-    "cumulative_calibration_test",
-    "expected_calibration_error",
-    "log_loss",
-    "maximum_calibration_error",
-    "realised_cost",
-    "reliability_curve",
-    "spherical_score",
-]
-SURVIVAL = [
-    "concordance_index",
-    "d_calibration_test",
-    "integrated_brier_score",
-    "survival_brier_score",
-]
-QUICK = {
-    "strategy": JointForest(n_estimators=5),
-    "frame": None,
-    "n_thresholds": 5,
-    "cv": 2,
-    "random_state": 0,
-}
+# What takes lives as `y_true`; all that `calibration` has takes labels.
+SURVIVAL = ["concordance_index", "d_calibration_test", "integrated_brier_score"]
+SURVIVAL += ["survival_brier_score"]
+QUICK = {"strategy": JointForest(n_estimators=5), "frame": None, "n_thresholds": 5}
+QUICK |= {"cv": 2, "random_state": 0}
 STAGES = (IndependentExperts, JointForest, SharedBoosting)
 REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, *STAGES)
 CLASSES = [getattr(calibration, name) for name in calibration.__all__]
@@ -145,7 +118,9 @@ def special():
     parts = pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0})
     plain, two = LocalExpertRegressor(**QUICK), np.c_[1.0 - t.scores, t.scores]
     lives = localexpert.censored(t.y, t.ones)
-    found = {key: {"y_true": t.ones} for key in LABELLED}
+    made = {one.__name__: one for one in CLASSES if inspect.isfunction(one)}
+    labelled = [k for k in made if "y_true" in inspect.signature(made[k]).parameters]
+    found = {key: {"y_true": t.ones} for key in [*labelled, "realised_cost"]}
     found |= {key: {"y": lives} for key in ("kaplan_meier", "plot_survival")}
     return found | {key: {"y_true": lives} for key in SURVIVAL} | {
         "proper_score": {"y_true": t.ones, "weight": {0.5: 1.0}},

@@ -14,7 +14,6 @@ import pytest
 
 PACKAGES = ("calibration", "localexpert", "localexpert.risk", "localexpert.skpro")
 LIST = Path(__file__).with_name("signatures.txt")
-OURS = ("calibration", "localexpert")
 
 
 def signature_of(value):
@@ -45,7 +44,7 @@ def public_callables():
                 continue
             for word, member in inspect.getmembers(value, inspect.isroutine):
                 home = (getattr(member, "__module__", None) or "").split(".")[0]
-                ours = home in OURS and callable(member)  # no cached property
+                ours = home in PACKAGES and callable(member)  # no cached property
                 if ours and not word.startswith("_"):
                     yield f"{package}.{name}.{word}", signature_of(member)
 

@@ -18,7 +18,6 @@ QUICK = ["--fast", "--strategy", "shared", "--folds", 2, "--thresholds-count", 3
 def write_csv(path, rows, delimiter=","):
     with open(path, "w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=delimiter).writerows(rows)
-    return str(path)
 
 
 def house_rows(n, seed):
@@ -38,14 +37,15 @@ def house_rows(n, seed):
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes rows, or text, to a file and names it."""
+    """Return a function that writes rows, or a frame, to a file and names it."""
 
     def write_file(rows, name="table.csv", **options):
         path = tmp_path / name
-        if isinstance(rows, str):
-            path.write_text(rows, encoding="utf-8", newline="")
-            return str(path)
-        return write_csv(path, rows, **options)
+        if isinstance(rows, pd.DataFrame):
+            save_frame(rows, path)
+        else:
+            write_csv(path, rows, **options)
+        return str(path)
 
     return write_file
 

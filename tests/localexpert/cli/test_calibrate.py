@@ -43,19 +43,6 @@ def animals(data):
     return [header, *([f"r{i}", *p[i], NAMES[y[i]]] for i in range(len(y)))]
 
 
-@pytest.fixture
-def calibrated(ok, write, rows, tmp_path):
-    """Return a function that saves a calibrator of a method, and its path."""
-
-    def calibrate(method, *options):
-        path = tmp_path / f"{method}.zip"
-        words = [*TWO, "--method", method, "--save", path, "--quiet"]
-        ok("calibrate", write(rows), *words, *options)
-        return path
-
-    return calibrate
-
-
 def columns_of(rows):
     s, y = np.array([row[1:3] for row in rows[1:]], dtype=float).T
     return s, y.astype(int)
@@ -112,22 +99,22 @@ def test_new_rows_and_the_saved_calibrator(ok, write, rows, tmp_path):
     assert "a saved PlattCalibrator" in ok("inspect", kept)[0]
 
 
-def test_intervals_of_venn_abers(ok, write, calibrated):
-    path = calibrated("venn_abers")
+def test_intervals_of_venn_abers(ok, write, rows, tmp_path):
+    fitted = calibration.VennAbersCalibrator().fit(*columns_of(rows))
+    fitted.save(path := tmp_path / "c.zip")
     table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
     text, _ = ok("apply", path, table, "--score", "s", "--interval")
     header, got = read_answers(text, 3)
     assert header[2:] == ["calibrated", "calibrated_low", "calibrated_high"]
-    fitted = calibration.load(path)
-    assert isinstance(fitted, calibration.VennAbersCalibrator)
     np.testing.assert_array_equal(got[:, 0], fitted.predict([0.2, 0.9]))
     np.testing.assert_array_equal(got[:, 1:], fitted.predict_interval([0.2, 0.9]))
 
 
-def test_scores_before_and_after_where_labels_are(ok, write, rows, calibrated):
-    words = [calibrated("isotonic"), write(rows), *TWO, "--positive", "1"]
-    text, lines = ok("apply", *words)
-    (s, y), p = columns_of(rows), read_answers(text)[1]
+def test_scores_before_and_after_where_labels_are(ok, write, rows, tmp_path):
+    s, y = columns_of(rows)
+    calibration.IsotonicCalibrator().fit(s, y).save(path := tmp_path / "c.zip")
+    text, lines = ok("apply", path, write(rows), *TWO, "--positive", "1")
+    p = read_answers(text)[1]
     losses = {
         "log loss": calibration.log_loss,
         "Brier score": calibration.brier_score,
@@ -168,20 +155,28 @@ def test_keys_and_labels_of_many_digits(ok, tmp_path):
     assert higher == (labels > big).tolist()
 
 
-def test_several_classes_out_of_fold(ok, write, animals, data):
-    p, y = data
-    out, lines = ok("calibrate", write(animals), *MANY, "--folds", 3)
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+def test_several_classes_out_of_fold(ok, write, animals, data, scale):
+    p, y = whole(data[0]), data[1]
+    if scale == "logit":
+        p = (np.log(p + 1e-9) + 5.0).round(6)
+        animals[1:] = [
+            [i, *z, name] for (i, *_, name), z in zip(animals[1:], p, strict=True)
+        ]
+    words = [*MANY, "--folds", 3, "--scale", scale]
+    out, lines = ok("calibrate", write(animals), *words)
     assert "classes: 'p_ox': 'ox', 'p_fox': 'fox', 'p_cat': 'cat'" in lines[0]
     header, answers = read_answers(out, 3)
     assert header[5:] == ["calibrated_ox", "calibrated_fox", "calibrated_cat"]
     np.testing.assert_allclose(answers.sum(axis=1), 1.0, atol=1e-9)
     said = next(line for line in lines if "log loss" in line).split()
-    assert float(said[3]) == pytest.approx(calibration.log_loss(y, whole(p)), abs=1e-5)
+    before = calibration.log_loss(y, softmax(p, axis=1) if scale == "logit" else p)
+    assert float(said[3]) == pytest.approx(before, abs=1e-5)
     assert float(said[5]) == pytest.approx(calibration.log_loss(y, answers), abs=1e-5)
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(p, y):
-        known = calibration.SoftmaxCalibrator("temperature")
-        known.fit(whole(p)[train], y[train])
-        np.testing.assert_allclose(answers[test], known.predict(whole(p)[test]))
+        known = calibration.SoftmaxCalibrator("temperature", scale=scale)
+        known.fit(p[train], y[train])
+        np.testing.assert_allclose(answers[test], known.predict(p[test]))
 
 
 @pytest.mark.parametrize("method", ["platt", "temperature"])
@@ -227,14 +222,3 @@ def test_labels_are_the_same_whole_numbers_beside_gaps(ok, write, data, tmp_path
             out, lines = ok("apply", kept, table, *score, *classes)
             told.append((read_answers(out, 3)[1].tolist(), lines))
     assert told == [told[0]] * 4
-
-
-def test_logits_of_several_classes(ok, write, data):
-    p, y = data
-    z = (np.log(whole(p) + 1e-9) + 5.0).round(6)
-    rows = [["0", "1", "2", "y"], *([*z[i], y[i]] for i in range(len(y)))]
-    words = ["--score", "0,1,2", "--label", "y", "--method", "vector"]
-    _, lines = ok("calibrate", write(rows), *words, "--scale", "logit")
-    said = next(line for line in lines if "log loss" in line).split()
-    loss = calibration.log_loss(y, softmax(z, axis=1))
-    assert float(said[3]) == pytest.approx(loss, abs=1e-5)

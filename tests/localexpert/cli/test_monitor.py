@@ -14,7 +14,7 @@ from calibration import CalibrationMonitor, PlattCalibrator
 from calibration.storage import save
 from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.pit import ShiftRecalibration
-from tests.localexpert.cli.conftest import house_rows, save_frame
+from tests.localexpert.cli.conftest import house_rows
 
 
 @pytest.fixture
@@ -238,17 +238,6 @@ def calibrator(tmp_path_factory):
 
 
 @pytest.fixture
-def batch(tmp_path):
-    """Return a function that writes rows to a file."""
-
-    def write(rows, name="batch.csv"):
-        save_frame(rows, tmp_path / name)
-        return tmp_path / name
-
-    return write
-
-
-@pytest.fixture
 def watch_scores(run, calibrator, tmp_path):
     """Return a function that adds a batch to the state."""
 
@@ -260,7 +249,7 @@ def watch_scores(run, calibrator, tmp_path):
 
 
 def test_a_calibrator_is_watched_as_in_python(
-    watch_scores, batch, calibrator, tmp_path
+    watch_scores, write, calibrator, tmp_path
 ):
     same = CalibrationMonitor(n_fit=1000)
     known = load(calibrator)
@@ -268,7 +257,7 @@ def test_a_calibrator_is_watched_as_in_python(
         rows = draw(400, 5 + number, shift)
         same.partial_fit(known.predict(rows["s"]), rows["y"] == "sick")
         words = ["--positive", "sick"] if number == 0 else []
-        table = batch(rows, f"{number}.parquet" if number else "0.csv")
+        table = write(rows, f"{number}.parquet" if number else "0.csv")
         code, out, _ = watch_scores(table, *words, "--json")
         facts = json.loads(out)
         assert code == (3 if same.alarm_ else 0)
@@ -288,9 +277,9 @@ def test_a_calibrator_is_watched_as_in_python(
     assert picture.stat().st_size > 1000
 
 
-def test_a_batch_of_one_class_counts(watch_scores, batch, tmp_path):
+def test_a_batch_of_one_class_counts(watch_scores, write, tmp_path):
     rows = draw(200, 5)
-    first, one = batch(rows), batch(rows.assign(y="well"), "one.csv")
+    first, one = write(rows), write(rows.assign(y="well"), "one.csv")
     assert watch_scores(one)[0] == 2
     assert not (tmp_path / "state.json").exists()
     assert watch_scores(one, "--positive", "sick")[0] in (0, 3)
@@ -300,15 +289,15 @@ def test_a_batch_of_one_class_counts(watch_scores, batch, tmp_path):
     code, _, lines = watch_scores(first, "--positive", "well")
     assert code == 2
     assert "--positive differs from that of --state, 'sick'" in lines[-1]
-    code, _, lines = watch_scores(batch(rows.assign(y="dead"), "dead.csv"))
+    code, _, lines = watch_scores(write(rows.assign(y="dead"), "dead.csv"))
     assert code == 2
     assert "different values, got 3: 'dead', 'sick', 'well'" in lines[-1]
 
 
 def test_a_state_tells_the_positive_label(
-    watch_scores, batch, calibrator, recalibrated, refused, tmp_path
+    watch_scores, write, calibrator, recalibrated, refused, tmp_path
 ):
-    table = batch(rows := draw(800, 7, shift=1.0))
+    table = write(rows := draw(800, 7, shift=1.0))
     assert watch_scores(table, "--positive", "sick")[0] == 3
     words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
     new, _ = recalibrated(table, *words, model=calibrator)
@@ -321,12 +310,12 @@ def test_a_state_tells_the_positive_label(
 
 
 def test_rows_without_a_label_are_left_out(
-    ok, batch, calibrator, recalibrated, tmp_path
+    ok, write, calibrator, recalibrated, tmp_path
 ):
     rows = draw(200, 5).assign(y=lambda t: (t["y"] == "sick").astype(float))
     rows.loc[[3, 50], "y"] = np.nan
     words = ["--score", "s", "--label", "y", "--state", tmp_path / "state.json"]
-    table, said = batch(rows, "b.parquet"), "left out 2 rows without a label 'y'"
+    table, said = write(rows, "b.parquet"), "left out 2 rows without a label 'y'"
     out, lines = ok("monitor", calibrator, table, *words)
     assert f"localexpert: warning: {said}" in lines
     assert out.startswith("198 rows in 1 batch: no alarm")

@@ -10,17 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert import explain_forecast
-from tests.forecasts import explained, of_values
-
-GRID = np.linspace(-12.0, 12.0, 241)
-
-
-def normal_like(center, scale):
-    """Laws with probabilities in proportion to a normal density, on a grid."""
-    z = (GRID - np.asarray(center)[:, None]) / np.asarray(scale)[:, None]
-    weight = np.exp(-0.5 * z**2)
-    rows = weight / weight.sum(axis=1, keepdims=True)
-    return of_values(GRID, rows)
+from tests.forecasts import explained, normal
 
 
 class Crossed:
@@ -34,7 +24,7 @@ class Crossed:
         self.calls.append(len(X))
         more = X[:, 3:].sum(axis=1) ** 2 / 10.0
         center = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + more
-        return normal_like(center, 0.5 + np.exp(X[:, 1] / 2))
+        return normal(center, 0.5 + np.exp(X[:, 1] / 2))
 
 
 class Centered:
@@ -44,7 +34,7 @@ class Centered:
         self.center = center
 
     def predict_dist(self, X):
-        return normal_like(self.center(np.asarray(X, dtype=float)), [1.0])
+        return normal(self.center(np.asarray(X, dtype=float)), [1.0])
 
 
 def brute_force(number, x, background, parts):
@@ -199,7 +189,7 @@ class Town:
         assert list(X.dtypes) == self.types
         assert list(X.columns) == ["rooms", "town", "open"]
         worth = np.array([WORTH[town] for town in X["town"].to_list()])
-        return normal_like((X["rooms"].to_numpy() + X["open"].to_numpy()) * worth, [1])
+        return normal((X["rooms"].to_numpy() + X["open"].to_numpy()) * worth, [1])
 
 
 def table(rows, town, opened):

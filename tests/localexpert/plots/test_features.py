@@ -175,7 +175,7 @@ def test_means_and_deviations_over_folds(report, panels, name):
     assert_allclose(np.diff(ends)[:, 0], widths, atol=1e-12)
 
 
-def test_losses_before_and_after(report, panels):
+def test_losses_before_and_after_auc_and_base_rate(report, panels):
     for title in ("Log loss", "Calibration error"):
         name = title.lower().replace(" ", "_")
         drawn = lines(panels[title])
@@ -183,9 +183,6 @@ def test_losses_before_and_after(report, panels):
             want = np.column_stack([CUTS, getattr(report, name + suffix)])
             assert_array_equal(drawn[f"{label} calibration"].get_xydata(), want)
     assert panels["Calibration error"].get_ylim()[0] == 0.0
-
-
-def test_auc_and_base_rate(report, panels):
     for title, figures in (("AUC", report.auc), ("Base rate", report.base_rate)):
         line = panels[title].lines[0]
         assert_array_equal(line.get_xydata(), np.column_stack([CUTS, figures]))
@@ -235,7 +232,8 @@ def test_curves_before_and_after(tasks, labelled):
 
 
 def test_a_handful_is_shown_by_default(tasks):
-    panels = plot_threshold_reliability(SimpleNamespace(forecaster_=_Fitted(tasks)))
+    model = SimpleNamespace(forecaster_=SimpleNamespace(tasks_=tasks))
+    panels = plot_threshold_reliability(model)
     rate = tasks.weight @ tasks.below / tasks.weight.sum()
     nearest = {np.abs(rate - share).argmin() for share in np.linspace(0.1, 0.9, 6)}
     titles = [f"{NINE[k]:.4g}: {100 * rate[k]:.3g}% below" for k in sorted(nearest)]
@@ -261,10 +259,3 @@ def test_nearly_all_is_written_as_people_do():
     tasks = TaskRecord(np.ones(1), p, p, below, [], np.ones(200))
     (ax,) = plot_threshold_reliability(tasks)
     assert ax.get_title() == "1: 99.5% below"
-
-
-class _Fitted:
-    """A forecaster that only has its record."""
-
-    def __init__(self, tasks):
-        self.tasks_ = tasks

@@ -22,9 +22,14 @@ from localexpert.plots.forecast import ForecastShape
 from tests.forecasts import beside, normal, of_values
 
 
+def curves(ax):
+    """Return the curves of an Axes in the order of drawing: lines of many points."""
+    return [line for line in ax.lines if len(line.get_xdata()) > 50]
+
+
 def curve(ax):
-    """Return the curve of an Axes: its only line of many points."""
-    (line,) = [line for line in ax.lines if len(line.get_xdata()) > 50]
+    """Return the only curve of an Axes."""
+    (line,) = curves(ax)
     return line.get_xydata().T
 
 
@@ -123,11 +128,6 @@ class TestValues:
         if what == "cdf":
             drawn = labelled(ax, name).get_xydata()
             assert_allclose(drawn, [[0.0, dist.cdf([0.0])[0]]])
-
-
-def curves(ax):
-    """Return the curves of an Axes in the order of drawing."""
-    return [line for line in ax.lines if len(line.get_xdata()) > 50]
 
 
 class TestRidge:

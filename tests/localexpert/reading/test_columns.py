@@ -826,10 +826,15 @@ def test_ends_of_targets(lower, upper):
         (("x", "w"), {"categories": ["x"]}, "columns to learn from, got 'x'"),
         (("x", "day"), {}, "upper 'day' must hold finite numbers, got '2024-01-01'"),
         (("garden", "x"), {}, "lower 'garden' must hold finite numbers, got 'yes'"),
+        (("far", "x"), {}, "lower 'far' must hold finite numbers, got 'inf' in row 0"),
+        (("w", "x"), {}, "'w' must not be above upper 'x', got '5' and '1' in row 0"),
+        (("x", "z"), {}, "has no upper 'z'; its columns are 'x', 'kind'"),
+        (("no", "none"), {}, "at least 2 rows with a target 'no to none', got 0"),
     ],
 )
 def test_ends_that_are_refused(ends, more, message):
     frame = TEXTS.assign(x=[1, 2, 3, 4], w=5, garden="yes", day="2024-01-01")
+    frame = frame.assign(far="inf", no="", none="")
     with pytest.raises(TableError, match=message):
         ColumnReader(ends=ends, **more).fit(frame)
 

@@ -190,15 +190,11 @@ def test_files_that_cannot_be_read(path, message):
 
 
 class TestStandardInput:
-    @pytest.fixture
-    def feed(self, monkeypatch):
-        def put(data):
+    def test_is_a_table_of_any_kind(self, monkeypatch, typed):
+        def feed(data):
             stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
             monkeypatch.setattr(sys, "stdin", stream)
 
-        return put
-
-    def test_is_a_table_of_any_kind(self, feed, typed):
         feed(b"a\n1\n")
         frame = files.read_table("-")
         assert (frame.attrs["path"], frame["a"].tolist()) == ("standard input", ["1"])

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from localexpert.reporting import report
+from tests.forecasts import normal
 from tests.regressors import fast
 
 
@@ -35,6 +36,17 @@ class Page:
     def of(self, tag):
         """Return the attributes of all elements of a kind."""
         return [element.attrib for element in self.root.iter(tag)]
+
+
+@dataclass
+class Wrong:
+    """Forecasts N(bias, spread^2) of what is N(0, 1)."""
+
+    bias: float = 0.0
+    spread: float = 1.0
+
+    def predict_dist(self, X):
+        return normal(np.full(len(X), self.bias), self.spread)
 
 
 def read_cell(cell):
@@ -77,15 +89,3 @@ def page(houses, tmp_path_factory):
     train = {"X_train": houses.X_train, "y_train": houses.y_train}
     report(houses.model, houses.X, houses.y, path, importance_rows=60, **train)
     return Page(path)
-
-
-@pytest.fixture(name="fast", scope="session")
-def fast_regressor():
-    """Make a regressor that fits in about a second."""
-    return fast
-
-
-@pytest.fixture
-def read_page():
-    """Read a page from a path."""
-    return Page

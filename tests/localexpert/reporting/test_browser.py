@@ -14,14 +14,8 @@ import pytest
 from localexpert.reporting import report
 from tests.forecasts import normal
 
-BROWSER = next(
-    (
-        path
-        for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
-        if (path := shutil.which(name))
-    ),
-    None,
-)
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
 
 FLAGS = shlex.split(

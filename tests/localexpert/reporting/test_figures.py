@@ -1,5 +1,7 @@
 """Figures of a report: of new rows alone, true, and verdicts that follow from tests."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,16 +27,8 @@ from localexpert.reporting.groups import (
     show_percent,
 )
 from tests.forecasts import Coin, normal
-
-
-class Width:
-    def predict_dist(self, X):
-        return normal(np.zeros(len(X)), 1.0 + np.asarray(X)[:, 0])
-
-
-class Normal:
-    def predict_dist(self, X):
-        return normal(np.zeros(len(X)), 1.0)
+from tests.localexpert.reporting.conftest import Wrong
+from tests.regressors import fast
 
 
 def figures(model, X, y, **options):
@@ -48,7 +42,7 @@ def facts(found, what):
 
 
 @pytest.fixture(scope="module")
-def case(fast):
+def case():
     """A model, and rows of which it has seen the first 400."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(700, 3))
@@ -56,18 +50,17 @@ def case(fast):
     return fast().fit(X[:400], y[:400]), X, y
 
 
-class TestSeenRows:
-    def test_figures_are_of_the_new_rows(self, case):
-        model, X, y = case
-        groups = {"half": np.arange(700) // 350}
-        found = figures(model, X, y, groups=groups, row_names=range(700))
-        alone = figures(model, X[400:], y[400:])
-        assert str(found.seen) == "The model has learned from 400 of the 700 rows."
-        assert len(found) == 300
-        assert found.labels[0] == "400"
-        assert [group.label for group in found.groups] == ["1"]
-        assert found.scores == alone.scores
-        assert found.calibration.test == alone.calibration.test
+def test_figures_are_of_the_new_rows(case):
+    model, X, y = case
+    groups = {"half": np.arange(700) // 350}
+    found = figures(model, X, y, groups=groups, row_names=range(700))
+    alone = figures(model, X[400:], y[400:])
+    assert str(found.seen) == "The model has learned from 400 of the 700 rows."
+    assert len(found) == 300
+    assert found.labels[0] == "400"
+    assert [group.label for group in found.groups] == ["1"]
+    assert found.scores == alone.scores
+    assert found.calibration.test == alone.calibration.test
 
 
 class TestNumbers:
@@ -93,7 +86,7 @@ class TestNumbers:
     @pytest.mark.parametrize("coverage", [0.4, 0.5, 0.8])
     def test_of_narrow_intervals_are_at_their_own_levels(self, coverage, rng):
         y = rng.normal(size=50)
-        found = figures(Normal(), np.ones((50, 1)), y, coverage=coverage)
+        found = figures(Wrong(), np.ones((50, 1)), y, coverage=coverage)
         tail = 0.5 - 0.5 * coverage
         inner = [0.25, 0.5, 0.75] if coverage > 0.5 else [0.5]
         levels = np.array([tail, *inner, 1.0 - tail])
@@ -103,17 +96,14 @@ class TestNumbers:
         assert model.quantile_loss == pytest.approx(loss.mean(), rel=1e-5)
         assert model.width == pytest.approx(-2.0 * norm.ppf(tail), rel=1e-5)
 
-    def test_values_at_risk_allow_for_jumps_and_can_be_left_out(self):
+    def test_of_repeated_values_are_judged_by_shares_of_them(self):
         y = np.arange(300.0) % 2
         found = figures(Coin(), np.ones((300, 1)), y)
         # Of a fair coin P(Y > 1) is 0: none is promised to pass, and none did.
         (back,) = found.back_tests
         assert (back.passed, back.chance, back.kupiec) == (0, 0.0, 1.0)
         assert figures(Coin(), np.ones((300, 1)), y, var_levels=[]).back_tests == []
-
-    def test_intervals_of_repeated_values_are_judged_by_shares_of_them(self):
-        # Of a fair coin the 90 % interval is [0, 1], which takes .9 of either side.
-        found = figures(Coin(), np.ones((300, 1)), np.arange(300.0) % 2)
+        # The 90 % interval is [0, 1], and takes .9 of either side.
         test = found.calibration.test
         assert (test.hits, test.inside) == (pytest.approx(270.0), 300)
         assert test.verdict == "right"
@@ -124,7 +114,7 @@ class TestKnownInPart:
         y = np.random.default_rng(0).normal(size=60)
         given = {"y_train": y[::2], "groups": {"third": np.arange(60) % 3}}
         X, ends = np.ones((60, 1)), np.column_stack([y, y])
-        one, two = (figures(Normal(), X, each, **given) for each in (y, ends))
+        one, two = (figures(Wrong(), X, each, **given) for each in (y, ends))
         for name in ("Model", "Climatology"):
             held, want = two.scores[name], one.scores[name]
             for loss in ("crps", "log_score", "coverage", "width"):
@@ -141,7 +131,7 @@ class TestKnownInPart:
     def test_what_is_not_known_is_between_bounds(self):
         inf = np.inf
         ends = [[0, 0], [-1, 1], [0, inf], [-inf, 0], [-3, 3], [2, inf], [-3, -2]]
-        found = figures(Normal(), np.ones((7, 1)), np.array(ends, dtype=float))
+        found = figures(Wrong(), np.ones((7, 1)), np.array(ends, dtype=float))
         test = found.calibration.test
         assert (test.inside, test.unsure) == (2, 3)
         assert test.literal == 2 / 7
@@ -154,7 +144,7 @@ class TestKnownInPart:
         right = np.column_stack([np.minimum(y, 0.5), np.where(y > 0.5, np.inf, y)])
         between = np.column_stack([np.floor(y), np.ceil(y)])
         for ends in (right, between):
-            found = figures(Normal(), np.ones((200, 1)), ends, y_train=y + 1.0)
+            found = figures(Wrong(), np.ones((200, 1)), ends, y_train=y + 1.0)
             assert found.gain_p < 1e-4
         # Of what never occurred in training the log score is infinite: no test.
         coins = np.column_stack([y > 0.0, y > 0.0]) + [-0.5, 0.5]
@@ -165,22 +155,20 @@ class TestKnownInPart:
     def test_a_long_tail_is_told(self):
         y = np.linspace(-2.0, 2.0, 50)
         ends = np.column_stack([np.minimum(y, 0.0), np.where(y > 0.0, np.inf, y)])
-        found = figures(Normal(), np.ones((50, 1)), ends, y_train=y)
+        found = figures(Wrong(), np.ones((50, 1)), ends, y_train=y)
         kind, told = facts(found, "beyond")
         assert (kind, told["rows"], told["high"]) == ("note", 50, y[y <= 0.0].max())
         assert told["mean"] == pytest.approx(norm.sf(told["high"]))
 
 
 class TestDrift:
-    def test_is_not_seen_where_there_is_none(self, case):
+    def test_is_seen_where_there_is_one(self, case):
         model, X, y = case
         found = figures(model, X[400:], y[400:])
         assert facts(found, "forecasts")[0] == "fine"
         assert facts(found, "features")[0] == "fine"
         assert facts(found, "target") is None
-
-    def test_of_the_target_given_the_features(self, case):
-        model, X, y = case
+        # But that of the target given the features is.
         found = figures(model, X[400:], y[400:] + 1.0)
         kind, told = facts(found, "forecasts")
         assert kind == "warning"
@@ -188,7 +176,7 @@ class TestDrift:
         assert told["pit"] < scores.SIGNIFICANT
         assert facts(found, "target")[0] == "note"
 
-    def test_is_not_seen_where_weights_say_what_new_rows_are_like(self, fast, rng):
+    def test_is_not_seen_where_weights_say_what_new_rows_are_like(self, rng):
         def draw(odd):
             X = odd + rng.uniform(size=400)
             return X[:, None], rng.normal(10.0 * odd, 1.0 + 2.0 * odd)
@@ -296,10 +284,10 @@ class TestLimits:
     def test_forecasts_below_zero_of_what_never_is(self):
         y = np.abs(np.random.default_rng(0).normal(size=50))
         X = np.zeros((50, 1))
-        kind, told = facts(figures(Normal(), X, y), "below zero")
+        kind, told = facts(figures(Wrong(), X, y), "below zero")
         assert (kind, told["mass"]) == ("warning", pytest.approx(0.5))
-        assert facts(figures(Normal(), X, -y), "below zero") is None
-        assert facts(figures(Normal(), X, y, y_train=-y), "below zero") is None
+        assert facts(figures(Wrong(), X, -y), "below zero") is None
+        assert facts(figures(Wrong(), X, y, y_train=-y), "below zero") is None
         assert facts(figures(Coin(), X, y), "below zero") is None
 
 
@@ -347,12 +335,9 @@ class TestGroupings:
 
     @pytest.mark.parametrize("place", [0.0, 1e6])
     def test_widths_that_differ_by_rounding_are_no_groups(self, place, rng):
-        class Shifted:
-            def predict_dist(self, X):
-                return normal(np.asarray(X)[:, 0], 1.0)
-
         X = place + rng.normal(size=(60, 1))
-        found = figures(Shifted(), X, X[:, 0])
+        model = SimpleNamespace(predict_dist=lambda X: normal(X[:, 0], 1.0))
+        found = figures(model, X, X[:, 0])
         assert {group.name for group in found.groups} == {"x0"}
 
     @pytest.mark.parametrize("values", GAPPY)
@@ -365,13 +350,16 @@ class TestGroupings:
     def test_each_has_a_name_of_its_own(self, rng):
         names = ["width of the interval", "town", "town"]
         X = pd.DataFrame(rng.integers(3, size=(60, 3)), columns=names)
-        found = figures(Width(), X, X.iloc[:, 0].to_numpy())
+        model = SimpleNamespace(
+            predict_dist=lambda X: normal(np.zeros(len(X)), 1.0 + X.iloc[:, 0])
+        )
+        found = figures(model, X, X.iloc[:, 0].to_numpy())
         want = [names[0], f"{names[0]} (2)", "town", "town (2)"]
         assert list(dict.fromkeys(group.name for group in found.groups)) == want
         assert {f"group {name}" for name in want} <= set(found.pictures)
         for groups in (["town"] * 2, {2024: X["town"], "2024": X["town"]}):
             with pytest.raises(ValueError, match=r"`groups` must have names that"):
-                figures(Width(), X, X.iloc[:, 0], groups=groups)
+                figures(model, X, X.iloc[:, 0], groups=groups)
 
     @pytest.mark.parametrize(
         "names",
@@ -380,7 +368,7 @@ class TestGroupings:
     def test_columns_may_be_called_by_anything(self, names, rng):
         X = pd.DataFrame(rng.integers(3, size=(60, 2)) * [1, 10], columns=names)
         for name, column in zip(X.columns, (0, 1), strict=True):
-            found = figures(Normal(), X, X.iloc[:, 0].to_numpy(), groups=[name])
+            found = figures(Wrong(), X, X.iloc[:, 0].to_numpy(), groups=[name])
             want = [str(value) for value in np.unique(X.iloc[:, column])]
             assert [group.label for group in found.groups] == want
             assert {group.name for group in found.groups} == {str(tuple(X)[column])}
@@ -393,25 +381,24 @@ class TestGroupings:
         assert np.bincount(made.group).tolist() == [*[3] * 9, 5]
 
 
-class TestTraining:
-    def test_wrappers_are_looked_into(self, fast, rng):
-        X = rng.normal(size=(160, 2))
-        y = np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
-        inner = fast(frame=None).fit(X, y)
-        piped = FrozenEstimator(make_pipeline(FunctionTransformer(), inner))
-        found = figures(piped, X, y)
-        assert_array_equal(found.training.y, scores.recall_training(inner).y)
-        assert found.climatology is not None
-        assert found.seen.share == 1.0
-        # What the regressor inside was given are no targets.
-        logs = TransformedTargetRegressor(inner, func=np.log, inverse_func=np.exp)
-        found = figures(logs.fit(X, y), X, y)
-        assert found.training is None
-        assert found.dist.law.support[0] == 0.0
+def test_wrappers_are_looked_into(rng):
+    X = rng.normal(size=(160, 2))
+    y = np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
+    inner = fast(frame=None).fit(X, y)
+    piped = FrozenEstimator(make_pipeline(FunctionTransformer(), inner))
+    found = figures(piped, X, y)
+    assert_array_equal(found.training.y, scores.recall_training(inner).y)
+    assert found.climatology is not None
+    assert found.seen.share == 1.0
+    # What the regressor inside was given are no targets.
+    logs = TransformedTargetRegressor(inner, func=np.log, inverse_func=np.exp)
+    found = figures(logs.fit(X, y), X, y)
+    assert found.training is None
+    assert found.dist.law.support[0] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["smooth", "discrete", "mixed"])
-def test_climatology_is_the_targets_own_law_in_the_cells_of_the_model(kind, fast, rng):
+def test_climatology_is_the_targets_own_law_in_the_cells_of_the_model(kind, rng):
     X, weight = rng.normal(size=(400, 1)), rng.integers(3, size=400).astype(float)
     y = np.exp(X[:, 0] + 0.3 * rng.normal(size=400))
     y = np.floor(np.minimum(y, 3.0)) if kind == "discrete" else y

@@ -3,7 +3,6 @@
 import base64
 import datetime
 import re
-from dataclasses import dataclass
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -15,7 +14,9 @@ from scipy.stats import t
 import localexpert
 from localexpert import PredictiveDistribution, report_figures
 from localexpert.reporting import pictures, report
-from tests.forecasts import Coin, normal
+from tests.forecasts import Coin
+from tests.localexpert.reporting.conftest import Page, Wrong
+from tests.regressors import fast
 
 SCORES = "Means over the rows; less is better"
 DASH = "\u2013"
@@ -43,14 +44,14 @@ Y = X[:, 0]
 
 
 @pytest.fixture
-def draw(read_page, tmp_path, monkeypatch):
+def draw(tmp_path, monkeypatch):
     """Write a report, by default on a coin, and read it; pictures are not saved."""
     monkeypatch.setattr(pictures, "_to_address", lambda _: "data:image/png;base64,")
 
     def made(model=None, rows=X, y=Y, **options):
         path = tmp_path / "r.html"
         options = {"importance_rows": 0, **options}
-        return read_page(report(model or Coin(), rows, y, path, **options))
+        return Page(report(model or Coin(), rows, y, path, **options))
 
     return made
 
@@ -175,21 +176,19 @@ class TestText:
 
 
 class TestSeenRows:
-    def test_the_verdict_is_of_the_new_rows(self, houses, write):
+    def test_the_verdict_is_of_the_new_rows(self, houses, page, write):
         both = pd.concat([houses.X_train, houses.X])
         y = np.concatenate([houses.y_train, houses.y])
-        page = write(houses.model, both, y)
-        assert "The model has learned from 300 of the 520 rows." in page.text
-        assert "All figures are of the other 220 rows." in page.text
-        alone = write(houses.model, houses.X, houses.y)
-        assert page.tables[SCORES] == alone.tables[SCORES]
-        assert "None of the 220 rows is equal to a training row." in alone.text
+        text = write(houses.model, both, y).text
+        assert "The model has learned from 300 of the 520 rows." in text
+        assert "All figures are of the other 220 rows." in text
+        assert "None of the 220 rows is equal to a training row." in page.text
 
     def test_training_rows_alone_have_no_verdict(self, houses, write):
         page = write(houses.model, houses.X_train, houses.y_train)
         assert "Nothing yet: the model has learned from all of these rows" in page.text
 
-    def test_no_claim_is_made_without_a_check(self, fast, rng, write):
+    def test_no_claim_is_made_without_a_check(self, rng, write):
         # New rows of a table of few cells are equal to old ones by chance.
         cells = rng.integers(2, size=(800, 3)).astype(float)
         y = rng.poisson(1.0 + cells[:, 0]).astype(float)
@@ -199,48 +198,32 @@ class TestSeenRows:
 
 
 @pytest.mark.filterwarnings("ignore:`X` holds categories not met in `fit`")
-class TestNumbers:
-    def test_scores_are_those_of_the_metrics(self, page, houses):
-        dist, y = houses.model.predict_dist(houses.X), houses.y
-        told = page.column(SCORES, "Model")
-        assert told["CRPS"] == localexpert.crps_score(y, dist)
-        assert told["Log score"] == localexpert.log_score(y, dist)
-        losses = [localexpert.pinball_loss(y, dist, level=level) for level in LEVELS]
-        assert told["Quantile loss"] == pytest.approx(np.mean(losses))
-        rmse = np.sqrt(np.mean((y - dist.mean()) ** 2))
-        assert told["RMSE of the mean"] == pytest.approx(rmse)
-        low, high = dist.interval(0.9).T
-        assert told["Width of 90\xa0%"] == pytest.approx(np.mean(high - low))
-        heads, *rows = page.tables[SCORES]
-        assert heads == ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
-        ours, theirs, skill, boosting, other = rows[2][1:]
-        assert skill == pytest.approx(1.0 - ours / theirs)
-        assert other == pytest.approx(1.0 - ours / boosting)
-        assert rows[0][4:] == [DASH, DASH]
-
-    def test_groups_and_values_at_risk_are_counted(self, page, houses):
-        dist, y = houses.model.predict_dist(houses.X), houses.y
-        low, high = dist.interval(0.9).T
-        passed = y > dist.value_at_risk(0.95)
-        told = page.column("Coverage by group", "Literal")
-        risks = page.column("Back-test of the value at risk", "Passed")
-        assert risks["All rows"] == passed.mean()
-        for town in ("Cc", "Aa & Bb"):
-            chosen = (houses.X["<b>town</b>"] == town).to_numpy()
-            inside = (low <= y) & (y <= high)
-            assert told[town] == pytest.approx(inside[chosen].mean())
-            assert risks[f"<b>town</b>: {town}"] == passed[chosen].mean()
-
-
-@dataclass
-class Wrong:
-    """Forecasts N(bias, spread^2) of what is N(0, 1)."""
-
-    bias: float = 0.0
-    spread: float = 1.0
-
-    def predict_dist(self, X):
-        return normal(np.full(len(X), self.bias), self.spread)
+def test_numbers_are_those_of_the_metrics_and_counts_of_rows(page, houses):
+    dist, y = houses.model.predict_dist(houses.X), houses.y
+    told = page.column(SCORES, "Model")
+    assert told["CRPS"] == localexpert.crps_score(y, dist)
+    assert told["Log score"] == localexpert.log_score(y, dist)
+    losses = [localexpert.pinball_loss(y, dist, level=level) for level in LEVELS]
+    assert told["Quantile loss"] == pytest.approx(np.mean(losses))
+    rmse = np.sqrt(np.mean((y - dist.mean()) ** 2))
+    assert told["RMSE of the mean"] == pytest.approx(rmse)
+    low, high = dist.interval(0.9).T
+    assert told["Width of 90\xa0%"] == pytest.approx(np.mean(high - low))
+    heads, *rows = page.tables[SCORES]
+    assert heads == ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
+    ours, theirs, skill, boosting, other = rows[2][1:]
+    assert skill == pytest.approx(1.0 - ours / theirs)
+    assert other == pytest.approx(1.0 - ours / boosting)
+    assert rows[0][4:] == [DASH, DASH]
+    passed = y > dist.value_at_risk(0.95)
+    told = page.column("Coverage by group", "Literal")
+    risks = page.column("Back-test of the value at risk", "Passed")
+    assert risks["All rows"] == passed.mean()
+    for town in ("Cc", "Aa & Bb"):
+        chosen = (houses.X["<b>town</b>"] == town).to_numpy()
+        inside = (low <= y) & (y <= high)
+        assert told[town] == pytest.approx(inside[chosen].mean())
+        assert risks[f"<b>town</b>: {town}"] == passed[chosen].mean()
 
 
 @pytest.mark.parametrize("n", [1, 12, 400])
@@ -277,7 +260,7 @@ def test_the_same_seed_gives_the_same_page(houses, page, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["discrete", "mixed", "constant"])
-def test_targets_of_every_kind(kind, fast, rng, write):
+def test_targets_of_every_kind(kind, rng, write):
     rows = rng.normal(size=(240, 2))
     y = np.exp(rows[:, 0] + 0.3 * rng.normal(size=240))
     y = {
@@ -306,12 +289,12 @@ def test_a_model_of_the_users_without_training_rows(write):
     assert told["CRPS"] == pytest.approx(5.0 / 16.0)
 
 
-def test_a_drawn_page_of_outcomes_known_in_part(read_page, tmp_path):
+def test_a_drawn_page_of_outcomes_known_in_part(tmp_path):
     life = np.random.default_rng(0).normal(size=60)
     y = np.column_stack([np.minimum(life, 0.7), np.where(life > 0.7, np.inf, life)])
     options = {"importance_rows": 0, "groups": {}, "var_levels": []}
     path = report(Wrong(), np.zeros((60, 1)), y, tmp_path / "r.html", **options)
-    page = read_page(path)
+    page = Page(path)
     assert page.text.startswith("Report on forecasts Wrong, 60 rows, ")
     assert page.of("img")[2]["alt"].startswith("Survival function")
     for image in page.of("img"):
@@ -352,12 +335,9 @@ def test_arguments(arguments, message, tmp_path):
 
 
 def test_a_model_that_forecasts_too_few_rows(tmp_path):
-    class Short:
-        def predict_dist(self, X):
-            return Coin().predict_dist(X[:3])
-
+    short = SimpleNamespace(predict_dist=lambda X: Coin().predict_dist(X[:3]))
     with pytest.raises(TypeError, match=r"as many rows as `X`, 20, got .*n=3"):
-        report(Short(), X, Y, tmp_path / "r.html")
+        report(short, X, Y, tmp_path / "r.html")
 
 
 @pytest.mark.parametrize(
