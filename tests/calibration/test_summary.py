@@ -40,12 +40,6 @@ class TestFromScores:
         assert summary.n == 300
         assert summary.base_rate == pytest.approx(y.mean())
 
-    def test_integer_weights_are_repetitions_bit_for_bit(self, rows):
-        scores, y, weight = rows
-        copies = np.repeat(scores, weight), np.repeat(y, weight)
-        repeated = ScoreSummary.from_scores(*copies)
-        assert_same(ScoreSummary.from_scores(scores, y, weight), repeated)
-
     def test_negative_zero_is_zero(self):
         summary = ScoreSummary.from_scores([-0.0, 0.0, 1.0], [0, 1, 1])
         assert summary.n_cells == 2

@@ -64,19 +64,6 @@ def test_calibrators_see_no_score_of_a_row_that_was_learned(data):
 
 
 @pytest.mark.parametrize(
-    "names", [["a", "b", "c", "d"], [True, 2, 30, -1], [0.0, 1.0, -2.0, 9.0]]
-)
-def test_labels_of_any_kind(names, data):
-    X, y = data
-    plain = AllPairsClassifier(GaussianNB()).fit(X, y)
-    sorted_names = np.array(sorted(names))
-    model = AllPairsClassifier(GaussianNB()).fit(X, sorted_names[y])
-    np.testing.assert_array_equal(model.classes_, sorted_names)
-    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-    np.testing.assert_array_equal(model.predict(X), sorted_names[plain.predict(X)])
-
-
-@pytest.mark.parametrize(
     "cv", [None, 4, StratifiedKFold(3), "pairs", "masks", "generator"]
 )
 def test_folds_of_any_kind(cv, data):

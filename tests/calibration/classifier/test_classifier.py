@@ -474,9 +474,11 @@ def test_a_scale_without_meaning_is_refused_before_any_fit(data):
 
 
 def test_training_parts_need_both_classes(data):
-    X, y = data[0], np.repeat([0, 1], 100)
-    with pytest.raises(ValueError, match=r"in every training part, got fold 0.*class"):
-        CalibratedClassifier(cv=KFold(2)).fit(X, y)
+    X = data[0]
+    for k, words in ((2, "both classes in .* on class 1 only"), (4, "all .* class 0")):
+        message = f"must leave {words}"
+        with pytest.raises(ValueError, match=message):
+            CalibratedClassifier(cv=KFold(k)).fit(X, np.arange(200) * k // 200)
     with pytest.raises(ValueError, match="got fold 0 that trains on no row"):
         CalibratedClassifier(cv=[(np.arange(0), np.arange(200))]).fit(X, y)
 

@@ -67,16 +67,6 @@ def test_logits_enter_by_log_odds_of_the_class(rng):
     assert OneVsRestCalibrator("platt", scale="logit").fit(z, y).predict(far).all()
 
 
-def test_no_class_is_ruled_out():
-    scores = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]])
-    y = np.repeat([0, 1, 2], [6, 3, 2])
-    calibrator = OneVsRestCalibrator("isotonic").fit(scores[y], y)
-    found = calibrator.predict(np.vstack([scores, [[0.4, 0.3, 0.3]]]))
-    check_simplex(found, (4, 3))
-    # Half a row in n + 1 is the least that 11 rows can know.
-    assert found.min() == pytest.approx(1 / 24 / (23 / 24 + 2 / 24))
-
-
 def test_a_class_without_rows_has_its_constant(rng):
     p, y = draw(rng, 200, 3)
     calibrator = OneVsRestCalibrator().fit(p[y != 1], y[y != 1])

@@ -181,7 +181,6 @@ def test_report_is_a_table(rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "match"),
     [
-        ({"candidates": {}}, ValueError, "`candidates` must hold at least one"),
         ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
         (
             {"candidates": {"identity": PlattCalibrator()}},
