@@ -80,11 +80,13 @@ def exact_path(weight0, weight1):
         ]
 
 
-@pytest.mark.parametrize("kind", ["pure", "runs", "mixed", "counts"])
+@pytest.mark.parametrize("kind", ["pure", "runs", "mixed", "counts", "chain"])
 def test_equals_the_naive_algorithm_in_exact_fractions(rng, kind):
     """Breakpoints one by one: simultaneous merges are one step, none is lost."""
     for m in [1, 2, 3, 6, 12, 40] * 3:
         weight0, weight1 = random_cells(rng, m, kind)
+        if kind == "chain":  # D1: more than two neighbours meet
+            weight0, weight1 = np.arange(m) % 2.0, np.arange(1, m + 1) % 2.0
         path = exact_path(weight0, weight1)
         starts, ones, weight = fuse_equal(weight0, weight1)
         _, penalties, n_blocks = trace_path(ones, weight)

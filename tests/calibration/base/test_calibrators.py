@@ -12,8 +12,10 @@ from sklearn.exceptions import NotFittedError
 
 import calibration
 from calibration import (
+    AllPairsClassifier,
     BBQCalibrator,
     BetaCalibrator,
+    CalibratedClassifier,
     CalibrationWarning,
     IdentityCalibrator,
     IsotonicCalibrator,
@@ -42,6 +44,7 @@ def members(base):
 # The last is what those who write one of their own start from.
 CALIBRATORS = [*members(ScoreCalibrator), StepCalibrator]
 MULTICLASS = members(MulticlassCalibrator)
+CLASSIFIERS = [AllPairsClassifier, CalibratedClassifier]
 
 
 def make(cls, **parameters):
@@ -401,7 +404,9 @@ def test_too_few_rows_for_two_folds():
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-@pytest.mark.parametrize("cls", [*CALIBRATORS, *MULTICLASS, SBACalibrator])
+@pytest.mark.parametrize(
+    "cls", [*CALIBRATORS, *MULTICLASS, SBACalibrator, *CLASSIFIERS]
+)
 def test_a_failed_fit_changes_nothing(cls, error, scores, y, monkeypatch):
     def set_one_and_stop(self, name, value):
         object.__setattr__(self, name, value)
@@ -413,6 +418,8 @@ def test_a_failed_fit_changes_nothing(cls, error, scores, y, monkeypatch):
         rows = (np.column_stack([1.0 - scores, scores]),)
     elif cls is SBACalibrator:
         rows = (scores[:, None], scores)
+    elif cls in CLASSIFIERS:
+        rows = (scores[:, None],)
     for before in (dict(vars(model)), dict(vars(model.fit(*rows, y)))):
         vars(model).clear()
         vars(model).update(before)

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from calibration import (
     AsymmetricLaplaceCalibrator,
+    AutoCalibrator,
     DPMCalibrator,
     ENIRCalibrator,
     GaussianCalibrator,
@@ -38,11 +39,6 @@ FORMULAS = {
 every_kernel = pytest.mark.parametrize("kernel", FORMULAS)
 
 
-@pytest.fixture
-def rows(rng):
-    return np.sort(rng.uniform(size=80)), rng.uniform(0.1, 2.0, 80)
-
-
 @every_kernel
 def test_constants_of_the_kernels_are_their_integrals(kernel):
     formula, (reach, roughness, spread) = FORMULAS[kernel], KERNELS[kernel]
@@ -66,7 +62,8 @@ def test_table_is_the_formula_over_its_peak(kernel):
     assert_allclose(table, expected, atol=1e-15)
 
 
-def test_many_points_are_answered_in_their_order(rows, rng):
+def test_many_points_are_answered_in_their_order(rng):
+    rows = np.sort(rng.uniform(size=80)), rng.uniform(0.1, 2.0, 80)
     density = KernelDensity.from_rows(*rows, "gaussian", 0.1)
     points = rng.uniform(size=5000)
     assert_array_equal(density.sums(points)[:100], density.sums(points[:100]))
@@ -282,6 +279,7 @@ def test_one_far_score_does_not_spoil_the_others(cls, rng):
         GaussianCalibrator,
         partial(GaussianCalibrator, True),
         AsymmetricLaplaceCalibrator,
+        AutoCalibrator,
     ],
 )
 def test_scores_that_the_logit_cannot_tell_apart_give_the_prior(make):

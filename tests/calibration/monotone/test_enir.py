@@ -129,11 +129,8 @@ def test_monotone_is_the_projection_of_the_average(rng):
 def test_repr_names_the_size():
     summary = calibration.ScoreSummary.from_scores([0.1, 0.2, 0.3, 0.4], [1, 0, 1, 0])
     path = calibration.NearIsotonicPath.from_summary(summary)
-    expected = (
-        "NearIsotonicPath(n_cells=4, n_steps=1, penalty up to 0.5, "
-        "n_blocks from 4 to 1)"
-    )
-    assert repr(path) == expected
+    sizes = "n_cells=4, n_steps=1, penalty up to 0.5, n_blocks from 4 to 1"
+    assert repr(path) == f"NearIsotonicPath({sizes})"
 
 
 def test_bad_arguments_are_named():

@@ -1,13 +1,9 @@
 """SBA against a loop over all distances, and its conventions."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from calibration import CalibrationWarning, SBACalibrator
 
@@ -97,16 +93,6 @@ def test_smoothing_adds_rows_at_the_base_rate(rows):
     smooth = SBACalibrator(8, smoothing=2.0).fit(X, scores, y)
     expected = (8 * plain + 2 * y.mean()) / 10
     np.testing.assert_allclose(smooth.predict(X, scores), expected, rtol=1e-12)
-
-
-def test_pickle_clone_and_read_only_input(rows, frozen):
-    X, scores, y = rows
-    sba = SBACalibrator(5).fit(frozen(X), frozen(scores), frozen(y))
-    p = sba.predict(frozen(X), frozen(scores))
-    copy = pickle.loads(pickle.dumps(sba))
-    np.testing.assert_array_equal(copy.predict(X, scores), p)
-    with pytest.raises(NotFittedError, match="not fitted"):
-        clone(sba).predict(X, scores)
 
 
 def test_refused(rows):
