@@ -220,9 +220,10 @@ def test_hard_scores_stay_finite(cls, score):
             assert np.isfinite(fitted.predict_interval(scores)).all()
 
 
-def test_a_heavy_cell_on_a_grid_stands_alone(rng):
+@pytest.mark.parametrize("rate", [2.0, "auto"])
+def test_a_heavy_cell_on_a_grid_stands_alone(rate, rng):
     """Half of the rows at one score, the rest on thousands."""
     x = np.concatenate([np.full(9000, 0.5), rng.uniform(size=9000)])
     y = rng.uniform(size=18_000) < np.where(x == 0.5, 0.9, 0.3)
-    abb = ABBCalibrator().fit(x, y)
+    abb = ABBCalibrator(rate=rate).fit(x, y)
     np.testing.assert_allclose(abb.predict([0.3, 0.5, 0.7]), [0.3, 0.9, 0.3], atol=0.05)
