@@ -252,15 +252,6 @@ def test_any_parts_in_any_order_are_the_whole(rng, scored, weight, max_cells):
         assert_same(got, whole)
 
 
-def test_files_threads_and_partitions_agree(tmp_path, scored):
-    scored.iloc[:3000].to_parquet(tmp_path / "a.parquet", row_group_size=500)
-    scored.iloc[3000:].to_parquet(tmp_path / "b.parquet", row_group_size=500)
-    scored.to_csv(tmp_path / "c.csv", index=False)
-    whole = summarize(scored, "s", "y", max_cells=64)
-    for source in (tmp_path, tmp_path / "c.csv", dd.from_pandas(scored, npartitions=9)):
-        assert_same(summarize(source, "s", "y", max_cells=64, n_jobs=2), whole)
-
-
 @pytest.mark.parametrize("method", [BetaCalibrator, PlattCalibrator])
 def test_a_smooth_map_lies_within_the_displacement_of_the_exact_one(scored, method):
     bounded = summarize(scored, "s", "y", max_cells=256)
@@ -305,7 +296,6 @@ def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, me
         ({"s": "high"}, "sy", TypeError, "in the frame.*`scores` must be numeric"),
         ({"w": 0}, "syw", ValueError, "at least one row that counts, got the frame"),
         ({}, "py", ValueError, "`score` must be .* got 'p'; the frame has 's'"),
-        ({}, ["s", 3], TypeError, "`label` must be the name of a column, got 3"),
         ({}, "sys", ValueError, "`weight` must be different, got s, y, s"),
     ],
 )

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from calibration._kernels import binnings
-from calibration.binning.bbq import _average
 from tests.open_kernels import open_kernels
 
 
@@ -51,17 +50,6 @@ def random_sums(rng, m):
     """Arbitrary evidences and priors: the sums must not depend on their origin."""
     evidences = rng.normal(0, 3, m * (m + 1) // 2)
     return evidences, rng.normal(size=m), rng.normal(size=m)
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 9])
-def test_forward_sums_and_best_binning_equal_enumeration(rng, m):
-    for _ in range(5):
-        sums = random_sums(rng, m)
-        forward = binnings.forward_sums(*sums)
-        weights = {s: log_weight(s, m, *sums) for s in list_binnings(m)}
-        total = np.logaddexp.reduce(list(weights.values()))
-        assert forward[-1] == pytest.approx(total, abs=1e-12)
-        assert tuple(binnings.best_binning(*sums)) == max(weights, key=weights.get)
 
 
 @pytest.mark.parametrize("m", [1, 2, 8])
@@ -150,33 +138,6 @@ def test_the_search_is_right_from_any_guess(rng, guess):
         expected = np.searchsorted(centres, goal)
         for low in (0, expected // 2, expected):
             assert find_cell(centres, goal, low, max(low, guess)) == expected
-
-
-@pytest.mark.parametrize("kind", ["rows", "ties", "real"])
-def test_scores_and_averages_are_sums_over_bins(rng, kind):
-    weight0, weight1 = random_cells(rng, kind)
-    edges = np.sort(rng.uniform(size=41))
-    numbers = np.array([1, 3, 6, 17, 25, 40])
-    shares = np.array([0.1, 0.3, 0.2, 0.2, 0.15, 0.05])
-    scores, mean, square = np.zeros(6), np.zeros(40), np.zeros(40)
-    for k, n_bins in enumerate(numbers):
-        starts = slow_starts(weight0 + weight1, n_bins)
-        for first, end in zip(starts, [*starts[1:], 40], strict=True):
-            n0, n1 = weight0[first:end].sum(), weight1[first:end].sum()
-            rate = np.clip((edges[first] + edges[end]) / 2, 0.005, 0.995)
-            scores[k] += binnings.log_bin_evidence(n0, n1, rate)
-            p = (n1 + 2 * rate) / (n0 + n1 + 2)
-            mean[first:end] += shares[k] * p
-            square[first:end] += shares[k] * p * (n1 + 2 * rate + 1) / (n0 + n1 + 3)
-    args = (*running_sums(weight0, weight1), edges)
-    centres = binnings.twice_centres(*args[:2])
-    found = binnings.score_quantile_bins(*args, centres, numbers)
-    np.testing.assert_allclose(found, scores, rtol=1e-12)
-    starts = [binnings.quantile_starts(centres, n_bins) for n_bins in numbers]
-    starts, steps = _average(*args, starts, shares)
-    sizes = np.diff(starts, append=40)
-    for found, expected in zip(steps, (mean, square), strict=True):
-        np.testing.assert_allclose(np.repeat(found, sizes), expected, atol=1e-13)
 
 
 def test_blocks_of_cells_do_not_matter(rng):

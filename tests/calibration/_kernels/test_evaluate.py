@@ -31,14 +31,6 @@ def test_count_below_is_searchsorted(rng, shape, n):
     np.testing.assert_array_equal(evaluate.count_below(knots, points), expected)
 
 
-def test_linear_map_is_interpolation(rng):
-    knots = np.sort(rng.uniform(size=20))
-    values = rng.uniform(size=20)
-    points = rng.uniform(-0.2, 1.2, 500)
-    got = evaluate.evaluate_map(points, knots, values, values, values, True)
-    np.testing.assert_allclose(got, np.interp(points, knots, values), atol=1e-13)
-
-
 def test_values_at_and_beside_a_knot():
     one = np.array([0.0, 1.0])
     left, at, right = np.array([0.1, 0.3]), np.array([0.2, 0.5]), np.array([0.4, 0.9])

@@ -9,7 +9,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from calibration import (
@@ -53,27 +52,6 @@ def test_two_classes_without_weight(data):
     with pytest.warns(CalibrationWarning, match="`y` holds class 0 only"):
         model.fit(X, y, (y < 2).astype(float))
     assert (model.predict(X) < 2).all()
-
-
-def test_calibrators_see_no_score_of_a_row_that_was_learned(data):
-    X, _ = data
-    y = np.random.default_rng(1).integers(0, 3, size=len(X))
-    # A neighbour of itself is certain; out of fold it knows nothing.
-    model = AllPairsClassifier(KNeighborsClassifier(1), PlattCalibrator()).fit(X, y)
-    assert model.predict_proba(X).max() < 0.6
-
-
-@pytest.mark.parametrize(
-    "names", [["a", "b", "c", "d"], [True, 2, 30, -1], [0.0, 1.0, -2.0, 9.0]]
-)
-def test_labels_of_any_kind(names, data):
-    X, y = data
-    plain = AllPairsClassifier(GaussianNB()).fit(X, y)
-    sorted_names = np.array(sorted(names))
-    model = AllPairsClassifier(GaussianNB()).fit(X, sorted_names[y])
-    np.testing.assert_array_equal(model.classes_, sorted_names)
-    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-    np.testing.assert_array_equal(model.predict(X), sorted_names[plain.predict(X)])
 
 
 @pytest.mark.parametrize(

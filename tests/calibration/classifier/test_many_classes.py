@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import datasets, linear_model, pipeline, preprocessing, svm
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from calibration import (
@@ -237,12 +237,3 @@ def test_classifiers_of_another_shape_are_refused(iris):
         CalibratedClassifier(Recorder(), cv=4).fit(X, y)
     with pytest.raises(ValueError, match=r"probabilities of shape \(n, 3\).*, 2\)"):
         CalibratedClassifier(Constant([0.5, 0.5])).fit(X, y)
-
-
-def test_training_parts_need_every_class(iris):
-    X, y = iris
-    with pytest.raises(
-        ValueError,
-        match=r"leave all classes in every .* fold 0 .* no row of class 'set",
-    ):
-        CalibratedClassifier(cv=KFold(3)).fit(X, y)

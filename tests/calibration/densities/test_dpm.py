@@ -45,7 +45,9 @@ def test_recovers_a_known_mixture(data):
 
 def test_prediction_is_bayes_rule_on_student_mixtures(data):
     x, y = data
-    fitted = DPMCalibrator(scale="real").fit(x, y)
+    fitted = DPMCalibrator(5, 0.3, scale="real").fit(x, y)
+    assert fitted.weights_.shape == fitted.means_.shape == (2, 5)
+    np.testing.assert_allclose(fitted.weights_.sum(axis=1), 1.0, rtol=1e-12)
     grid = np.linspace(x.min(), x.max(), 50)
     parts = fitted.degrees_of_freedom_, fitted.means_, fitted.scales_, fitted.weights_
     densities = [
@@ -56,12 +58,6 @@ def test_prediction_is_bayes_rule_on_student_mixtures(data):
     np.testing.assert_allclose(fitted.predict_log_odds(grid), log_odds, atol=1e-9)
     assert fitted.prior_log_odds_ == pytest.approx(0.0, abs=0.05)
     assert fitted.predict(x).mean() == pytest.approx(0.5, abs=1e-9)
-
-
-def test_weights_of_each_class_sum_to_one(data):
-    fitted = DPMCalibrator(5, 0.3, scale="real").fit(*data)
-    assert fitted.weights_.shape == fitted.means_.shape == (2, 5)
-    np.testing.assert_allclose(fitted.weights_.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_groups_change_little(data, monkeypatch):

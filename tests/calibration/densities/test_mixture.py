@@ -1,4 +1,4 @@
-"""The variational mixture against integrals and scikit-learn."""
+"""The variational mixture against integrals and sums."""
 
 from itertools import product
 
@@ -7,7 +7,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import betaln, gammaln, logsumexp
 from scipy.stats import beta, gamma, norm
-from sklearn.mixture import BayesianGaussianMixture
 
 from calibration.densities import mixture
 
@@ -117,29 +116,6 @@ def test_divergence_of_a_component_is_the_integral():
     expected = (np.exp(ours) * gap).sum() * cell
     value = mixture.component_divergence(parameters, prior)
     assert value == pytest.approx(expected, abs=2e-4)
-
-
-def test_agrees_with_scikit_learn_on_rows(two_clusters):
-    """Its fixed point is ours: one step from its memberships gives its parameters."""
-    theirs = BayesianGaussianMixture(
-        n_components=2,
-        weight_concentration_prior_type="dirichlet_process",
-        weight_concentration_prior=PRIOR[0],
-        mean_prior=[PRIOR[1]],
-        mean_precision_prior=PRIOR[2],
-        degrees_of_freedom_prior=2 * PRIOR[3],
-        covariance_prior=[[2 * PRIOR[4]]],
-        reg_covar=0.0,
-        tol=1e-12,
-        max_iter=2000,
-        random_state=0,
-    ).fit(two_clusters[:, None])
-    shares = np.ascontiguousarray(theirs.predict_proba(two_clusters[:, None]).T)
-    ours, _, _ = converge(rows_as_groups(two_clusters), shares, PRIOR)
-    order = np.argsort(-theirs.weights_)
-    np.testing.assert_allclose(ours[1], theirs.means_[order, 0], atol=1e-4)
-    covariances = theirs.covariances_[order, 0, 0]
-    np.testing.assert_allclose(ours[4] / ours[3], covariances, rtol=1e-3)
 
 
 def test_a_group_counts_as_its_rows_with_common_shares(rng):

@@ -160,16 +160,6 @@ def test_search_on_condensed_cells_finds_the_same_knots(rng, monkeypatch):
         np.testing.assert_allclose(few.predict(x), full.predict(x), atol=1e-9)
 
 
-@pytest.mark.parametrize("n_pieces", [3, 5, "auto"])
-def test_unit_and_origin_of_scores_do_not_matter(data, n_pieces):
-    x, y, _ = data
-    near = make_real(n_pieces).fit(x, y)
-    far = make_real(n_pieces).fit(1024 * x + 4096, y)
-    assert far.regularization_ == near.regularization_
-    np.testing.assert_allclose(far.knots_, 1024 * near.knots_ + 4096)
-    np.testing.assert_allclose(far.predict(1024 * x + 4096), near.predict(x), atol=1e-9)
-
-
 def test_scores_that_allow_no_pair_get_one_knot_or_none():
     """Three pieces need theta_1 < theta_2, which reversed scores do not offer."""
     x = np.arange(20.0)

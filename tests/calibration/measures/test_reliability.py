@@ -251,12 +251,6 @@ def test_recalibrated_forecasts_are_not_miscalibrated(score, rng):
     assert second.uncertainty == pytest.approx(first.uncertainty, rel=1e-12)
 
 
-def test_a_constant_forecast_at_the_base_rate():
-    parts = corp_decomposition([0, 0, 1, 0], [0.25] * 4, score=log_loss)
-    assert parts.miscalibration == parts.discrimination == 0.0
-    assert parts.score == parts.uncertainty
-
-
 def test_an_infinite_score_has_infinite_miscalibration():
     parts = corp_decomposition([1, 0, 1], [0.0, 0.5, 0.5], score=log_loss)
     assert parts.miscalibration == parts.score == math.inf

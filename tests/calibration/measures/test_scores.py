@@ -11,22 +11,36 @@ from scipy.special import betainc, betaincc, betaln
 from calibration import auc_score, brier_score, log_loss, proper_score, spherical_score
 from calibration.measures.scores import _density_losses
 
-
-def test_log_loss_of_the_impossible():
-    assert log_loss([1, 1, 0], [0.0, 0.5, 0.5]) == math.inf
-    assert log_loss([0, 1, 0], [1.0, 0.5, 0.5]) == math.inf
-    assert log_loss([1, 1], [0.0, 0.5], sample_weight=[0, 1]) == math.log(2.0)
+NEAR = [[1.0, 1e-9, 0.0]]
+ENDS = [[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]
 
 
-def test_log_loss_of_certain_and_right_is_zero():
-    loss = log_loss([0, 1], [0.0, 1.0])
-    assert loss == 0.0
+@pytest.mark.parametrize(
+    ("measure", "y", "p", "options", "expected"),
+    [
+        # The impossible, unless it weighs nothing.
+        (log_loss, [1, 1, 0], [0.0, 0.5, 0.5], {}, math.inf),
+        (log_loss, [0, 1, 0], [1.0, 0.5, 0.5], {}, math.inf),
+        (log_loss, [1, 1], [0.0, 0.5], {"sample_weight": [0, 1]}, math.log(2.0)),
+        (log_loss, [0, 2], ENDS, {}, math.inf),
+        (log_loss, [0, 2], ENDS, {"sample_weight": [0, 1]}, math.log(2.0)),
+        (log_loss, [0], ENDS[:1], {"clip": 1e-12}, -math.log(1e-12)),
+        (log_loss, [1], ENDS[:1], {"clip": 0.1}, -math.log(0.9)),
+        # Certain and right.
+        (log_loss, [0, 1], [0.0, 1.0], {}, 0.0),
+        (log_loss, [1], ENDS[:1], {}, 0.0),
+        # Good forecasts keep their digits: spherical score is (p / (1 - p))^2 / 2.
+        (log_loss, [0], [1e-20], {}, 1e-20),
+        (log_loss, [1], [1e-300], {}, -math.log(1e-300)),
+        (spherical_score, [0], [1e-9], {}, 0.5e-18),
+        (spherical_score, [0], NEAR, {}, 0.5e-18),
+        (brier_score, [0], NEAR, {}, 1e-18),
+    ],
+)
+def test_ends_are_exact(measure, y, p, options, expected):
+    loss = measure(y, p, **options)
+    assert loss == pytest.approx(expected, rel=3e-9, abs=0.0)
     assert math.copysign(1.0, loss) == 1.0
-
-
-def test_log_loss_keeps_tiny_probabilities():
-    assert log_loss([0], [1e-20]) == pytest.approx(1e-20, rel=1e-12)
-    assert log_loss([1], [1e-300]) == pytest.approx(-math.log(1e-300), rel=1e-12)
 
 
 @pytest.mark.parametrize("clip", [1e-17, 1e-3, 0.25, 0.5])
@@ -39,11 +53,6 @@ def test_log_loss_clips_forecasts_on_both_sides(clip):
         q = min(max(q, clip), 1.0 - clip)
         total -= math.log(q)
     assert log_loss(y, p, clip=clip) == pytest.approx(total / 6.0, rel=1e-12)
-
-
-def test_spherical_score_of_good_forecasts_keeps_its_digits():
-    # 1 - s = (p / (1 - p))^2 / 2 to first order for y = 0
-    assert spherical_score([0], [1e-9]) == pytest.approx(0.5e-18, rel=1e-8)
 
 
 LOSSES = {
@@ -66,23 +75,6 @@ def test_is_the_weighted_mean_of_the_formula(measure, k, rng):
         # Of the chance of one class Brier's score is half of the sum over both.
         times = 2.0 if measure is brier_score else 1.0
         assert times * measure(y, p[:, 1], sample_weight=w) == expected
-
-
-def test_log_loss_of_classes_at_the_ends():
-    p = [[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]
-    assert log_loss([0, 2], p) == math.inf
-    assert log_loss([0, 2], p, sample_weight=[0, 1]) == pytest.approx(math.log(2.0))
-    assert log_loss([0], p[:1], clip=1e-12) == pytest.approx(-math.log(1e-12))
-    certain = log_loss([1], p[:1])
-    assert certain == 0.0
-    assert math.copysign(1.0, certain) == 1.0
-    assert log_loss([1], p[:1], clip=0.1) == pytest.approx(-math.log(0.9))
-
-
-def test_good_forecasts_of_classes_keep_their_digits():
-    p = [[1.0, 1e-9, 0.0]]
-    assert brier_score([0], p) == pytest.approx(1e-18, rel=1e-12)
-    assert spherical_score([0], p) == pytest.approx(0.5e-18, rel=1e-12)
 
 
 def count_wins(y, p, w, i, j):

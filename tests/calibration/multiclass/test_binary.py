@@ -11,7 +11,6 @@ from scipy.special import expit, log_softmax, logit
 from calibration import (
     AllPairsCalibrator,
     IsotonicCalibrator,
-    LogisticCalibrator,
     OneVsRestCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,
@@ -67,16 +66,6 @@ def test_logits_enter_by_log_odds_of_the_class(rng):
     assert OneVsRestCalibrator("platt", scale="logit").fit(z, y).predict(far).all()
 
 
-def test_no_class_is_ruled_out():
-    scores = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]])
-    y = np.repeat([0, 1, 2], [6, 3, 2])
-    calibrator = OneVsRestCalibrator("isotonic").fit(scores[y], y)
-    found = calibrator.predict(np.vstack([scores, [[0.4, 0.3, 0.3]]]))
-    check_simplex(found, (4, 3))
-    # Half a row in n + 1 is the least that 11 rows can know.
-    assert found.min() == pytest.approx(1 / 24 / (23 / 24 + 2 / 24))
-
-
 def test_a_class_without_rows_has_its_constant(rng):
     p, y = draw(rng, 200, 3)
     calibrator = OneVsRestCalibrator().fit(p[y != 1], y[y != 1])
@@ -94,13 +83,14 @@ def couple(pairs):
     return couple_pairs(pairs[:, second, first].T, pairs.shape[1])
 
 
+@pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_is_what_its_definition_says(weighted, rng):
-    p, y = draw(rng, 600)
+def test_is_what_its_definition_says(weighted, k, rng):
+    p, y = draw(rng, 600, k)
     w = rng.integers(0, 4, size=len(y)) if weighted else np.ones(len(y))
-    new = draw(rng, 50)[0]
+    new = draw(rng, 50, k)[0]
     chances = []
-    for i, j in combinations(range(4), 2):
+    for i, j in combinations(range(k), 2):
         rows = np.flatnonzero((y == i) | (y == j))
         binary = IsotonicCalibrator().fit(
             p[rows, j] / (p[rows, i] + p[rows, j]), y[rows] == j, w[rows]
@@ -108,21 +98,16 @@ def test_is_what_its_definition_says(weighted, rng):
         chances.append(binary.predict(new[:, j] / (new[:, i] + new[:, j])))
     calibrator = AllPairsCalibrator(IsotonicCalibrator())
     found = calibrator.fit(p, y, w if weighted else None).predict(new)
-    assert_allclose(found, couple_pairs(chances, 4), rtol=1e-10)
+    assert_allclose(found, couple_pairs(chances, k), rtol=1e-10)
 
 
-@pytest.mark.parametrize("binary", [LogisticCalibrator(), IsotonicCalibrator()])
-def test_two_classes_are_the_binary_calibrator(binary, rng):
-    p, y = draw(rng, 600, 2)
-    expected = binary.fit(p[:, 1], y).predict(p[:, 1])
-    found = AllPairsCalibrator(binary).fit(p, y).predict(p)
-    assert_allclose(found[:, 1], expected, rtol=0, atol=1e-6)
-    z = np.column_stack([np.zeros(len(y)), rng.normal(size=len(y))])
-    y = rng.uniform(size=len(y)) < expit(0.5 * z[:, 1])
-    logit = PlattCalibrator(scale="logit").fit(z[:, 1], y).predict(z[:, 1])
-    pairs = AllPairsCalibrator(PlattCalibrator(), scale="logit")
-    found = pairs.fit(z + rng.normal(size=(len(y), 1)), y).predict(z)
-    assert_allclose(found[:, 1], logit, rtol=0, atol=1e-6)
+@pytest.mark.parametrize("cls", [PlattCalibrator, IsotonicCalibrator])
+def test_two_classes_are_the_binary_calibrator_of_log_odds(cls, rng):
+    z = np.column_stack([np.zeros(600), rng.normal(size=600)])
+    y = rng.uniform(size=600) < expit(0.5 * z[:, 1])
+    expected = cls(scale="logit").fit(z[:, 1], y).predict(z[:, 1])
+    pairs = AllPairsCalibrator(cls(), scale="logit").fit(z + 3.0, y)
+    assert_allclose(pairs.predict(z)[:, 1], expected, rtol=0, atol=1e-6)
 
 
 def test_classes_without_rows_keep_a_small_probability(rng):

@@ -134,17 +134,15 @@ def test_pickled_and_saved(calibrator, rng, tmp_path):
 
 
 @learners
-def test_weights_are_repetitions(calibrator, rng):
+def test_weights_are_repetitions_in_any_order(calibrator, rng):
     p, y = draw(rng, 200)
     times = rng.integers(0, 4, size=len(y))
     weighted = clone(calibrator).fit(p, y, times).predict(p)
-    repeated = clone(calibrator).fit(np.repeat(p, times, axis=0), np.repeat(y, times))
+    rows = rng.permutation(np.repeat(np.arange(200), times))
+    repeated = clone(calibrator).fit(p[rows], y[rows])
     # Merged rows are the same to the last digit.
     near = 1e-12 if isinstance(calibrator, calibration.AutoCalibrator) else 1e-5
     assert_allclose(weighted, repeated.predict(p), rtol=near, atol=1e-8)
-    order = rng.permutation(len(y))
-    shuffled = clone(calibrator).fit(p[order], y[order], times[order]).predict(p)
-    assert_allclose(shuffled, weighted, rtol=near, atol=1e-8)
 
 
 @learners

@@ -1,10 +1,13 @@
 """What both calibrators that need more than a score promise."""
 
+import pickle
 from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from calibration import ACPCalibrator, CalibrationWarning, SBACalibrator
 
@@ -26,14 +29,18 @@ everyone = pytest.mark.parametrize("name", KITS)
 
 
 @everyone
-def test_weights_are_repetitions_and_order_does_not_matter(name, rng):
+def test_weights_are_repetitions_and_order_does_not_matter(name, rng, frozen):
     make, known, asked = KITS[name]
     scores, weight = np.round(rng.uniform(size=300), 2), rng.integers(0, 4, 300)
     y = rng.uniform(size=300) < scores
-    weighted = make().fit(*known(scores), y, weight)
+    weighted = make().fit(*map(frozen, (*known(scores), y, weight)))
     rows = rng.permutation(np.repeat(np.arange(300), weight))
     repeated = make().fit(*known(scores[rows]), y[rows])
-    assert_array_equal(*(one.predict(*asked(scores)) for one in (weighted, repeated)))
+    p = weighted.predict(*map(frozen, asked(scores)))
+    for same in (repeated, pickle.loads(pickle.dumps(weighted))):
+        assert_array_equal(same.predict(*asked(scores)), p)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        clone(weighted).predict(*asked(scores))
 
 
 @everyone

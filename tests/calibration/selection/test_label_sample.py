@@ -110,8 +110,6 @@ def test_what_is_wrong_is_refused():
         draw_rows_to_label([0.1, 0.2, 0.3], 4)
     with pytest.raises(ValueError, match="`n_rows` must be at least 1, got 0"):
         draw_rows_to_label([0.1, 0.2, 0.3], 0)
-    with pytest.raises(ValueError, match="`scale` must be one of"):
-        draw_rows_to_label([0.1, 0.2], 1, scale="odds")
     with pytest.raises(ValueError, match=r"`scores` must .*\[0, 1\]"):
         draw_rows_to_label([0.1, 1.2], 1)
     with pytest.raises(ValueError, match="`scores` must have shape"):

@@ -148,12 +148,6 @@ def test_stack_of_extreme_log_odds_is_finite():
     assert wrong.losses(both(weights @ odds)).mean < wrong.losses(both(odds[0])).mean
 
 
-def folds_of(cells, n_folds):
-    """Summaries of the rests and folds."""
-    pairs = Cells(cells).folds(n_folds, 0)
-    return [(rest.summary, fold.summary) for rest, fold in pairs]
-
-
 def test_trials_are_fits_on_the_other_folds(rng):
     x = rng.normal(size=400)
     cells = ScoreSummary.from_scores(x, rng.uniform(size=400) < expit(2 * x))
@@ -164,8 +158,10 @@ def test_trials_are_fits_on_the_other_folds(rng):
     held = hold_trials(menu, Cells(cells), 4, 0)
     assert held.weight.sum() == 400
     by_hand = [
-        PlattCalibrator(scale="logit").fit_summary(rest).predict_log_odds(fold.scores)
-        for rest, fold in folds_of(cells, 4)
+        PlattCalibrator(scale="logit")
+        .fit_summary(rest.summary)
+        .predict_log_odds(fold.summary.scores)
+        for rest, fold in Cells(cells).folds(4, 0)
     ]
     np.testing.assert_allclose(odds_of(held)[1], np.concatenate(by_hand), atol=1e-12)
     np.testing.assert_allclose(np.sort(odds_of(held)[0]), cells.scores, atol=1e-12)

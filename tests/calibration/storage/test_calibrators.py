@@ -35,6 +35,7 @@ from calibration import (
     VennAbersCalibrator,
 )
 from calibration.storage import StorageError, load
+from tests.calibration.base.test_calibrators import make
 
 ESTIMATORS = {
     name: cls
@@ -55,13 +56,6 @@ OTHERS = {ACPCalibrator, AllPairsClassifier, CalibratedClassifier, SBACalibrator
 def data(rng):
     scores = np.round(rng.uniform(size=400), 3)
     return scores, (rng.uniform(size=400) < scores**2).astype(int)
-
-
-def make(cls):
-    """An instance that is quick and repeatable."""
-    quick = {"n_bags": 20, "random_state": 0}
-    known = cls().get_params()
-    return cls(**{name: value for name, value in quick.items() if name in known})
 
 
 def assert_same(first, second):
