@@ -70,6 +70,13 @@ def test_scores_are_those_of_held_out_rows(data, some):
     assert not hasattr(some["Platt"], "coef_")
 
 
+def test_scores_that_are_surely_wrong_have_finite_losses(data, some):
+    scores, y = data
+    scores[:2], y[:2] = [0.0, 1.0], [1, 0]
+    comparison = compare_calibrators(scores, y, some)
+    assert np.isfinite([comparison.log_loss, comparison.standard_error]).all()
+
+
 def test_weights_are_repetitions(data, some, rng):
     scores, y = data
     weight = rng.integers(0, 4, 400)
