@@ -73,15 +73,14 @@ def pool(
     Notes
     -----
     A pool of discrete distributions is exact. A pool of curves is a new curve through
-    91 normal scores of the pool, or twice as many if bounds differ on both sides. If
-    the peaks overlap and have like widths, the CDF and the CRPS are right to about
-    1e-5. Of N(0, 1) and N(0, s^2) in equal parts, the CDF is right to 3e-4 for s = 10
-    and to 2e-2 for s = 1000. Next to a deep gap between peaks both are less exact. For
-    N(0, 1) and N(4, 0.5^2) in equal parts, the CDF is right to 1e-3 and the CRPS to
-    2e-4 of the spread. For N(0, 1) and N(20, 0.2^2) both are right to 1e-2. Do not rely
-    on log scores of outcomes within such a gap. The density of one distribution may
-    jump inside the range of the others, for example at a bound that only it has. There
-    the CDF of the pool is off by up to 0.03.
+    91 normal scores of the pool. If the peaks overlap and have like widths, the CDF and
+    the CRPS are right to about 1e-5. Of N(0, 1) and N(0, s^2) in equal parts, the CDF
+    is right to 3e-4 for s = 10 and to 2e-2 for s = 1000. Next to a deep gap between
+    peaks both are less exact. For N(0, 1) and N(4, 0.5^2) in equal parts, the CDF is
+    right to 1e-3 and the CRPS to 2e-4 of the spread. For N(0, 1) and N(20, 0.2^2) both
+    are right to 1e-2. Do not rely on log scores of outcomes within such a gap. The
+    density of one distribution may jump inside the range of the others, for example at
+    a bound that only it has. There the CDF of the pool is off by up to 0.06.
 
     References
     ----------

@@ -61,7 +61,9 @@ class Sum(RegressorMixin, BaseEstimator, ABC):
         sums = np.empty(len(X))
         for start in range(0, len(X), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
-            sums[rows] = self._spread(X[rows]) @ self.coefficients_
+            spread = np.ascontiguousarray(self._spread(X[rows]))
+            # Not a product of matrices, whose rounding depends on the other rows.
+            sums[rows] = (spread * self.coefficients_).sum(axis=1)
         return self.intercept_ + sums
 
     @abstractmethod

@@ -243,18 +243,12 @@ def _pool_curves(
 ) -> Curve:
     """Return the pool of curves, read at the Greville points of a common basis.
 
-    It has twice the knots if bounds differ on both sides. Values of all members give
-    its levels and slopes; it is cubic between them.
+    Values of all members give its levels and slopes; it is cubic between them.
     """
     low = np.min([curve.low for curve in curves], axis=0)
     high = np.max([curve.high for curve in curves], axis=0)
     bases = {curve.basis for curve in curves}
     basis = bases.pop() if len(bases) == 1 else STANDARD
-    inner = [((c.low > low).any(), (c.high < high).any()) for c in curves]
-    if basis.size < _MOST_KNOTS // 2 and np.any(inner, axis=0).all():
-        # Where a bound lies within another member the density jumps.
-        middles = 0.5 * (basis.shared.breaks[1:] + basis.shared.breaks[:-1])
-        basis = basis_of(np.sort(np.append(basis.knots, middles)))
     curves = [rebound(curve, low, high, basis) for curve in curves]
     if len(curves) == 1:
         return curves[0]
