@@ -223,6 +223,10 @@ def _find_mode(x: Float64Array, weight: Float64Array) -> tuple[float, float, flo
     return float(x[best]), float(below[best]), float(above[best])
 
 
+# A greater rate counts as this one, so that log densities stay finite.
+_MOST_RATE = 1e100
+
+
 def _rates(
     below: float, above: float, total: float, pooled: float
 ) -> tuple[float, float]:
@@ -231,8 +235,8 @@ def _rates(
     row = (below + above) / total or pooled
     below, above = max(below, row), max(above, row)
     # Roots first: the product of two tiny sums would underflow.
-    cross = np.sqrt(below) * np.sqrt(above)
-    return total / (below + cross), total / (above + cross)
+    cross, least = np.sqrt(below) * np.sqrt(above), total / _MOST_RATE
+    return total / max(below + cross, least), total / max(above + cross, least)
 
 
 def _log_density(

@@ -72,13 +72,14 @@ def test_log_odds_are_finite_everywhere(make, rng):
 
 
 @pytest.mark.filterwarnings("ignore:`sample_weight` counts repetitions")
-def test_weights_may_leave_a_class_hardly_any_variance():
+@pytest.mark.parametrize("make", [GaussianCalibrator, AsymmetricLaplaceCalibrator])
+def test_weights_may_leave_a_class_hardly_any_variance(make):
     for rows in (
         ([0.0, 0.5], [1, 0], [1e-300, 1e12]),
         ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1e-12]),
         ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1.0]),
     ):
-        p = GaussianCalibrator().fit(*rows).predict(rows[0])
+        p = make().fit(*rows).predict(rows[0])
         assert ((p >= 0.0) & (p <= 1.0)).all()
 
 
