@@ -365,7 +365,7 @@ def refuse_infinite(values: Float64Array, names: Sequence[Any] | None) -> None:
     if infinite.any():
         row, place = np.argwhere(infinite)[0].tolist()
         name = place if names is None else names[place]
-        refuse("X", "not be infinite", f"it in row {row}, column {name!r}")
+        refuse("X", "hold finite numbers or gaps", f"inf in row {row}, column {name!r}")
 
 
 def read_array(X: Any) -> Float64Array:

@@ -81,8 +81,14 @@ def test_tables_that_are_none(columns, y):
         ((DAYS - DAYS[0]).to_numpy()[:, None], "got .* to hold dates"),
         (DAYS.to_pydatetime()[:, None], "got .* to hold dates"),
         (np.full((N, 1), "a"), "`X` must be numeric, got 'a'"),
-        (np.full((N, 1), np.inf), "not be infinite, got it in row 0, column 0"),
-        (frame.assign(b=np.inf), "must not be infinite, got it in row 0, column"),
+        (
+            np.full((N, 1), np.inf),
+            "hold finite numbers or gaps, got inf in row 0, column 0",
+        ),
+        (
+            frame.assign(b=np.inf),
+            "must hold finite numbers or gaps, got inf in row 0, column",
+        ),
         (frame["a"], "got a Series of 60 values"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
