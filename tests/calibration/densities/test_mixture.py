@@ -162,4 +162,7 @@ def test_a_split_moves_all_of_some_shares(by_distance, three_clusters):
     parameters, shares, _ = mixture.climb(groups, shares, CENTRED, 0.01, 50)
     split = mixture.split_component(groups, shares, parameters, 0, 2, by_distance)
     assert ((split[0] == 0.0) ^ (split[2] == shares[2])).all()
+    moved, mean = groups[1, split[0] == 0.0], parameters[mixture.MEAN, 0]
+    assert np.abs(moved - mean).min() > 0.0
+    assert by_distance == (moved.min() < mean)
     np.testing.assert_allclose(split.sum(axis=0), 1.0)

@@ -161,6 +161,11 @@ def test_does_not_depend_on_the_number_of_threads(data):
     assert_array_equal(one.map_.at, two.map_.at)
 
 
+def test_empty_bags_are_refused(data):
+    with pytest.raises(ValueError, match=r"`max_samples` must .* got 0"):
+        BaggedIsotonicCalibrator(max_samples=0.0).fit(*data)
+
+
 def test_random_state_decides(data):
     def values(seed):
         fitted = BaggedIsotonicCalibrator(5, random_state=seed).fit(*data)

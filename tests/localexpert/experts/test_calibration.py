@@ -167,6 +167,7 @@ def test_the_estimated_loss_is_near_what_is_reached(units):
     experts.ask(units, thresholds, np.ones(500))
     estimate = experts.estimate_loss()
     raw = loss_of(experts.pooled_, units, thresholds)
+    assert experts.losses_["joint"] == pytest.approx(raw, rel=0.05)
     experts.calibrate()
     reached = loss_of(experts.tasks_.calibrated, units, thresholds)
     assert reached < 0.95 * raw

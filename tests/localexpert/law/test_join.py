@@ -107,6 +107,14 @@ def test_pools_of_laws_with_opposite_bounds(rng):
     assert_allclose(found, want, rtol=0.0, atol=0.06)
 
 
+def test_pools_of_lattices_of_other_steps_hold_the_values_of_both():
+    wide, narrow = (replace(KINDS["counts"], step=step) for step in (1.0, 0.5))
+    y = np.tile(np.arange(8) / 2.0, (3, 1))
+    found = pool_laws([wide, narrow], WEIGHTS, "linear").mass_at(y)
+    parts = np.stack([wide.mass_at(y), narrow.mass_at(y)])
+    assert_allclose(found, np.einsum("ik,kij->ij", WEIGHTS, parts), atol=1e-9)
+
+
 def test_moments_that_a_member_has_not_got():
     heavy = PredictiveDistribution.from_scipy(stats.cauchy(np.zeros(3))).law
     pool = pool_laws([heavy, KINDS["smooth"]], WEIGHTS, "linear")
