@@ -183,11 +183,13 @@ def are_probabilities(p: Float64Array) -> bool:
 def check_answers(answers: ArrayLike, n: int, rule: str) -> Float64Array:
     """Return what a learner says of `n` rows; refuse what are not so many numbers."""
     numbers = np.asarray(answers, dtype=np.float64)
-    if numbers.shape == (n,) and np.isfinite(numbers).all():
-        return numbers
-    shape = f"shape {numbers.shape} for {n} rows"
-    msg = f"{rule}, got {'NaN or infinity' if numbers.shape == (n,) else shape}"
-    raise ValueError(msg)
+    if numbers.shape != (n,):
+        msg = f"{rule}, got shape {numbers.shape} for {n} rows"
+        raise ValueError(msg)
+    if not np.isfinite(numbers).all():
+        msg = f"{rule}, got NaN or infinity"
+        raise ValueError(msg)
+    return numbers
 
 
 def check_probability_rows(

@@ -75,7 +75,10 @@ def as_calibrator(calibrator: Any) -> ScoreCalibrator:
         check_choice(calibrator, "calibrator", FAMILIES)
         return FAMILIES[calibrator]()
     if not isinstance(calibrator, ScoreCalibrator):
-        rule = "be a ScoreCalibrator such as IsotonicCalibrator(), or the name of one"
+        rule = (
+            "be a ScoreCalibrator, for instance IsotonicCalibrator(), or the name of "
+            "one"
+        )
         refuse("calibrator", rule, f"{calibrator!r}", TypeError)
     return calibrator
 
@@ -169,17 +172,19 @@ class OneVsRestCalibrator(MulticlassCalibrator):
                 for j, column in enumerate(columns)
             ]
 
-        self.calibrators_ = []
-        for summary in data.share(("tasks", self.scale), summarize):
-            one = on_scale(as_calibrator(self.calibrator), self.scale)
-            self.calibrators_.append(one)
-            if min(summary.n0, summary.n1) > 0.0 and summary.n_cells > 1:
-                one.fit_summary(summary)
-                continue
-            # With hundreds of classes some may have no rows. They get their documented
-            # constant, without a warning for each.
-            one._fit_constant(summary, (summary.n1 + 1.0) / (summary.n + 2.0))
-            one.n_fit_ = summary.n
+        tasks = data.share(("tasks", self.scale), summarize)
+        self.calibrators_ = [self._fit_one(summary) for summary in tasks]
+
+    def _fit_one(self, summary: ScoreSummary) -> ScoreCalibrator:
+        """Return the calibrator of one class."""
+        one: ScoreCalibrator = on_scale(as_calibrator(self.calibrator), self.scale)
+        if min(summary.n0, summary.n1) > 0.0 and summary.n_cells > 1:
+            return one.fit_summary(summary)
+        # With hundreds of classes some may have no rows. They get their documented
+        # constant, without a warning for each.
+        one._fit_constant(summary, (summary.n1 + 1.0) / (summary.n + 2.0))
+        one.n_fit_ = summary.n
+        return one
 
     def _predict_table(self, table: Float64Array) -> Float64Array:
         p = np.empty(table.shape)
@@ -194,7 +199,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
             p = _nearest_on_simplex(p)
         # Rounding may make a formula say 0 for all classes.
         np.maximum(p, LEAST, out=p)
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        return p
 
 
 def _nearest_on_simplex(table: Float64Array) -> Float64Array:

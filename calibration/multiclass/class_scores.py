@@ -218,8 +218,10 @@ class ClassScores:
         if self.side is not None:
             parts.append(self.side)
         # Adding zero turns -0.0 into 0.0, its equal.
-        how: dict[str, Any] = {"return_index": True, "return_inverse": True}
-        _, first, places = np.unique(np.column_stack(parts) + 0.0, axis=0, **how)
+        keys = np.column_stack(parts) + 0.0
+        _, first, places = np.unique(
+            keys, axis=0, return_index=True, return_inverse=True
+        )
         # In the order of their size, so that sums do not depend on the order of rows.
         order = np.argsort(self.weight, kind="stable")
         weight = np.bincount(places.ravel()[order], self.weight[order], len(first))

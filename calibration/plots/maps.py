@@ -77,12 +77,7 @@ def plot_calibration_map(
     check_choice(axis, "axis", ("probability", "log-odds"))
     kinds = CalibrationMap, ScoreCalibrator
     items = canvas.read_items(calibrators, "calibrators", kinds)
-    # A bare map has no scale of its own.
-    scales = {
-        name: getattr(one, "scale", None)
-        or ("probability" if 0.0 <= one.knots[0] <= one.knots[-1] <= 1.0 else "real")
-        for name, one in items.items()
-    }
+    scales = {name: _scale_of(one) for name, one in items.items()}
     real = "real" in scales.values()
     if real and set(scales.values()) != {"real"}:
         refuse("calibrators", "not mix real scores with other scales", scales)
@@ -102,6 +97,14 @@ def plot_calibration_map(
     return ax
 
 
+def _scale_of(calibrator: Calibrator) -> str:
+    """Return the scale of the scores that a calibrator takes."""
+    if isinstance(calibrator, ScoreCalibrator):
+        return calibrator.scale
+    unit = calibrator.knots[0] >= 0.0 and calibrator.knots[-1] <= 1.0
+    return "probability" if unit else "real"
+
+
 def _map_points(
     calibrator: Calibrator, scale: str, axis: str, grid: ArrayLike | None
 ) -> tuple[Float64Array, Float64Array]:
@@ -112,7 +115,11 @@ def _map_points(
         scores = np.sort(check_probabilities(grid, "grid"))
     else:
         scores = np.sort(check_vector(grid, "grid"))
-    calibrated = getattr(calibrator, "predict", calibrator)(scores)
+    calibrated = (
+        calibrator.predict(scores)
+        if isinstance(calibrator, ScoreCalibrator)
+        else calibrator(scores)
+    )
     if axis == "log-odds":
         coordinates = _logit(scores) if scale == "probability" else scores
         return coordinates, _logit(calibrated)

@@ -222,7 +222,7 @@ class IndependentExperts(Experts):
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
         classifier, options = self.classifier, dict[str, Any]()
-        self.own_ = classifier is None
+        self.takes_codes_ = classifier is None
         if classifier is None:
             classifier = self._make_booster(tasks, int(rng.integers(2**31)))
             options["categorical_feature"] = tasks.table.reader.categories
@@ -280,7 +280,7 @@ class IndependentExperts(Experts):
         return np.column_stack(answers)
 
     def _view(self, table: Table) -> Any:
-        return table.codes if self.own_ else table.given
+        return table.codes if self.takes_codes_ else table.given
 
     def _make_booster(self, tasks: Tasks, seed: int) -> lgb.LGBMClassifier:
         """Return an unfitted booster with one number of rounds for all experts."""

@@ -90,8 +90,10 @@ def _append_curves(laws: Sequence[Law]) -> Curve | None:
         curve = law.curve
         if curve is None:
             curve = curves[0].take(np.zeros(len(law), dtype=np.intp))
-        known = curve.low, curve.high
-        parts.append(refine(curve, basis) if basis else rebound(curve, *known))
+        if basis is None:
+            parts.append(rebound(curve, curve.low, curve.high))
+        else:
+            parts.append(refine(curve, basis))
     return append_curves(parts)
 
 

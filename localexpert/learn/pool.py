@@ -114,12 +114,8 @@ class Pool(Learner):
                 self.left_out_.append(name)
                 continue
             with current_progress().stage(name):
-                if finished:
-                    trial = road.start(sample)
-                    if trial > road.hopeless * min(self.losses_.values()):
-                        self.losses_[name] = trial
-                        self.unfinished_.append(name)
-                        continue
+                if finished and not self._is_promising(name, road, sample):
+                    continue
                 finished[name] = road.finish()
             places = draw_rows(
                 sample.weight[road.judged_], ROWS_TO_WEIGH, self.random_state
@@ -179,6 +175,15 @@ class Pool(Learner):
         self.fitted_ = {name: finished[name] for name in self.weights_}
         self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
         self.oof_weights_, self.sharpness_ = oof[:, held], 1.0
+
+    def _is_promising(self, name: str, road: Learner, sample: Sample) -> bool:
+        """Begin a road, and return whether it may still help."""
+        trial = road.start(sample)
+        if trial <= road.hopeless * min(self.losses_.values()):
+            return True
+        self.losses_[name] = trial
+        self.unfinished_.append(name)
+        return False
 
     def _choose_weights(
         self, names: list[str], scores: PoolScores, kinds: Sequence[PoolKind]

@@ -434,10 +434,9 @@ def _name_target(y: Any) -> str:
 
 def _read_levels(levels: ArrayLike) -> list[float]:
     """Return levels in (0, 1), of which there may be none."""
-    found: list[float] = []
-    if np.size(levels):
-        found += check_levels(levels, "var_levels", inner=True).tolist()
-    return found
+    if np.size(levels) == 0:
+        return []
+    return list(map(float, check_levels(levels, "var_levels", inner=True)))
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:
