@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted, Trial, mass_of
-from localexpert.data.folds import Fold, Sample
+from localexpert.data.folds import Fold, Rows, Sample
 
 # Single precision is twice as fast, and its errors are far below the penalties.
 Float32Array: TypeAlias = NDArray[np.float32]
@@ -21,7 +21,8 @@ Float32Array: TypeAlias = NDArray[np.float32]
 # of penalties gained nothing on 50 tables.
 _STEPS = (0, 1, 2)
 _PENALTIES = {False: (0.01, 0.1, 1.0), True: (0.001, 0.01, 0.1)}
-# This many rows, from all over the table, are enough to compare them.
+# About this many rows, from all over the table, are enough to compare them, and to
+# learn directions.
 _ROWS_TO_COMPARE = 1_500
 # The kernel's width is this many times the median distance of rows.
 _WIDTH = {False: 3.0, True: 1.0}
@@ -79,21 +80,29 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     def fit(
         self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
     ) -> Self:
-        """Take the steps, and solve."""
-        self.begin(X, y, sample_weight)
-        self.solve(self.penalty)
+        """Take the steps on some rows, and solve for all."""
+        held = np.flatnonzero(sample_weight > 0.0)
+        some = _spread(held) if self.n_steps else held
+        self.begin(X[some], y[some], sample_weight[some])
         for _ in range(self.n_steps):
-            self.step()
             self.solve(self.penalty)
+            self.step()
+        if len(some) < len(held):
+            self.begin(X[held], y[held], sample_weight[held], self.directions_)
+        self.solve(self.penalty)
         # Only the fit needs these.
         for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
             delattr(self, name)
         return self
 
     def begin(
-        self, X: Float64Array, y: Float64Array, sample_weight: Float64Array
+        self,
+        X: Float64Array,
+        y: Float64Array,
+        sample_weight: Float64Array,
+        directions: Float32Array | None = None,
     ) -> None:
-        """Keep the rows of positive weight. Compute their kernel in the columns."""
+        """Keep the rows of positive weight. Compute their kernel along directions."""
         rows = np.flatnonzero(sample_weight > 0.0)
         y, w = y[rows], sample_weight[rows]
         w = w / w.mean()
@@ -104,7 +113,9 @@ class KernelMachine(RegressorMixin, BaseEstimator):
         # The least weights are too small for single precision.
         self._share = np.maximum(w, _LEAST_SHARE).astype(np.float32)
         self._rows = np.asarray(X[rows], dtype=np.float32)
-        self._use(np.eye(X.shape[1], dtype=np.float32))
+        if directions is None:
+            directions = np.eye(X.shape[1], dtype=np.float32)
+        self._use(directions)
 
     def solve(self, penalty: float) -> None:
         """Solve for the coefficients, shape (n,), in the present coordinates."""
@@ -168,7 +179,7 @@ class KernelMachines(Fitted):
         train, test = fold
         smooth: bool = self.regressor.smooth
         model = KernelMachine(smooth=smooth)
-        some = train[:: -(-len(train) // _ROWS_TO_COMPARE)]
+        some = _spread(train)
         model.begin(X[some], sample.y[some], sample.weight[some])
         mass = mass_of(sample.weight[test])
         least = np.inf
@@ -191,6 +202,11 @@ class KernelMachines(Fitted):
         if first is not None:
             self.regressor = clone(first.model)
         return super().fit(X, sample, first)
+
+
+def _spread(rows: Rows) -> Rows:
+    """Return some of the rows, from all over."""
+    return rows[:: -(-len(rows) // _ROWS_TO_COMPARE)]
 
 
 def _distances(x: Float32Array, z: Float32Array) -> Float32Array:

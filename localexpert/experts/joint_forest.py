@@ -168,7 +168,8 @@ class LeafLaws:
 # Most rows of a bootstrap sample if `max_samples` is "auto".
 _MOST_SAMPLES = 20_000
 # Most trees times rows drawn if `n_estimators` is "auto", with bounds on the trees.
-_MOST_DRAWN = 2_000_000
+# With 2 000 000, the CRPS of tables of 7 000 to 12 000 rows was .1 % smaller.
+_MOST_DRAWN = 600_000
 _LEAST_TREES, _MOST_TREES = 60, 100
 # Number of random cuts of each feature that a split tries. The table of the trees holds
 # each feature this many times. With one cut, losses were 3 to 6 % greater on raw
@@ -192,7 +193,7 @@ class JointForest(Experts):
     ----------
     n_estimators : int or "auto"
         Number of trees. "auto": 100, or fewer if there are many rows. Then all trees
-        together draw about 2 000 000 rows at most. There are at least 60 trees.
+        together draw about 600 000 rows at most. There are at least 60 trees.
     min_samples_leaf : int
         Least number of distinct rows in a leaf.
     max_features : float

@@ -51,6 +51,9 @@ class Learner(ABC):
     hopeless : float
         This learner is useless beside another one if `start` returns at least this many
         times the loss of the other.
+    is_sketch : bool
+        Whether the whole learner may be much better than what `start` has fitted. Then
+        the other learner's `start` is what counts.
     cost : float
         This learner takes this many times as long as the first learner of its pool.
     judged_ : ndarray of int of shape (m,)
@@ -59,6 +62,7 @@ class Learner(ABC):
 
     steps: tuple[Step, ...] = ()
     hopeless: float = np.inf
+    is_sketch: bool = False
     cost: float = 1.0
     judged_: Rows
 
@@ -219,8 +223,9 @@ class Learner(ABC):
 
 
 # Number of trees of a forest in a pool (with twice as many, a pool scores the same),
-# and of a small forest that tells whether the whole forest is worth its time.
-_TREES, _TRIAL_TREES = 100, 20
+# and of a small forest that tells whether the whole forest is worth its time. A tree of
+# the small one draws at most this many rows.
+_TREES, _TRIAL_TREES, _TRIAL_ROWS = 100, 20, 4_000
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
 
@@ -248,6 +253,7 @@ class FittedRoad(Learner):
     def __init__(self, road: Road, settings: Settings, stages: Stages):
         self.hopeless, self.stages, self.settings = road.hopeless, stages, settings
         self.road = own = settings.settle(road)
+        self.is_sketch = own.strategy == "deep"
         self.steps, limits = road.bind(settings.limits, settings.seed)
         common = settings.common
         center = CentreStack(settings.center, settings.out_of_bag, **common)
@@ -277,16 +283,17 @@ class FittedRoad(Learner):
         del self.stages
         if self.frame.kind_ is not None:
             return self.frame.loss_
-        strategy = self.road.strategy if isinstance(self.road.strategy, str) else ""
-        if strategy == "marginal":
+        if self.road.strategy == "marginal":
             y = sample.without_outliers().y[sample.judged]
             return marginal_crps(y, np.ones(len(y)), sample.weight[sample.judged])
         if self.road.asks_of_values:
             return 0.0
-        if strategy == "deep":
+        if self.is_sketch:
             # A small forest tells whether a whole one is worth its time.
-            small = {"deep": _deep_forest(self.settings, _TRIAL_TREES)}
-            return self._ask(sample, small).estimate_loss()
+            forest = _deep_forest(self.settings, _TRIAL_TREES)
+            if np.count_nonzero(sample.weight) > _TRIAL_ROWS:
+                forest.set_params(max_samples=_TRIAL_ROWS)
+            return self._ask(sample, {"deep": forest}).estimate_loss()
         self.experts = self._ask(sample)
         return self.experts.estimate_loss()
 

@@ -101,7 +101,8 @@ class Pool(Learner):
         """Fit the first stage of the first road, and return its result."""
         name, road = next(iter(self.roads.items()))
         with current_progress().stage(name):
-            return road.start(sample)
+            self._sketch = road.start(sample)
+        return self._sketch
 
     def _finish(self, sample: Sample) -> None:
         """Finish the first road, try the others, and weigh all finished roads."""
@@ -129,6 +130,7 @@ class Pool(Learner):
             self._weigh(finished, laws, replace(sample, y=y))
         # The other roads still hold all their models.
         self.roads = self.fitted_
+        del self._sketch
 
     def _weigh(
         self, finished: dict[str, Learner], laws: list[Law], sample: Sample
@@ -179,7 +181,11 @@ class Pool(Learner):
     def _is_promising(self, name: str, road: Learner, sample: Sample) -> bool:
         """Begin a road, and return whether it may still help."""
         trial = road.start(sample)
-        if trial <= road.hopeless * min(self.losses_.values()):
+        least = min(self.losses_.values())
+        # It is 0 if only the whole road could tell.
+        if road.is_sketch and self._sketch > 0.0:
+            least = self._sketch
+        if trial <= road.hopeless * least:
             return True
         self.losses_[name] = trial
         self.unfinished_.append(name)
