@@ -417,7 +417,8 @@ class CalibratedExperts:
         sample, thresholds, importance = self._asked
         weight, below = _outcomes(sample, thresholds)
         # Take pairs from all over the rows, because rows may be sorted.
-        places = slice(None, None, 1 + below.size // _PAIRS)
+        places = np.flatnonzero(weight)
+        places = places[:: 1 + places.size * len(thresholds) // _PAIRS]
         plain, below = weight[places], below[places]
         weight = plain * importance[sample.judged[places]]
         if not weight.any():
