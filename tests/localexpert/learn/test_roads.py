@@ -37,6 +37,18 @@ def targets(rng):
     }
 
 
+def test_a_small_forest_is_judged_beside_the_first_stage_of_a_frame(rng):
+    # The experts around a line learn what it misses. A whole forest might, too.
+    X = rng.uniform(size=(300, 6))
+    roads = [localexpert.FrameRoad(), localexpert.GridRoad(60)]
+    for f, unfinished in ((np.sin(4.0 * X), []), (X, ["grid"])):
+        y = f.sum(axis=1) + 0.1 * rng.normal(size=300)
+        model = localexpert.LocalExpertRegressor(
+            center=LinearRegression(), roads=roads, cv=3, random_state=0
+        ).fit(X, y)
+        assert model.report_.choices["roads"]["unfinished"] == unfinished
+
+
 @pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
 @pytest.mark.parametrize("frame", [None, "center"])
 def test_weights_are_repetitions(rng, targets, kind, frame):
