@@ -11,12 +11,12 @@ from calibration._validation import refuse
 from calibration.typing import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.centre import (
+    ROWS_OF_A_MEAN,
     CentreStack,
     marginal_crps,
     single_precision,
-    spread_rows,
 )
-from localexpert.data.folds import Rows, Sample
+from localexpert.data.folds import Rows, Sample, spread_rows
 from localexpert.data.table import Table
 from localexpert.progress import current_progress
 
@@ -88,7 +88,7 @@ class ScaleModel:
         # spread.
         self.ambiguity_ = 0.0
         if sample.is_whole:
-            rows = spread_rows(w)
+            rows = spread_rows(np.flatnonzero(w), ROWS_OF_A_MEAN)
             each = self.boosters_.predict_each(sample.table.codes[rows])
             self.ambiguity_ = float(w[rows] @ each.var(axis=0) / (w[rows].sum() or 1.0))
         return self

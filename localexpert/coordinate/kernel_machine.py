@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted, Trial, mass_of
-from localexpert.data.folds import Fold, Rows, Sample
+from localexpert.data.folds import Fold, Sample, spread_rows
 
 # Single precision is twice as fast, and its errors are far below the penalties.
 Float32Array: TypeAlias = NDArray[np.float32]
@@ -21,8 +21,8 @@ Float32Array: TypeAlias = NDArray[np.float32]
 # of penalties gained nothing on 50 tables.
 _STEPS = (0, 1, 2)
 _PENALTIES = {False: (0.01, 0.1, 1.0), True: (0.001, 0.01, 0.1)}
-# About this many rows, from all over the table, are enough to compare them, and to
-# learn directions.
+# This many rows, from all over the table, are enough to compare them, and to learn
+# directions.
 _ROWS_TO_COMPARE = 1_500
 # The kernel's width is this many times the median distance of rows.
 _WIDTH = {False: 3.0, True: 1.0}
@@ -82,13 +82,13 @@ class KernelMachine(RegressorMixin, BaseEstimator):
     ) -> Self:
         """Take the steps on some rows, and solve for all."""
         held = np.flatnonzero(sample_weight > 0.0)
-        some = _spread(held) if self.n_steps else held
+        some = spread_rows(held, _ROWS_TO_COMPARE) if self.n_steps else held
         self.begin(X[some], y[some], sample_weight[some])
         for _ in range(self.n_steps):
             self.solve(self.penalty)
             self.step()
         if len(some) < len(held):
-            self.begin(X[held], y[held], sample_weight[held], self.directions_)
+            self.begin(X, y, sample_weight, self.directions_)
         self.solve(self.penalty)
         # Only the fit needs these.
         for name in ("_target", "_share", "_rows", "_kernel", "_distances"):
@@ -179,7 +179,7 @@ class KernelMachines(Fitted):
         train, test = fold
         smooth: bool = self.regressor.smooth
         model = KernelMachine(smooth=smooth)
-        some = _spread(train)
+        some = spread_rows(train, _ROWS_TO_COMPARE)
         model.begin(X[some], sample.y[some], sample.weight[some])
         mass = mass_of(sample.weight[test])
         least = np.inf
@@ -202,11 +202,6 @@ class KernelMachines(Fitted):
         if first is not None:
             self.regressor = clone(first.model)
         return super().fit(X, sample, first)
-
-
-def _spread(rows: Rows) -> Rows:
-    """Return some of the rows, from all over."""
-    return rows[:: -(-len(rows) // _ROWS_TO_COMPARE)]
 
 
 def _distances(x: Float32Array, z: Float32Array) -> Float32Array:

@@ -274,6 +274,11 @@ def check_trains(folds: list[Fold], weight: Float64Array, name: str = "cv") -> N
             refuse(name, rule, f"none of them in fold {number}")
 
 
+def spread_rows(rows: Rows, most: int) -> Rows:
+    """Return at most so many of the rows, from all over, since rows may be sorted."""
+    return rows[:: -(-len(rows) // most)]
+
+
 def judged_rows(folds: list[Fold]) -> Rows:
     """Return the rows that a test part holds, sorted."""
     return np.sort(np.concatenate([np.empty(0, np.intp), *(t for _, t in folds)]))
