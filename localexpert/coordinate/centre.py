@@ -24,7 +24,7 @@ from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
 from localexpert.coordinate.small_nets import NetsOfLogarithm, SmallNets
 from localexpert.coordinate.sums import AdditiveRidge, FewLines, Lines, Products
 from localexpert.data.blend import LEAST_WEIGHT, blend_weights, robust_weights
-from localexpert.data.folds import Rows, Sample, spread_rows
+from localexpert.data.folds import Rows, Sample, number_folds, spread_rows
 from localexpert.data.learners import seeded
 from localexpert.data.table import Table
 from localexpert.data.target_values import is_skewed
@@ -150,20 +150,25 @@ class CentreStack:
         return self
 
     def _choose_blend(self, sample: Sample) -> None:
-        """Weight the families by the mean of two rules: least squares and a robust one.
+        """Weight the families.
 
-        Either rule may be the better one. Taking the better one made forecasts of small
-        tables up to 3 % worse, because a choice follows the noise more than a mean.
+        The out-of-fold centre of a row has weights from the rows of other folds. With
+        the weights of all rows, errors would look smaller than those of new rows: by a
+        tenth for 100 rows and ten families.
         """
         judged = sample.judged
-        answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
+        answers = np.array([f.oof_[judged] for f in self.fitted_.values()])
         y, w = sample.y[judged], sample.weight[judged]
-        found = [rule(answers, y, w) for rule in (blend_weights, robust_weights)]
-        means = {n: sum(each.get(n, 0.0) for each in found) / 2.0 for n in answers}
-        held = {n: weight for n, weight in means.items() if weight >= LEAST_WEIGHT}
-        total = sum(held.values())
-        self.weights_ = {name: weight / total for name, weight in held.items()}
-        self.oof_ = self.origin_ + self.unit_ * _join(answers, self.weights_)
+        weights = _blend(answers, y, w)
+        numbers = number_folds(sample.folds, len(sample))[judged]
+        self.oof_ = np.empty(len(y))
+        for number in np.unique(numbers):
+            own = numbers == number
+            rest = ~own & (w > 0.0)
+            used = _blend(answers[:, rest], y[rest], w[rest]) if rest.any() else weights
+            self.oof_[own] = self.origin_ + self.unit_ * (used @ answers[:, own])
+        named = zip(self.fitted_, weights.tolist(), strict=True)
+        self.weights_ = {name: weight for name, weight in named if weight > 0.0}
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
@@ -277,6 +282,20 @@ def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float6
     for name, weight in weights.items():
         joined = joined + weight * answers[name]
     return joined
+
+
+def _blend(answers: Float64Array, y: Float64Array, w: Float64Array) -> Float64Array:
+    """Return weights (M,) of answers (M, n), the mean of those of two rules.
+
+    One rule is least squares, and one is robust. Either may be the better one. Taking
+    the better one made forecasts of small tables up to 3 % worse, because a choice
+    follows the noise more than a mean.
+    """
+    named = {str(k): answer for k, answer in enumerate(answers)}
+    found = [rule(named, y, w) for rule in (blend_weights, robust_weights)]
+    means = np.array([sum(each.get(n, 0.0) for each in found) / 2.0 for n in named])
+    held = np.where(means >= LEAST_WEIGHT, means, 0.0)
+    return np.asarray(held / held.sum())
 
 
 def marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> float:

@@ -127,11 +127,18 @@ def test_weights_are_means_of_those_by_squares_and_of_robust_ones(rng):
         f"{type(r).__name__}_{j}": CentreStack(r).fit(sample).oof_
         for j, r in enumerate(regressors)
     }
-    found = [rule(oof, y, w, least=0.05) for rule in (blend_weights, robust_weights)]
-    assert found[0] != found[1]
-    means = {n: (found[0].get(n, 0.0) + found[1].get(n, 0.0)) / 2.0 for n in oof}
-    held = {n: x for n, x in means.items() if x >= 0.05}
-    shares = {n: x / sum(held.values()) for n, x in held.items()}
-    assert fitted.weights_ == pytest.approx(shares)
-    blend = sum(x * oof[name] for name, x in fitted.weights_.items())
-    np.testing.assert_allclose(fitted.oof_, blend)
+
+    def shares(rows):
+        some = {name: answers[rows] for name, answers in oof.items()}
+        rules = (blend_weights, robust_weights)
+        first, second = (rule(some, y[rows], w[rows], least=0.05) for rule in rules)
+        assert first != second
+        means = {n: (first.get(n, 0.0) + second.get(n, 0.0)) / 2.0 for n in oof}
+        held = {n: x for n, x in means.items() if x >= 0.05}
+        return {n: x / sum(held.values()) for n, x in held.items()}
+
+    assert fitted.weights_ == pytest.approx(shares(np.arange(600)))
+    # The centre of a row has the weights of the other folds' rows.
+    for train, test in sample.folds:
+        blend = sum(x * oof[name][test] for name, x in shares(train).items())
+        np.testing.assert_allclose(fitted.oof_[test], blend)
