@@ -344,6 +344,5 @@ def deal_by_rank(
 
 def _at(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
     """Return a summary of ranks as a summary of the scores with these ranks."""
-
     held = scores[part.scores.astype(np.int64)]
     return ScoreSummary(held, part.weight0, part.weight1)
