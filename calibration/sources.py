@@ -236,8 +236,8 @@ class Parts:
         import dask
         from dask.delayed import delayed as plan
 
-        # It would lose other settings if it were first imported under a setting of its
-        # own.
+        # Import it before the setting below. If it were first imported there, it would
+        # lose the other settings.
         with suppress(ImportError):
             import distributed  # noqa: F401
 
@@ -445,8 +445,9 @@ def summarize(
     Returns
     -------
     ScoreSummary
-        If weights are whole or none, it is the same bit for bit, whatever the parts are
-        and in any order. A score is moved by at most `max_displacement`.
+        If weights are whole numbers, or if there are none, it is the same bit for bit,
+        whatever the parts and their order are. A score is moved by at most
+        `max_displacement`.
 
     Examples
     --------

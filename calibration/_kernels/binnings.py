@@ -114,7 +114,7 @@ _NEGLIGIBLE = -50.0
 def forward_sums(
     evidences: Float64Array, opening: Float64Array, closing: Float64Array
 ) -> Float64Array:
-    """Return the log of the summed weight of all binnings of k cells, k = 0..m.
+    """Return log summed weights of all binnings of the first k cells, k = 0..m.
 
     Parameters
     ----------

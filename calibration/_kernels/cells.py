@@ -141,7 +141,7 @@ def finest_level(
     `low`. Every number between the least and the greatest has a cell that is an exact
     integer.
     """
-    # Beyond this level, floor(score * factor) is no exact integer.
+    # Beyond this level, floor(score * factor) may be no exact integer.
     high = min(52 - math.frexp(max(abs(lowest), abs(highest)))[1], high)
     # A coarser level has fewer cells. So halve the range to find the finest that fits.
     while low < high:

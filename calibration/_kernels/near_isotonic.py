@@ -23,8 +23,8 @@ class MergeTree(NamedTuple):
 
     Node v has `weight[v]` rows, of which `ones[v]` are of class 1. While it is alive,
     it has the value (ones[v] + penalty * pull[v]) / weight[v]. It starts at leaf
-    `first[v]`. It is made at step `birth[v]` (-1 if it is a leaf). Its parent is made
-    at step `death[v]` and comes later in the arrays (-1 if it has none).
+    `first[v]`. It is made at step `birth[v]` (-1 if it is a leaf). Its parent (-1 if it
+    has none) comes later in the arrays, and is made at step `death[v]`.
     """
 
     ones: Float64Array
@@ -78,9 +78,9 @@ def average_nodes(
     """Return the weighted mean of the solutions at some breakpoints.
 
     It is a mean for each block of the first of them. The mean of a leaf is a sum over
-    the nodes above it. A node that is alive at the steps from i to j - 1 adds (ones
-    (A_j - A_i) + pull (C_j - C_i)) / weight. Here A and C are the running sums of share
-    and of share * penalty.
+    the nodes above it. A node that is alive at the steps from i to j - 1 adds
+    (ones (A_j - A_i) + pull (C_j - C_i)) / weight. Here A and C are the running sums of
+    share and of share * penalty.
 
     Parameters
     ----------

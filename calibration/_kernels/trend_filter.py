@@ -54,7 +54,7 @@ def fit_pieces(
         first, last = knots[piece], knots[piece + 1]
         diagonal[at] += weight[first]
         right[at] += weight[first] * target[first]
-        # The two ends of a flat piece are one unknown, so all its cells count for that.
+        # The two ends of a flat piece are one unknown. All its cells count for it.
         if states[piece] == 0:
             for i in range(first + 1, last):
                 diagonal[at] += weight[i]
@@ -186,7 +186,7 @@ def _share(here: float, goal: float, sign: float) -> float:
 
 @njit
 def longest_step(line: Line, goal: Goal, fall: float) -> float:
-    """Return largest step to the goal that keeps all signs, or 2 if the goal does."""
+    """Return the largest step to the goal that keeps all signs, 2 if the goal does."""
     _, sides, slopes, values, kinks = line
     ends = goal.values
     step = 2.0
@@ -401,7 +401,7 @@ def _price_flat(
     Returns
     -------
     found, top, miss
-        1 if a part was made to slope, else 0; then as in `_price_sloped`.
+        1 if a part was made to slope, else 0. The others are as in `_price_sloped`.
     """
     x, running, marks, gaps = cells
     bend, fall, last = penalties.bend, penalties.fall, piece.last
@@ -500,7 +500,7 @@ def trend_filter_path(
     where s_i = (p_{i+1} - p_i) / (x_{i+1} - x_i). This is an active-set method. If the
     cells that bend and the signs of their kinks are known, p solves a tridiagonal
     system. A step ends where a kink (or a slope, if decreases cost) would change its
-    sign. Then it is dropped. Where the dual variable exceeds its bound, a kink is
+    sign, which drops it. Where the dual variable exceeds its bound, a kink is
     added. The objective decreases strictly, so the method ends at the optimum.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Bases of all calibrators, from a mere `scale` to a map, and criteria of models."""
+"""Bases of all calibrators, from a `scale` alone to a map, and criteria of models."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class ScoreCalibrator(SummaryEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            It is -inf and +inf where `predict` says 0 and 1.
+            It is -inf where `predict` says 0, and +inf where it says 1.
 
         Notes
         -----

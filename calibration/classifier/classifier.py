@@ -403,7 +403,7 @@ class CalibratedClassifier(ClassifierAround):
     def _counting(
         self, n_models: int, n_calibrators: int, calibrator: Any
     ) -> AbstractContextManager[None]:
-        """Return the progress bar for so many fits."""
+        """Return the progress bar for this number of fits."""
         trials = calibrator.n_folds if isinstance(calibrator, AutoCalibrator) else 0
         total = n_models + n_calibrators * (1 + trials)
         return counting(total, check_verbose(self.verbose), "classifier")
@@ -617,7 +617,6 @@ class AllPairsClassifier(ClassifierAround):
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
     """Return the folds of all rows cut to some rows, if they still have a test part."""
     # Rows are sorted, so the search gives the place of a row among them.
-    #
     cut = [
         [np.searchsorted(rows, part[np.isin(part, rows)]) for part in fold]
         for fold in folds

@@ -56,7 +56,7 @@ def refuse_pair_scores(estimator: Any) -> None:
     Three classes have three pairs, so the shape of the scores does not tell.
     """
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    # The parameters are deep, so that a machine in a pipeline or a search is found.
+    # Ask for nested parameters, so that a machine in a pipeline or search is found.
     params = inner.get_params() if hasattr(inner, "get_params") else {}
     for name, value in params.items():
         if name.endswith("decision_function_shape") and value == "ovo":

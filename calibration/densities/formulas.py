@@ -203,12 +203,13 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
 def _find_mode(x: Float64Array, weight: Float64Array) -> tuple[float, float, float]:
     """Return the most likely mode and its X_l and X_r, from sorted x.
 
-    The mode minimises sqrt(X_l) + sqrt(X_r) for this reason. A log-likelihood is N
-    log(beta gamma / (beta + gamma)) - beta X_l - gamma X_r. Let a = sqrt(X_l) and
-    b = sqrt(X_r). At the best rates, beta = N / (a (a + b)) and gamma = N / (b
-    (a + b)). The norm beta gamma / (beta + gamma) is then N / (a + b)^2, and beta
-    X_l + gamma X_r is N. So the log-likelihood is N log N - 2 N log(a + b) - N. Between
-    two neighbouring scores X_l and X_r are linear in theta. So a + b is concave there,
+    The mode minimises sqrt(X_l) + sqrt(X_r) for this reason. A log-likelihood is
+    N log(beta gamma / (beta + gamma)) - beta X_l - gamma X_r. Let a = sqrt(X_l) and
+    b = sqrt(X_r). At the best rates, beta = N / (a (a + b)) and
+    gamma = N / (b (a + b)). The norm beta gamma / (beta + gamma) is then N / (a + b)^2,
+    and beta X_l + gamma X_r is N. So the log-likelihood is
+    N log N - 2 N log(a + b) - N. Between two neighbouring scores X_l and X_r are linear
+    in theta. So a + b is concave there,
     and its least value lies at a score.
 
     Both sums grow from score to score by (weight passed) x (gap). They are cumulative

@@ -392,7 +392,7 @@ class KDECalibrator(DensityCalibrator):
         {n_0 f_0(x) + r_0 g}, \qquad g = a \frac{K(0)}{\sqrt{h_0 h_1}}, \quad
         r_k = \frac{n_k + 1}{n + 2}:
 
-    `prior_weight` = a rows of the base rate lie at whatever score is asked for. So a
+    Here a is `prior_weight`: a rows of the base rate lie at any score asked for. So a
     gap between the scores gets the base rate, and nothing is ever certain. c keeps the
     mean prediction at the base rate. It is near 1, unless the classes hardly overlap.
 

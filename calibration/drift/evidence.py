@@ -96,7 +96,7 @@ class ShiftProcess(OnsetMixture):
     def __init__(self, tolerance: float, sizes: Float64Array):
         super().__init__(0.5 * np.tile(_SHARES, 2))
         self.null = np.linspace(-tolerance, tolerance, _N_NULL if tolerance else 1)
-        # However wide the null is, no shift lies in it.
+        # However wide the null is, none of these shifts lies in it.
         sizes = np.hypot(sizes, tolerance)
         # All shifts (m + k,) for which a batch has to give likelihoods.
         self.shifts = np.concatenate([self.null, sizes, -sizes])

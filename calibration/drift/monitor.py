@@ -64,7 +64,7 @@ class CalibrationMonitor(DriftMonitor):
         lie anywhere between the two.
     tolerance : "auto" or float
         A shift of all log-odds up to this size gives no alarm. "auto" takes 1.25
-        standard errors of the shift of a calibrator fitted on so many rows, :math:`1.25
+        standard errors of the shift of a calibrator fitted on n rows, :math:`1.25
         / \sqrt{n \overline{p(1-p)}}`. It uses the probabilities of the first batch.
         Example: .079 for 1000 rows at one half.
     alpha : float
@@ -77,7 +77,7 @@ class CalibrationMonitor(DriftMonitor):
     alarm_ : bool
         Whether the e-value has ever reached 1 / alpha.
     alarm_row_ : float or None
-        Number of rows that it had seen then.
+        Number of rows seen at that time.
     e_value_, log_e_ : float
         Evidence so far, where 1 means none, and its logarithm.
     tolerance_ : float
@@ -226,7 +226,7 @@ class CalibrationMonitor(DriftMonitor):
         logs = self._shift_.step(ratios, slopes, n)
         steps = self._steps_.step(f, cells.weight)
         self._line_.step(f, weight0, weight1, *steps, (thin0, thin1))
-        # Events beyond the forecast number, at least and at most.
+        # Events beyond the number that was forecast: at least, and at most.
         least, most = (float(one.sum() - (zero + one) @ p) for _, zero, one in sides)
         whole = [
             gather([ScoreSummary(p, *rows)], least=self._surest, max_cells=_ALL_CELLS)

@@ -130,9 +130,9 @@ def expected_calibration_error(
         Number of bins.
     binning : {"frequency", "width", "rank"}
         "frequency": sorted forecasts are divided into bins of about equal weight. Equal
-        forecasts are never split, so there may be fewer bins. "width": bins are [0,
-        1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left. A forecast of 1 is in
-        the last bin, and 0.3 is in [0.3, 0.4). "rank": sorted forecasts are cut into
+        forecasts are never split, so there may be fewer bins. "width": bins are
+        [0, 1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left. A forecast of 1 is
+        in the last bin, and 0.3 is in [0.3, 0.4). "rank": sorted forecasts are cut into
         exactly B bins of equal weight, as in the thesis. If a cut goes through equal
         forecasts, both sides have the event rate of all of them.
     view : {"micro", "classwise", "top_label", "confidence"}
@@ -313,8 +313,8 @@ def cumulative_calibration_test(
     Notes
     -----
     Rows are sorted by forecast, and
-    :math:`C(p) = \sum_{p_i \le p} w_i (y_i - p_i) / \sum_i w_i`. The error is max
-    C - min C, where C begins at 0: no interval of forecasts has a greater sum of
+    :math:`C(p) = \sum_{p_i \le p} w_i (y_i - p_i) / \sum_i w_i`. The error is
+    max C - min C, where C begins at 0: no interval of forecasts has a greater sum of
     differences. There is nothing to choose. Let
     :math:`\sigma = \sqrt{\sum_i w_i p_i (1 - p_i)} / \sum_i w_i`. If the forecasts are
     calibrated and there are many rows, the error over :math:`\sigma` is the range R of

@@ -91,8 +91,7 @@ class IsotonicCalibrator(BlockCalibrator):
         if n0 == 0.0 or n1 == 0.0:
             return CalibrationMap.step(self.map_.knots, np.zeros(len(self.map_)))
         with np.errstate(divide="ignore"):
-            # This is logit(n1 / n) - logit(N1 / N), without the detour by
-            # probabilities.
+            # This is logit(n1 / n) - logit(N1 / N), computed without probabilities.
             ratio = np.log(weight1 / n1) - np.log(weight0 / n0)
         return CalibrationMap.step(self.map_.knots, ratio)
 

@@ -352,8 +352,8 @@ class AllPairsCalibrator(MulticlassCalibrator):
         if self.scale == "logit":
             return second - first
         both = np.where(first + second > 0.0, first + second, 1.0)
-        # Near 1 a float has few digits. Take as few near 0, so that the column order is
-        # no matter.
+        # Near 1 a float has few digits. Take as few near 0, so that the order of
+        # columns does not matter.
         rest = np.where(first >= second, 1.0 - first / both, second / both)
         score = np.where(first == second, 0.5, rest)
         return np.clip(score, _FINEST, 1.0 - _FINEST)

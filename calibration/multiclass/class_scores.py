@@ -34,11 +34,10 @@ _BLOCK = 2**17
 class LogProbabilityScale:
     """Turns scores (n, k) into log-probabilities (k, n), a column for each row.
 
-    Forests, for instance, say a probability of exactly 0. It means
-    "less than my least positive one", and not a logarithm of minus infinity. So it
-    counts as half of the least positive score that was seen. An assay reads a value
-    below its limit of detection in this way. Any score below that half counts as it
-    too.
+    Forests, for instance, say a probability of exactly 0. It means "less than my least
+    positive one", and not a logarithm of minus infinity. So it counts as half of the
+    least positive score that was seen. An assay reads a value below its limit of
+    detection in this way. Any score below that half counts as that half too.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ _TOLERANCE = 1e-7
 # fewer steps.
 _START_ROWS = 8_192
 _MORE_STEPS = 20
-# AdaGrad as in chapter 6.1 of the thesis. What it leaves open is TensorFlow's first
-# sums of squares, and how long to train.
+# AdaGrad as in chapter 6.1 of the thesis. The chapter leaves open the first sums of
+# squares, which are TensorFlow's here, and how long to train.
 _RATE, _BATCH = 0.1, 10
 _FIRST_SQUARES = 0.1
 _PASSES = 20

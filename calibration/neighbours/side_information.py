@@ -331,7 +331,7 @@ def _check_intervals(
     return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
 
 
-# Distances that differ by no more than this share are equal but for rounding.
+# Distances that differ by no more than this share are equal except for rounding.
 _TIE = 1e-9
 # At most this many distances are held at a time.
 _CHUNK = 2**21

@@ -158,7 +158,7 @@ _NAME_PLACES = (
 _COLORS = ("C0", "C1", "C2")
 # Black arrows are clear on these shades.
 _LIGHT = np.linspace(0.0, 0.55, 256)
-# Points on a side of the shaded ground, and the distance of the outer ones from it.
+# Points on a side of the shaded ground, and how far inside it the outer ones lie.
 _FINE, _INSET = 90, 0.006
 
 
@@ -175,8 +175,7 @@ def plot_simplex(
     """Draw arrows from the scores of three classes to the calibrated probabilities.
 
     Each point of the triangle is a forecast. The nearer it is to a corner, the more
-    probable is the class of that corner. The lines are probabilities of 25, 50 and 75
-    %.
+    probable is the class there. The lines are probabilities of 25, 50 and 75 %.
 
     Parameters
     ----------

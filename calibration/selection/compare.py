@@ -174,7 +174,7 @@ def compare_calibrators(
     :math:`[1/(2n+2), 1 - 1/(2n+2)]`, where n is the number of rows of the fit. So log
     losses are finite. With more than two classes they are mixed with the uniform law,
     as if by one more row. If there are very many scores, close ones count as one. If
-    there are more than 16 384 rows of several classes, so many are drawn. The
+    there are more than 16 384 rows of several classes, 16 384 are drawn. The
     probability of harm is that of `AutoCalibrator`. AUC uses the rows of all folds
     together.
 

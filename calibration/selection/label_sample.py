@@ -49,7 +49,7 @@ class LabelSample:
 
     @property
     def weight(self) -> Float64Array:
-        """Inverse chances that add up to n: a drawn row stands for so many."""
+        """Inverse chances that add up to n: a drawn row stands for this many."""
         inverse = 1.0 / self.chance
         weight: Float64Array = inverse * (len(inverse) / inverse.sum())
         return weight

@@ -37,7 +37,7 @@ def writable_file(path: str | os.PathLike[str]) -> Path:
         Its `strerror` says why nothing can be written there.
     """
     target = Path(os.path.realpath(path))
-    # Ask for the path, not the target. A link such as /dev/fd/3 may lead to no name.
+    # Ask for the path. The target of a link such as /dev/fd/3 may have no name.
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
@@ -96,8 +96,8 @@ def replacing_file(path: Path) -> Iterator[Path]:
 _FREE_BYTES = 2**28
 _MOST_RATIO = 100
 # Python takes about this many bytes for the character of a description that opens a
-# list, ends a text, or separates two items, which may be keys of a dict. For others it
-# takes less.
+# list, ends a text, or separates two items, which may be keys of a dict. The second
+# number is for the others.
 _OF_TEXT = {b"[": 150, b'"': 16, b",": 250}
 _OF_LETTER = 4
 
@@ -184,8 +184,8 @@ _FORMAT = b"calibration/model"
 # Effort of deflate. Beyond it, time doubles and 4 % are gained.
 _EFFORT = 4
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-# Members are held both as they are read and unpacked, and each once more. A byte of
-# arrays costs this much in all: the byte itself, and a value that copies it.
+# Members are held as they are read and as they are unpacked, and each once more. Then
+# the bytes that are made of one byte of arrays in all: an array, and a value's copies.
 _COPIES, _OF_BYTE = 3, 15
 
 

@@ -189,7 +189,7 @@ class Writer:
         ----------
         value : object
         path : str
-            Where the value stands. Messages say it.
+            Where the value stands. Messages name it.
         """
         if type(value) in _ATOMS:
             return value
@@ -253,7 +253,7 @@ class Writer:
         if way is copyreg.__newobj__:  # type: ignore[attr-defined]
             kind, args = "object", args[1:]
         elif name_of(cls).startswith(_LOSSES) and args[2:] == ((),) and state is None:
-            args = ()  # Cython makes a class without a state so
+            args = ()  # Cython's own way for a class without a state
         elif way is not cls:
             _blame(f"{name_of(way)} would make it")
         if any(item is not None for item in items):

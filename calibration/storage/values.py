@@ -181,8 +181,7 @@ def _require(sound: bool, what: str) -> None:
         raise ValueError(what)
 
 
-#: Number of different values that may have one hash. -1 and -2 have, and 2**61 - 1 and
-#: 0.
+#: Different values that may have one hash, as -1 and -2 have, or 2**61 - 1 and 0.
 MOST_ALIKE = 16
 # Attributes that hold rows. They must have as many columns as new rows.
 _ROWS = ("_fit_X", "cluster_centers_")
