@@ -203,7 +203,7 @@ class ScoreSummary:
         )
 
     def merge(self, other: ScoreSummary) -> ScoreSummary:
-        """Return the summary of both sets of rows; `a + b` does the same.
+        """Return the summary of both sets of rows. `a + b` does the same.
 
         Parameters
         ----------

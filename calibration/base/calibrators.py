@@ -223,7 +223,7 @@ class ScoreCalibrator(SummaryEstimator):
         Here :math:`f_k` is the density of scores in class k, and :math:`\pi` is the
         prior. The first term does not depend on the prior. It is returned as
         logit(`predict`) - logit(`base_rate_`). Add the log-odds of another prior to get
-        the forecast under that prior; those of `base_rate_` give the forecast itself.
+        the forecast under that prior. Those of `base_rate_` give the forecast itself.
         If the data hold no evidence either way (one class, or one score), it is 0.
 
         References

@@ -1,4 +1,4 @@
-"""The law over all binnings; selection among them and their average (SBB and ABB)."""
+"""The law over all binnings, selection among them, and their mean (SBB and ABB)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class CalibratedClassifier(ClassifierAround):
         calibrators are merged instead. This is the cross Venn-Abers predictor. See the
         notes.
     response : {"auto", "predict_proba", "decision_function"}
-        The method that yields scores; "auto" prefers `predict_proba`.
+        The method that yields scores. "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. It changes no result.
     verbose : int
@@ -457,7 +457,7 @@ class AllPairsClassifier(ClassifierAround):
         rows. An integer is never lowered: it is refused if it is too large. If folds
         are given, they number all rows, and each pair takes its part of them.
     response : {"auto", "predict_proba", "decision_function"}
-        The method that yields scores; "auto" prefers `predict_proba`.
+        The method that yields scores. "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. It changes no result.
 

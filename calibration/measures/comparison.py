@@ -89,7 +89,7 @@ class MethodComparison:
         Two-sided p-values of z (of Wilcoxon's test for two methods), raw and adjusted
         by Holm. They are 1 at the control.
     wilcoxon_p, wilcoxon_p_holm : ndarrays of shape (k, k)
-        p-values of Wilcoxon's signed-rank test of each pair, raw and adjusted over all
+        Wilcoxon's signed-rank test of each pair: p-values, raw and adjusted over all
         pairs. They are 1 on the diagonal.
     level : float
         Level of the tests.
@@ -120,7 +120,7 @@ class MethodComparison:
 
     @property
     def p_value(self) -> float:
-        """p-value of the main test that all methods are equal.
+        """The p-value of the main test that all methods are equal.
 
         It is the test of Iman and Davenport. For two methods it is Wilcoxon's.
         """

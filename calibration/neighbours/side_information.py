@@ -248,8 +248,8 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            logit(`predict`) - logit(`base_rate_`). It is -inf and +inf where `predict`
-            says 0 and 1, which can only happen with a `smoothing` of 0.
+            It is logit(`predict`) - logit(`base_rate_`). This is -inf where `predict`
+            says 0, and +inf where it says 1. Both need a `smoothing` of 0.
         """
         return self._evidence(self.predict(scores, intervals))
 
@@ -493,8 +493,8 @@ class SBACalibrator(SideInformationCalibrator):
         Returns
         -------
         ndarray of shape (n,)
-            logit(`predict`) - logit(`base_rate_`). It is -inf and +inf where `predict`
-            says 0 and 1, which can only happen with a `smoothing` of 0.
+            It is logit(`predict`) - logit(`base_rate_`). This is -inf where `predict`
+            says 0, and +inf where it says 1. Both need a `smoothing` of 0.
         """
         return self._evidence(self.predict(X, scores))
 
