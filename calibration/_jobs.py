@@ -1,4 +1,4 @@
-"""How work is shared out: jobs of joblib, and the threads of libraries under them."""
+"""How work is shared: jobs of joblib, and the threads of libraries below them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.utils.parallel import Parallel
 from threadpoolctl import ThreadpoolController
 
-# For fewer rows, starting threads and looking up libraries takes longer than answering.
+# With fewer rows, an answer takes less time than starting threads or finding libraries.
 FEW_ROWS = 100
 
 
@@ -22,7 +22,7 @@ def each_result(jobs: Iterable[Any], **options: Any) -> Iterator[Any]:
     ----------
     jobs : iterable of delayed calls
     **options
-        Of `joblib.Parallel`.
+        Options of `joblib.Parallel`.
 
     Yields
     ------
@@ -46,8 +46,8 @@ def one_thread(
     user_api : {"blas", "openmp"}, optional
         Kind of libraries. The default is all.
     n_rows : int, optional
-        Number of rows that are predicted inside. For a few, libraries are not looked
-        up again.
+        Number of rows that are predicted inside. If there are few, libraries are not
+        looked up again.
     """
     few = n_rows is not None and n_rows <= FEW_ROWS
     libraries = _known_libraries() if few else ThreadpoolController()
@@ -58,7 +58,7 @@ def one_thread(
 @cache
 def _known_libraries() -> Any:
     """Return the libraries that are loaded at the first call."""
-    # Finding them takes longer than a row's forecast.
+    # The search for them takes longer than the forecast of a row.
     return ThreadpoolController()
 
 
@@ -87,7 +87,8 @@ class _Keeper:
             with self.lock:
                 self.n_inside -= 1
                 if not self.n_inside:
-                    # Its end restores. It also lets other threads set OpenBLAS again.
+                    # The end of the block restores. It also lets other threads set
+                    # OpenBLAS again.
                     with self.found:
                         pass
 

@@ -1,7 +1,7 @@
 """Public names that are found on demand, so that importing a package is quick.
 
-The list of them is `__init__.pyi` beside the package's `__init__.py`, in the form in
-which type checkers and editors read it.
+`__init__.pyi`, beside the package's `__init__.py`, lists them in the form that type
+checkers and editors read.
 """
 
 import ast
@@ -33,7 +33,7 @@ def find_lazily(
         if homes[name] == package:  # a room is public as a whole
             return import_module(f"{package}.{name}")
         value: object = getattr(import_module(homes[name]), name)
-        # The next time Python finds it without asking here.
+        # Next time, Python finds the name without asking here.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,7 +1,7 @@
 """All checks of what a user passes in, and the wording of all refusals and labels.
 
-A message names the parameter in backticks, the rule, and the value got. A fit that is
-refused, or fails later, changes nothing.
+A message names the parameter in backticks, the rule, and the value that it got. If a
+fit is refused, or fails later, nothing changes.
 """
 
 import numbers
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array, Int64Array
 
-# Longer names are cut, since a label that fills a picture hides it.
+# Longer names are cut, because a label that fills a picture hides it.
 _LONGEST_LABEL = 40
 
 
@@ -53,7 +53,7 @@ def refuse(
 
 
 def show(value: Any) -> str:
-    """Return a number as text that reads back as the number, for one out of bounds.
+    """Return a number as text that reads back as the number, to refuse it in a message.
 
     It has six digits if that is exact. A bound that is missed by less must not look as
     if it were met.
@@ -77,7 +77,7 @@ def plain_label(text: object, most: int = _LONGEST_LABEL) -> str:
     return f" {words}" if words.startswith("_") else words
 
 
-# What a cell of an array of objects may be: Decimal is no Real to Python.
+# What a cell of an array of objects may be. To Python, Decimal is no Real.
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _GAPS = ("NoneType", "NAType", "NaTType")
 _FLOATS = (float, np.floating)
@@ -106,7 +106,7 @@ def as_numbers(values: ArrayLike, name: str) -> Float64Array:
 
 
 def is_gap(cell: Any) -> bool:
-    """Say whether a cell stands for nothing: None, NaN, NA, NaT."""
+    """Return whether a cell stands for nothing: None, NaN, NA, NaT."""
     is_nan = isinstance(cell, _FLOATS) and cell != cell  # noqa: PLR0124
     return is_nan or type(cell).__name__ in _GAPS
 
@@ -124,7 +124,7 @@ def find_no_number(cells: NDArray[np.object_]) -> int | None:
 
 
 def _read_cells(cells: NDArray[np.object_], name: str) -> Float64Array:
-    """Return an array of objects, all numbers or missing, as float64."""
+    """Return an array of objects as float64. All must be numbers or missing."""
     place = find_no_number(cells)
     if place is not None:
         indices = [int(i) for i in np.unravel_index(place, cells.shape)]
@@ -135,13 +135,13 @@ def _read_cells(cells: NDArray[np.object_], name: str) -> Float64Array:
             refuse(name, "be an array or a list of numbers", got, TypeError)
         cure = "; convert texts to numbers first" if _is_numeral(cell) else ""
         refuse(name, "be numeric", f"{got}{where}{cure}", TypeError)
-    # NA and NaT are no numbers to numpy; None is.
+    # NA and NaT are no numbers to numpy, but None is.
     known = [np.nan if type(cell).__name__ in _GAPS else cell for cell in cells.ravel()]
     return np.array(known, dtype=np.float64).reshape(cells.shape)
 
 
 def _is_numeral(cell: Any) -> bool:
-    """Say whether a cell is a text that reads as a number."""
+    """Return whether a cell is a text that reads as a number."""
     try:
         float(cell)
     except (TypeError, ValueError):
@@ -170,7 +170,7 @@ def check_vector(values: ArrayLike, name: str) -> Float64Array:
 
 
 def count_rows(table: Any) -> int:
-    """Return the number of rows of what has rows, -1 of anything else."""
+    """Return the number of rows of a table, or -1 if it is no table."""
     has_shape = hasattr(table, "shape")
     if isinstance(table, str | bytes) or (isinstance(table, Mapping) and not has_shape):
         return -1
@@ -190,14 +190,14 @@ def check_same_length(n: int, name: str, other_n: int, other_name: str) -> None:
 
 
 def check_in_unit(low: float, high: float, name: str) -> None:
-    """Refuse values, given by their least and greatest, outside [0, 1]."""
+    """Refuse values outside [0, 1], given the least and the greatest of them."""
     if low < 0.0 or high > 1.0:
         value = low if low < 0.0 else high
         refuse(name, "lie in [0, 1]", show(value))
 
 
 def check_span(low: float, high: float) -> None:
-    """Refuse scores, given by their least and greatest, whose range overflows."""
+    """Refuse scores whose range overflows, given the least and the greatest of them."""
     with np.errstate(over="ignore"):
         span = high - low
     if not np.isfinite(span):
@@ -205,7 +205,7 @@ def check_span(low: float, high: float) -> None:
 
 
 _MOST_WEIGHT = 2.0**53
-# Below it floats lose digits.
+# Below this, floats lose digits.
 _LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
 # Rows count for too little if their weights add up to less than this share of their
 # number, or to less than two rows while the mean weight is below a half.
@@ -216,9 +216,9 @@ _told_of_light: ContextVar[bool] = ContextVar("told_of_light", default=False)
 def check_weights(
     sample_weight: ArrayLike | None, n: int, name: str = "sample_weight"
 ) -> Float64Array:
-    """Return non-negative weights, not all zero, of length `n`; ones if None.
+    """Return non-negative weights of length `n`, not all zero, or ones if None.
 
-    Their sum is at most 2^53: beyond it floats do not tell a row more from none.
+    Their sum is at most 2^53. Beyond it, floats do not notice one more row.
     """
     if sample_weight is None:
         return np.ones(n)
@@ -242,7 +242,7 @@ def check_weights(
 
 
 def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
-    """Warn of weights that make next to nothing of the rows, such as 1 / n.
+    """Warn of weights with which rows count for almost nothing, such as 1 / n.
 
     A weight is a number of repetitions. A fit is as vague as one on so many rows as the
     weights add up to. True shares of rows, which are a half on average, pass.
@@ -290,7 +290,7 @@ def check_probabilities(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array
 def check_forecasts(
     y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.bool_], Float64Array, Float64Array]:
-    """Return labels, probabilities and weights (ones if None) of equal length."""
+    """Return labels, probabilities and weights (ones if None), all of one length."""
     try:
         ones = check_labels(y_true, "y_true")
     except ValueError as error:
@@ -303,7 +303,7 @@ def check_forecasts(
     return ones, probabilities, check_weights(sample_weight, len(ones))
 
 
-# Of the sum of a row: float32 probabilities of a thousand classes are off by less.
+# Tolerance of the sum of a row. float32 probabilities of a thousand classes are nearer.
 _ROUNDING = 1e-5
 
 
@@ -319,7 +319,7 @@ def check_table(scores: ArrayLike, name: str) -> Float64Array:
 
 
 def check_finite(table: Float64Array, name: str) -> None:
-    """Refuse what is not finite in a table (n, k)."""
+    """Refuse a table (n, k) with values that are not finite."""
     finite = np.isfinite(table)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
@@ -348,8 +348,9 @@ def check_columns(
 ) -> Int64Array:
     """Return the column of each label, shape (n,): its number, or its place in names.
 
-    Without `classes` labels are numbers from 0 to k - 1; with them any that they name.
-    Refusals speak of `classes` if columns are `nameable` by such a parameter.
+    Without `classes`, labels are numbers from 0 to k - 1. With `classes`, they are any
+    labels that these name. Refusals mention `classes` if columns are `nameable` by such
+    a parameter.
     """
     if classes is not None:
         return _find_names(y, check_class_names(classes, k), name)
@@ -372,10 +373,10 @@ def read_labelled(
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None = None,
 ) -> tuple[NDArray[Any], Float64Array, Float64Array]:
-    """Return labels, forecasts and weights (ones if None), of two classes or more.
+    """Return labels, forecasts and weights (ones if None) of two classes or more.
 
-    Forecasts (n,) or (n, 1) are chances of class 1 and have labels of truth values;
-    forecasts (n, k) have labels that are column numbers.
+    Forecasts (n,) or (n, 1) are chances of class 1, and the labels returned are truth
+    values. With forecasts (n, k), the labels returned are column numbers.
     """
     forecasts = as_numbers(y_prob, "y_prob")
     if forecasts.ndim < 2 or forecasts.shape[1:] == (1,):
@@ -391,7 +392,7 @@ def read_labelled(
 
 
 def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
-    """Return the names of k columns, all different."""
+    """Return the names of k columns. All must differ."""
     if count_rows(classes) < 0 or np.ndim(classes) != 1:
         refuse("classes", "be a list of names", reprlib.repr(classes), TypeError)
     names: list[Any] = as_labels(classes, "classes").tolist()
@@ -401,8 +402,8 @@ def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
 
 
 def names_of_columns(table: Any) -> list[str]:
-    """Return the names of the columns of a data frame as texts; none of an array."""
-    # Arrow's own `columns` are the contents.
+    """Return the column names of a data frame as texts, or no names for an array."""
+    # `columns` of Arrow tables are the contents.
     names = getattr(table, "column_names", getattr(table, "columns", ()))
     return [str(name) for name in names]
 
@@ -410,9 +411,9 @@ def names_of_columns(table: Any) -> list[str]:
 def check_order(
     table: Any, names: Any, name: str, *, allow_others: bool = True
 ) -> None:
-    """Refuse a data frame whose columns have these names in another order, or others.
+    """Refuse a data frame unless its columns have these names in this order.
 
-    Without names a column is called by its number.
+    If columns have no names, they are called by their numbers.
     """
     held = names_of_columns(table)
     wanted = [str(one) for one in (range(len(held)) if names is None else names)]
@@ -425,11 +426,11 @@ def check_order(
 
 
 def as_labels(labels: ArrayLike, name: str) -> NDArray[Any]:
-    """Return labels in any container as an array, all of one kind and none missing."""
+    """Return labels in any container as an array of one kind, with none missing."""
     if np.ma.is_masked(labels):
         refuse(name, "have no masked entries", "some")
     found = np.asarray(labels)
-    # Of a list that holds a text numpy makes texts alone: "1" of 1, "nan" of a gap.
+    # If a list holds a text, numpy makes all texts: "1" from 1, "nan" from a gap.
     is_read = found.dtype.kind in "SU" and not hasattr(labels, "dtype")
     cells = np.array(labels, dtype=object) if is_read else found
     objects = cells.ravel().tolist() if cells.dtype.kind == "O" and cells.ndim else []
@@ -442,7 +443,7 @@ def as_labels(labels: ArrayLike, name: str) -> NDArray[Any]:
     if gaps:
         refuse(name, "have no gaps", f"{found.flat[gaps[0]]} at position {gaps[0]}")
     try:
-        # Twice, so that what has no order at all is found, too.
+        # Sort them twice, so that labels without any order are found too.
         sorted([*set(one_each.values())] * 2)
     except TypeError as error:
         got = " and ".join(map(reprlib.repr, one_each.values()))
@@ -474,7 +475,7 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
 
 
 def is_auto(value: Any) -> bool:
-    """Say whether a parameter is left to us; an array has no answer to ``==``."""
+    """Return whether a parameter is left to us. An array has no answer to ``==``."""
     return isinstance(value, str) and value == "auto"
 
 
@@ -495,7 +496,7 @@ def check_verbose(value: Any) -> int:
 
 
 def check_n_jobs(value: Any) -> None:
-    """Refuse what is no number of jobs: None, or an integer that is not 0."""
+    """Refuse all but a number of jobs: None, or an integer other than 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral | None):
         refuse("n_jobs", "be an integer or None", f"{value!r}", TypeError)
     if value == 0:
@@ -503,7 +504,7 @@ def check_n_jobs(value: Any) -> None:
 
 
 def check_optional_seed(value: Any) -> None:
-    """Refuse what is no seed: None, or an integer from 0 on."""
+    """Refuse all but a seed: None, or an integer from 0 on."""
     if value is not None:
         check_integer(value, "random_state", 0)
 
@@ -525,13 +526,13 @@ def check_callable(value: Any, name: str) -> None:
 
 
 def check_mapping(value: Any, name: str, held: str) -> None:
-    """Refuse what has no names for what it holds."""
+    """Refuse what is no mapping of names to something."""
     if not isinstance(value, Mapping):
         refuse(name, f"be a mapping of {held}", reprlib.repr(value), TypeError)
 
 
 def check_list(values: Any, name: str, held: str) -> list[Any]:
-    """Return what is listed; a text is one thing, not a list of letters."""
+    """Return a list of the values. A text is one thing, not a list of letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         refuse(name, f"be a list of {held}", reprlib.repr(values), TypeError)
     return list(values)
@@ -568,7 +569,7 @@ def check_number(
 ) -> float:
     """Return a real parameter in [low, high], without the ends that are open.
 
-    Few formulas allow infinity: as an upper end it is open by default.
+    Few formulas allow infinity, so as an upper end it is open by default.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         refuse(name, "be a real number", f"{value!r}", TypeError)
@@ -590,7 +591,7 @@ def check_level(value: Any, name: str) -> float:
 
 @contextmanager
 def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    """Give a variable a value inside of the block."""
+    """Give a variable a value inside the block."""
     token = variable.set(value)
     try:
         yield

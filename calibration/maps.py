@@ -28,20 +28,20 @@ _ARRAYS = ("knots", "left", "at", "right", "weight0", "weight1")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationMap(Saved):
-    """A function from score to probability as arrays of knots and values.
+    """A function from score to probability, held as arrays of knots and values.
 
-    Below the first knot the map is left[0], on knot k it is at[k], above the last
-    right[-1]. Between knots k and k + 1 it is right[k] (`kind="step"`) or the line
-    from right[k] to left[k + 1] (`kind="linear"`). Block k of a step map starts at
-    knot k; block 0 reaches down to minus infinity.
+    The map is left[0] below the first knot, at[k] on knot k, and right[-1] above the
+    last knot. Between knots k and k + 1 it is right[k] (`kind="step"`) or the line from
+    right[k] to left[k + 1] (`kind="linear"`). Block k of a step map starts at knot k.
+    Block 0 reaches down to minus infinity.
 
     Parameters
     ----------
     knots : ndarray of shape (k,)
-        Strictly increasing scores, k >= 1.
+        Strictly increasing scores. There is at least one.
     left, at, right : ndarrays of shape (k,)
-        Limit from below, value, and limit from above at each knot. They are numbers. In
-        step maps they may be infinite (log-likelihood ratios are).
+        Limit from below, value, and limit from above at each knot. They are finite in
+        linear maps. In step maps they may be infinite, as log-likelihood ratios may be.
     kind : {"step", "linear"}
         What lies between knots.
     weight0, weight1 : ndarrays of shape (k,), optional
@@ -73,7 +73,8 @@ class CalibrationMap(Saved):
             array = getattr(self, name)
             if array is None:
                 continue
-            # A copy: a map must not change when the arrays that it was made of do.
+            # Copy the array. A map must not change when the arrays that it was made of
+            # do.
             array = np.array(array, dtype=np.float64)
             if array.shape != np.shape(self.knots) or array.ndim != 1 or not array.size:
                 rule = "have shape (k,) with k >= 1 like `knots`"
@@ -85,8 +86,9 @@ class CalibrationMap(Saved):
         self._check_values()
 
     def _check_values(self) -> None:
-        """Refuse what is no number, or no weight."""
-        # Of steps, log-likelihood ratios may be infinite; a line to them is none.
+        """Refuse values that are no numbers, and weights that are none."""
+        # Steps may be infinite, as log-likelihood ratios may be. A line to infinity is
+        # no line.
         check_vector(self.knots, "knots")
         for name in ("left", "at", "right"):
             array = getattr(self, name)
@@ -112,7 +114,7 @@ class CalibrationMap(Saved):
         Parameters
         ----------
         starts, values : ndarrays of shape (k,)
-            Where blocks start (they hold their left end) and their values.
+            Where blocks start, and their values. A block holds its left end.
         weight0, weight1 : ndarrays of shape (k,), optional
             Weight of each class per block.
 
@@ -120,7 +122,7 @@ class CalibrationMap(Saved):
         -------
         CalibrationMap
         """
-        # From below, knot k still has the value of the block before.
+        # From below, knot k still has the value of the block before it.
         left = np.concatenate([values[:1], values[:-1]])
         return cls(starts, left, values, values, "step", weight0, weight1)
 
@@ -149,18 +151,18 @@ class CalibrationMap(Saved):
         maps : sequence of CalibrationMap
             At least one.
         weights : array-like of shape (len(maps),), optional
-            Non-negative weights; they are normalised. Default equal.
+            Non-negative weights. They are normalised. By default all are equal.
 
         Returns
         -------
         CalibrationMap
-            Of kind "step" where all maps are, else "linear".
+            Its kind is "step" if all maps are steps, else "linear".
         """
         if len(maps) == 0:
             refuse("maps", "hold at least one map", "none")
         shares = check_weights(weights, len(maps))
         shares = shares / shares.sum()
-        # Between the knots of all maps each is a line, so their mean is one too.
+        # Between the knots of all maps each map is a line, so their mean is one too.
         knots = np.unique(np.concatenate([one.knots for one in maps]))
         limits = np.zeros((3, len(knots)))
         for share, one in zip(shares, maps, strict=True):
@@ -172,7 +174,7 @@ class CalibrationMap(Saved):
         return cls(knots, left, at, right, "step" if steps else "linear")
 
     def __call__(self, scores: ArrayLike) -> Float64Array:
-        """Return the map's values at `scores`, shape (n,), in O(log k) each."""
+        """Return the values of the map at `scores`, shape (n,), in O(log k) each."""
         return self._evaluate(check_vector(scores, "scores"))
 
     def __len__(self) -> int:
@@ -188,9 +190,9 @@ class CalibrationMap(Saved):
     @property
     def is_increasing(self) -> bool:
         """Whether the map never decreases."""
-        # In the order in which a score passes them.
+        # Take the values in the order in which a rising score passes them.
         path = np.column_stack([self.left, self.at, self.right]).ravel()
-        # No differences: steps may be infinite.
+        # Compare them instead of taking differences, because steps may be infinite.
         return bool((path[1:] >= path[:-1]).all())
 
     def inverse(self, probabilities: ArrayLike) -> Float64Array:
@@ -203,14 +205,15 @@ class CalibrationMap(Saved):
         Returns
         -------
         ndarray of shape (n,)
-            The infimum of s with map(s) >= p: -inf where all of the map reaches p,
-            +inf where none of it does.
+            The infimum of s with map(s) >= p. It is -inf if all of the map reaches p,
+            and +inf if none of it does.
         """
         goals = check_probabilities(probabilities, "probabilities")
         if not self.is_increasing:
             msg = "`inverse` needs a map that never decreases, got one that does."
             raise ValueError(msg)
-        # First knot with right >= goal; the goal is reached there or on the way.
+        # Find the first knot with right >= goal. The goal is reached there, or on the
+        # way there.
         k = np.searchsorted(self.right, goals, side="left")
         out = np.full(len(goals), np.inf)
         found = k < len(self)
@@ -222,8 +225,8 @@ class CalibrationMap(Saved):
         share = (goal - self.right[before])[on_line] / rise[on_line]
         gap = self.knots[k_found] - self.knots[before]
         score[on_line] = self.knots[before][on_line] + share * gap[on_line]
-        # Below the first knot the map is constant: reached there means reached
-        # everywhere.
+        # Below the first knot the map is constant. If the goal is reached there, it is
+        # reached everywhere.
         score[goal <= self.left[0]] = -np.inf
         out[found] = score
         return out
@@ -240,9 +243,9 @@ class CalibrationMap(Saved):
         Returns
         -------
         ndarray of shape (n, 2)
-            Lower and upper bounds: the equal-tailed interval of the posterior
-            Beta(n1 + 1/2, n0 + 1/2) (Jeffreys), opened to 0 where n1 = 0 and to 1 where
-            n0 = 0.
+            Lower and upper bounds. They are the equal-tailed interval of the posterior
+            Beta(n1 + 1/2, n0 + 1/2) (Jeffreys). The lower bound is 0 if n1 = 0, and the
+            upper bound is 1 if n0 = 0.
 
         References
         ----------
@@ -279,8 +282,8 @@ class CalibrationMap(Saved):
     def _limits(
         self, points: Float64Array
     ) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Limit from below, value and limit from above at increasing points."""
-        # Off its knots a map is continuous: all three limits are its value.
+        """Return limit from below, value and limit from above at increasing points."""
+        # A map is continuous off its knots, so all three limits are its value.
         value = self._evaluate(points)
         below, above = value.copy(), value.copy()
         place = np.searchsorted(points, self.knots)
@@ -293,15 +296,15 @@ class CalibrationMap(Saved):
 def beta_interval(a: Float64Array, b: Float64Array, coverage: float) -> Float64Array:
     """Return the equal-tailed intervals of Beta(a, b) laws, shape (2, k)."""
     tail = 0.5 * (1.0 - coverage)
-    # Rounding may turn the ends of a narrow one round.
+    # Rounding may exchange the ends of a narrow interval.
     return np.sort([betaincinv(a, b, tail), betaincinv(a, b, 1.0 - tail)], axis=0)
 
 
 def block_starts(scores: Float64Array, first: NDArray[np.int64]) -> Float64Array:
-    """Return where steps over the blocks that start at some of the scores begin.
+    """Return where steps begin, if block k holds the scores from `first[k]` on.
 
-    The first starts at the least score. The others start midway to the block before,
-    since the data say nothing about a score between the two.
+    The first step begins at the least score. Each other one begins midway to the block
+    before, because the data say nothing about a score between the two.
     """
     edges = edges_between(scores[first[1:] - 1], scores[first[1:]])
     return np.concatenate([scores[:1], edges])
@@ -310,9 +313,9 @@ def block_starts(scores: Float64Array, first: NDArray[np.int64]) -> Float64Array
 def edges_between(low: Float64Array, high: Float64Array) -> Float64Array:
     """Return where a step from `low` to `high` (the next score up) is placed.
 
-    The middle; where no float lies between, `high` itself, so that `low` stays on
-    its own side of an edge that belongs to the block above.
+    It is placed in the middle. If no float lies between, it is placed at `high`. An
+    edge belongs to the block above it, so `low` stays on its own side.
     """
-    # Halved first, so that no sum overflows.
+    # Halve before adding, so that the sum does not overflow.
     middle = 0.5 * low + 0.5 * high
     return cast(Float64Array, np.where(middle > low, middle, high))

@@ -1,7 +1,7 @@
 """Tables larger than memory, as parts that are read one at a time.
 
-`open_parts` opens frames, functions, files and Dask's collections; `summarize` sums
-scores up.
+`open_parts` opens frames, functions, files and Dask's collections. `summarize` makes a
+summary of their scores.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile
 def find_parquet(folder: Path) -> list[Path]:
     """Return the Parquet files in a folder and below it, in the order of their names.
 
-    Names that begin with a dot or underscore are no data: engines and editors leave
-    marks such as _metadata.parquet and folders such as _temporary.
+    Files and folders whose names begin with a dot or underscore are no data. Engines
+    and editors leave marks such as _metadata.parquet and folders such as _temporary.
     """
     return [
         file
@@ -71,7 +71,7 @@ def find_files(given: Any) -> list[Path]:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Say in one line which file is damaged."""
+    """If a file is damaged, say in one line which file it is."""
     try:
         yield
     except _DAMAGE as error:
@@ -83,12 +83,13 @@ def _naming(name: str) -> Iterator[None]:
 def _read_csv(
     path: Path, most: int, columns: Sequence[str] | None
 ) -> Iterator[tuple[str, Any]]:
-    """Yield runs of lines; what is text in the first one keeps its digits in all."""
+    """Yield runs of lines. If a column is text in the first run, it is text in all."""
     import pandas as pd
 
     how: dict[str, Any] = {"chunksize": most, "low_memory": False}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
-        # A row's hash must not tell of the kind of its file; later ones always do so.
+        # The hash of a row must not depend on the kind of its file. Later versions
+        # ensure this.
         how["float_precision"] = "round_trip"
     if columns is not None:
         wanted = frozenset(columns)
@@ -97,15 +98,16 @@ def _read_csv(
         names = pd.read_csv(path, header=None, nrows=1, dtype=str, na_filter=False)
         with pd.read_csv(path, **how) as chunks:
             first = next(iter(chunks))
-    # pandas would give the second column of a name another name.
+    # If two columns have one name, pandas would rename the second.
     check_unique(names.iloc[0][lambda name: name != ""], path.name)
-    # pandas would take the first column of such rows for the names of rows.
+    # If rows are longer than the header, pandas would take the first column for row
+    # names.
     if not isinstance(first.index, pd.RangeIndex):
         got = f"{path.name}, whose first row below the header has more"
         refuse("parts", "have no more fields in a row than in the header", got)
     with _naming(path.name):
         others = first.select_dtypes(exclude=["number", "bool"]).items()
-        # Truths stay truths where there are gaps among them.
+        # Truth values must stay so, even if there are gaps among them.
         kinds = {name: pd.api.types.infer_dtype(column) for name, column in others}
         texts = {name: "str" for name, kind in kinds.items() if kind != "boolean"}
         with pd.read_csv(path, **how, dtype=texts) as chunks:
@@ -119,7 +121,7 @@ def _read_csv(
 def _read_parquet(
     path: Path, most: int, columns: Sequence[str] | None
 ) -> Iterator[tuple[str, Any]]:
-    """Yield what reads runs of row groups."""
+    """Yield functions that read runs of row groups."""
     from pyarrow.parquet import ParquetFile
 
     with _naming(path.name), ParquetFile(path) as file:
@@ -137,7 +139,7 @@ def _read_parquet(
 
 
 def _read_groups(path: Path, groups: list[int], columns: list[str] | None) -> Any:
-    """Return some row groups, under the index that pandas has written."""
+    """Return some row groups, with the index that pandas has written."""
     from pyarrow.parquet import ParquetFile
 
     with _naming(path.name), ParquetFile(path) as file:
@@ -150,38 +152,38 @@ ROWS = 500_000
 
 Answer = TypeVar("Answer")
 
-# Answers that are merged at once.
+# Number of answers that are merged at once.
 _WIDE = 4
-# A model in a graph is larger than what Dask warns of.
+# A model in a graph is larger than the size from which Dask warns.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
 
 class Job(Protocol[Answer]):
-    """What is asked of every part, and what the answers are together."""
+    """A question for every part, and a way to join the answers."""
 
     def __call__(self, name: str, frame: Any) -> Answer | None:
-        """Return what a part with rows says, None if these do not count."""
+        """Return the answer of a part with rows, or None if its rows do not count."""
         ...
 
     def merge(self, parts: list[Answer]) -> Answer:
-        """Return what several parts say, in their order."""
+        """Return the joined answer of several parts, in their order."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A table as parts, which are read anew at each pass.
+    """A table as parts. Each pass reads them anew.
 
     Parameters
     ----------
     read : callable
-        Returns an iterator of the name of each part and of its frame, or of what
-        returns this frame: a function, or a delayed object of Dask.
+        Returns an iterator. It yields the name of each part and its frame, or a
+        function or delayed object of Dask that returns this frame.
     name : str
         What messages call the table.
     columns : mapping of str to str or None
-        Those that each part must have, and that are looked at, by the parameters that
-        name them; None: all.
+        The columns that each part must have, and that are used, by the parameters that
+        name them. None means all columns.
     by_dask : bool
         Whether frames are delayed objects of Dask.
     """
@@ -204,9 +206,9 @@ class Parts:
         ----------
         job : Job
         n_jobs : int, optional
-            Threads that read parts.
+            Number of threads that read parts.
         tell : callable, optional
-            Is told the number of parts that are done; not of those of Dask.
+            Gets the number of parts that are done. It is not called for parts of Dask.
 
         Returns
         -------
@@ -234,11 +236,13 @@ class Parts:
         import dask
         from dask.delayed import delayed as plan
 
-        # First imported where a setting of its own is made, it would lose the others.
+        # Import it before the setting below. If it were first imported there, it would
+        # lose the other settings.
         with suppress(ImportError):
             import distributed  # noqa: F401
 
-        # As one node of the graph: it would be copied for each partition otherwise.
+        # Make the job one node of the graph. Otherwise it would be copied for each
+        # partition.
         held = plan(job, pure=False, traverse=False)
         ask, join = plan(ask_part, pure=False), plan(merge_some, pure=False)
         nodes = [ask(held, self.columns, name, frame) for name, frame in self.read()]
@@ -252,7 +256,7 @@ class Parts:
 def ask_part(
     job: Job[Any], columns: Mapping[str, str] | None, name: str, frame: Any
 ) -> Any:
-    """Return a job's answer to one part, None if it has no rows.
+    """Return the answer of a job to one part, or None if the part has no rows.
 
     Parameters
     ----------
@@ -289,7 +293,7 @@ def check_unique(names: Any, part: str) -> None:
     ----------
     names : pandas.Index or pandas.Series
     part : str
-        What messages call the part.
+        Name of the part in messages.
     """
     if (twice := names.duplicated()).any():
         got = f"{next(iter(names[twice]))!r} twice in {part}"
@@ -302,9 +306,9 @@ def check_columns(columns: Mapping[str, str], name: str, frame: Any) -> None:
     Parameters
     ----------
     columns : mapping of str to str
-        By the parameters that name them.
+        The columns, by the parameters that name them.
     name : str
-        What messages call the part.
+        Name of the part in messages.
     frame : pandas.DataFrame
     """
     for parameter, column in columns.items():
@@ -315,7 +319,7 @@ def check_columns(columns: Mapping[str, str], name: str, frame: Any) -> None:
 
 
 def merge_some(job: Job[Any], answers: list[Any]) -> Any:
-    """Return one answer for several, of which some may be of no rows.
+    """Return one answer for several. Some of them may be of parts without rows.
 
     Parameters
     ----------
@@ -338,20 +342,21 @@ def open_parts(
     Parameters
     ----------
     parts : path, data frame, list of either, or callable
-        CSV files, packed or not, Parquet files or folders of these; frames of pandas;
-        one of Dask; or a function without arguments that returns an iterator of
-        pandas frames, the same rows whenever it is called.
+        CSV files, packed or not, Parquet files, or folders of these. Or frames of
+        pandas, or one frame of Dask. Or a function without arguments that returns an
+        iterator of pandas frames. Each call must give the same rows.
     columns : mapping of str to str, optional
-        Those that are looked at, by the parameters that name them.
+        The columns that are used, by the parameters that name them.
     rows_per_part : int
-        Most rows of a part of a file; a row group of Parquet is never parted.
+        Greatest number of rows of a part of a file. A row group of Parquet is never
+        divided.
 
     Returns
     -------
     Parts
     """
     most = check_integer(rows_per_part, "rows_per_part", 1)
-    # Dask is not imported to find out.
+    # Find out without importing Dask.
     if _is_frame(parts) and type(parts).__module__.startswith("dask"):
         nodes = partial(_number, "partition", parts.to_delayed())
         return Parts(nodes, "the Dask frame", columns, by_dask=True)
@@ -403,7 +408,7 @@ def _is_frame(thing: Any) -> bool:
     return hasattr(thing, "columns") and hasattr(thing, "iloc")
 
 
-#: Cells of a summary unless told: some 400 kB.
+#: Default number of cells of a summary. They take about 400 kB.
 MAX_CELLS = 2**14
 
 
@@ -418,30 +423,31 @@ def summarize(
 ) -> ScoreSummary:
     """Return the summary of scores and labels of any number, read part by part.
 
-    Every calibrator of scores is fitted to it by `fit_summary`, in memory that does
-    not grow with the rows.
+    Every calibrator of scores is fitted to it by `fit_summary`. The memory for this
+    does not grow with the rows.
 
     Parameters
     ----------
     parts : path, data frame, list of either, or callable
-        CSV files, packed or not, Parquet files or folders of these; frames of pandas;
-        one of Dask, which is computed as Dask is set; or a function that returns an
-        iterator of pandas frames.
+        CSV files, packed or not, Parquet files, or folders of these. Or frames of
+        pandas, or one frame of Dask, which is computed as Dask is set. Or a function
+        that returns an iterator of pandas frames.
     score, label : str
         Columns of scores, and of labels coded 0 and 1.
     weight : str, optional
         Column of numbers of repetitions.
     max_cells : int or None
-        Most cells to keep, at least 2; None keeps every distinct score, which needs
-        memory for all of them.
+        Greatest number of cells to keep, at least 2. None keeps every distinct score,
+        and needs memory for all of them.
     n_jobs : int, optional
-        Threads that read parts; None is one, -1 all processors.
+        Number of threads that read parts. None means one, -1 means all processors.
 
     Returns
     -------
     ScoreSummary
-        The same whatever the parts are and in any order, bit for bit with whole
-        weights or none. A score is moved by at most `max_displacement`.
+        If weights are whole numbers, or if there are none, it is the same bit for bit,
+        whatever the parts and their order are. A score is moved by at most
+        `max_displacement`.
 
     Examples
     --------
@@ -481,12 +487,12 @@ def summarize(
 
 @dataclass(frozen=True)
 class _Summarize:
-    """Summarises a part.
+    """Makes the summary of a part.
 
     Parameters
     ----------
     columns : tuple of str
-        Of scores, of labels, and perhaps of weights.
+        Columns of scores, of labels, and perhaps of weights.
     max_cells : int or None
     """
 
@@ -494,16 +500,17 @@ class _Summarize:
     max_cells: int | None
 
     def __call__(self, name: str, frame: Any) -> ScoreSummary | None:
-        """Return the summary of a part, None where no row counts."""
+        """Return the summary of a part, or None if no row counts."""
         weighted = len(self.columns) > 2
         values = [frame[column].to_numpy(copy=weighted) for column in self.columns]
         if weighted:
-            # A gap of a nullable column is no weight of 0: it is refused below.
+            # A gap in a nullable column is not a weight of 0. It is refused below.
             is_zero = (frame[[self.columns[2]]] == 0).fillna(False)
             is_out = is_zero.to_numpy(bool).any(axis=1)
             if is_out.all():
                 return None
-            # Whatever they hold, they stay: messages tell the place of a row.
+            # Keep these rows, whatever they hold, because messages tell the place of a
+            # row.
             values[0][is_out] = values[1][is_out] = 0
         try:
             return ScoreSummary.from_scores(*values, max_cells=self.max_cells)
@@ -514,5 +521,5 @@ class _Summarize:
             raise kind(msg) from error
 
     def merge(self, parts: list[ScoreSummary]) -> ScoreSummary:
-        """Return the summary of the rows of several."""
+        """Return the summary of the rows of several parts."""
         return sum(parts[1:], parts[0])

@@ -29,12 +29,14 @@ from calibration._validation import (
 )
 from calibration.typing import BoolArray, Float64Array
 
-# Levels whose cell width 2**-level and its inverse are ordinary floats.
+# At these levels the cell width 2**-level and its inverse are ordinary floats.
 _LEVELS = range(-1000, 1000)
-# Times the bound on cells: rows that are many, rows that tell a level, and cells that
-# may lie between the least and the greatest of all.
+# These are multiples of the bound on cells: the rows from which there are many, the
+# rows that tell a level, and the cells that may lie between the least and the greatest
+# score.
 _MANY, _PILOT, _WIDE = 16, 4, 64
-# Weights cancel to this share of a cell's weight when real weights are subtracted.
+# If real weights are subtracted, a rest below this share of a cell's weight is
+# rounding.
 _ROUNDING = 1e-12
 
 
@@ -42,12 +44,12 @@ _ROUNDING = 1e-12
 class ScoreSummary:
     """Sorted distinct scores ("cells") with the weight of each class.
 
-    A mergeable statistic: every calibrator on scores alone is fitted from it, so a
-    fit on shards is the fit on all rows, and leaving a fold out is a subtraction.
-    A weight is a number of repetitions: with integer weights, weighting and
-    repeating rows give the same summary bit for bit.
+    Summaries can be merged, and every calibrator on scores alone is fitted from one. So
+    a fit on merged shards is the fit on all rows, and a fold is left out by
+    subtraction. A weight is a number of repetitions. If weights are integers, weighted
+    rows and repeated rows give the same summary bit for bit.
 
-    Build it with `from_scores`; the fields are read-only.
+    Build it with `from_scores`. The fields are read-only.
 
     Parameters
     ----------
@@ -56,21 +58,22 @@ class ScoreSummary:
     weight0, weight1 : ndarrays of shape (n_cells,)
         Weight of class 0 and of class 1 in each cell.
     max_cells : int or None
-        Bound on the number of cells; None keeps every distinct score.
+        Bound on the number of cells. None keeps every distinct score.
     level : int or None
-        Scores were moved to dyadic cells [k, k + 1) * 2**-level; None: exact.
+        Scores were moved to dyadic cells [k, k + 1) * 2**-level. None means that they
+        are exact.
     lowest, highest : float
-        Least and greatest score seen before any was moved.
+        Least and greatest score before any score was moved.
 
     Notes
     -----
-    In bounded mode the cells are the dyadic intervals of the finest level that
-    keeps their number within `max_cells`; a cell is represented by its midpoint,
-    clipped to [lowest, highest]. Cells of one level are unions of cells of the next,
-    and the level of a union of data is never finer than that of its parts, so
-    merging is associative and commutative and gives the summary of all rows. This
-    and `max_cells` hold for probabilities, and for scores up to 2^1000 whose sizes
-    differ by a factor of 2^52 at most.
+    In bounded mode the cells are dyadic intervals. Their level is the finest that keeps
+    their number within `max_cells`. A cell is represented by its midpoint, clipped to
+    [lowest, highest]. Cells of one level are unions of cells of the next. The level of
+    a union of data is never finer than that of its parts. So merging is associative and
+    commutative, and gives the summary of all rows. This and `max_cells` hold for
+    probabilities. They also hold for scores up to 2^1000 whose sizes differ by a factor
+    of 2^52 at most.
 
     Examples
     --------
@@ -94,7 +97,7 @@ class ScoreSummary:
 
     def __post_init__(self) -> None:
         for name in ("scores", "weight0", "weight1"):
-            # A copy if the caller may still write to it.
+            # Copy the array if the caller may still write to it.
             array = getattr(self, name)
             array = array.copy() if array.flags.writeable else array
             if array.shape != self.scores.shape or array.ndim != 1:
@@ -115,7 +118,7 @@ class ScoreSummary:
         *,
         max_cells: int | None = None,
     ) -> ScoreSummary:
-        """Summarise scores and their labels, O(n log n).
+        """Summarise scores and their labels in O(n log n).
 
         Parameters
         ----------
@@ -126,30 +129,31 @@ class ScoreSummary:
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
         max_cells : int, optional
-            Keep at most this many cells (at least 2) by rounding scores to dyadic
+            Keep at most this many cells (at least 2). Scores are then rounded to dyadic
             cells; see `max_displacement`.
 
         Returns
         -------
         ScoreSummary
         """
-        # Checked in this order, so that the message is on the argument given first.
+        # Check in this order, so that the message is about the argument given first.
         values = check_vector(scores, "scores")
         ones = check_labels(y)
         check_same_length(len(values), "`scores`", len(ones), "y")
         if max_cells is not None:
             max_cells = check_integer(max_cells, "max_cells", 2)
         weights = check_weights(sample_weight, len(values))
-        # Adding zero turns -0.0 into 0.0, its equal: no cell has two names.
-        # Two sorts of plain numbers are several times faster than one sort of places.
+        # Adding zero turns -0.0 into 0.0, its equal, so that no cell has two names. Two
+        # sorts of plain numbers are several times faster than one sort of places.
         if (weights == 1.0).all():
             if (rounded := _count_many(values, ones, max_cells)) is not None:
                 return rounded
             parts = np.sort(values[~ones]), np.sort(values[ones])
             cells = count_classes(parts[0] + 0.0, parts[1] + 0.0)
         else:
-            # Weights of one cell are added in the order of their size: sums in another
-            # order may differ by rounding, and numbers of bins and folds by one.
+            # Weights of one cell are added in the order of their size. In another
+            # order, sums may differ by rounding, and then numbers of bins and folds by
+            # one.
             order = np.lexsort((weights, values))
             weights, ones = weights[order], ones[order]
             of_classes = np.where(ones, 0.0, weights), np.where(ones, weights, 0.0)
@@ -158,7 +162,7 @@ class ScoreSummary:
 
     @property
     def n(self) -> float:
-        """Total weight: the number of rows, repetitions counted."""
+        """Total weight. It is the number of rows if repetitions are counted."""
         return self.n0 + self.n1
 
     @property
@@ -188,7 +192,7 @@ class ScoreSummary:
 
     @property
     def max_displacement(self) -> float:
-        """Most that any score can have been moved: 0, or the width of a cell."""
+        """Greatest possible move of any score: 0, or the width of a cell."""
         return 0.0 if self.level is None else 2.0**-self.level
 
     def __repr__(self) -> str:
@@ -199,7 +203,7 @@ class ScoreSummary:
         )
 
     def merge(self, other: ScoreSummary) -> ScoreSummary:
-        """Return the summary of both sets of rows; `a + b` does the same.
+        """Return the summary of both sets of rows. `a + b` does the same.
 
         Parameters
         ----------
@@ -210,7 +214,8 @@ class ScoreSummary:
         ScoreSummary
             Bounded by the smaller `max_cells` of the two.
         """
-        # The coarser of the two: cells can be joined but never parted.
+        # Take the coarser of the two levels, because cells can be joined but never
+        # parted.
         level = _least(self.level, other.level)
         lowest = min(self.lowest, other.lowest)
         highest = max(self.highest, other.highest)
@@ -223,7 +228,7 @@ class ScoreSummary:
     __add__ = merge
 
     def __radd__(self, other: object) -> ScoreSummary:
-        """Let the built-in `sum` start from 0."""
+        """Allow the built-in `sum` to start from 0."""
         return self if other == 0 else NotImplemented
 
     def __mul__(self, factor: float) -> ScoreSummary:
@@ -237,12 +242,12 @@ class ScoreSummary:
     __rmul__ = __mul__
 
     def __sub__(self, other: ScoreSummary) -> ScoreSummary:
-        """Return the summary without the rows of `other`, which must be part of it."""
+        """Return the summary without the rows of `other`. They must be part of it."""
         level = _least(self.level, other.level)
         a = self._at_level(level, self.lowest, self.highest)
         b = other._at_level(level, self.lowest, self.highest)
         scores = a[0]
-        # Cells are known by their score; each must be there.
+        # Cells are known by their score. Each must be there.
         place = np.minimum(np.searchsorted(scores, b[0]), len(scores) - 1)
         inside = self.lowest <= other.lowest and other.highest <= self.highest
         contained = inside and bool((scores[place] == b[0]).all())
@@ -251,7 +256,7 @@ class ScoreSummary:
             weight = held.copy()
             weight[place] -= taken
             contained &= bool((weight >= -_ROUNDING * held).all())
-            # What rounding leaves of a weight taken away is none.
+            # A rest that is only rounding counts as no weight.
             weights.append(np.where(weight > _ROUNDING * held, weight, 0.0))
         if not contained:
             rule = "be a part of the summary that it is subtracted from"
@@ -264,30 +269,31 @@ class ScoreSummary:
     def split(self, k: int, random_state: int | None = 0) -> list[ScoreSummary]:
         """Deal the rows over k disjoint folds that sum to this summary.
 
-        A cell's share depends on its score, class and weight and on the seed only:
-        not on row order, and not on whether a row is repeated or weighted. Every
-        row of a tie goes its own way.
+        How a cell is dealt depends only on its score, class and weight, and on the
+        seed. It does not depend on the order of rows, nor on whether a row is repeated
+        or weighted. Tied rows are dealt one by one.
 
         Parameters
         ----------
         k : int
             Number of folds, at least 2.
         random_state : int, optional
-            Seed; None draws one.
+            Seed. None draws one.
 
         Returns
         -------
         list of ScoreSummary
-            The folds that received any weight (all k unless there are few rows).
+            The folds that received any weight. There are k unless there are few rows.
         """
         k = check_integer(k, "k", 2)
         check_optional_seed(random_state)
         keys = np.random.SeedSequence(random_state).generate_state(2, np.uint64)
-        # A fold depends on the score itself, never on its place among others.
+        # A fold depends on the score itself, never on its place among the others.
         bits = self.scores.view(np.uint64)
         folds = []
         for fold in range(k):
-            # A key for each class: its rows in one cell must not go the same way.
+            # Each class has its own key. Otherwise its rows in one cell would go the
+            # same way.
             weight0 = fold_share(bits, self.weight0, k, fold, keys[0])
             weight1 = fold_share(bits, self.weight1, k, fold, keys[1])
             folds.append(self._with_cells(self.scores, weight0, weight1, self.level))
@@ -299,12 +305,13 @@ class ScoreSummary:
         Parameters
         ----------
         n_cells : int
-            Most cells to keep. A merged cell's score is its rows' mean score.
+            Most cells to keep. The score of a merged cell is the mean score of its
+            rows.
 
         Returns
         -------
         ScoreSummary
-            This summary itself where it is small enough.
+            It is this summary itself if that is small enough.
         """
         if self.n_cells <= check_integer(n_cells, "n_cells", 1):
             return self
@@ -326,15 +333,16 @@ class ScoreSummary:
         q : array-like of shape (k,)
             Shares in [0, 1].
         weight : ndarray of shape (n_cells,), optional
-            Weights to use, for instance `weight0`; default both classes.
+            Weights to use, for instance `weight0`. The default is the weight of both
+            classes.
 
         Returns
         -------
         ndarray of shape (k,)
-            Least score with cumulative weight >= q * total.
+            The least scores with cumulative weight >= q * total.
         """
         cumulative = np.cumsum(self.weight if weight is None else weight)
-        # A touch of slack, so that q * total is not missed by rounding.
+        # Give a little slack, so that q * total is not missed by rounding.
         goal = np.asarray(q, dtype=np.float64) * cumulative[-1] * (1.0 - 1e-14)
         place = np.searchsorted(cumulative, goal, side="left")
         return np.asarray(self.scores[np.minimum(place, self.n_cells - 1)])
@@ -346,7 +354,7 @@ class ScoreSummary:
         weight1: Float64Array,
         level: int | None,
     ) -> ScoreSummary | None:
-        """Return a summary of the cells with weight, if any, under the same bounds."""
+        """Return a summary of the cells that have weight, under the same bounds."""
         kept = (weight0 > 0.0) | (weight1 > 0.0)
         if not kept.any():
             return None
@@ -357,11 +365,11 @@ class ScoreSummary:
     def _at_level(
         self, level: int | None, lowest: float, highest: float
     ) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Cells moved to the dyadic cells of `level`, clipped to [lowest, highest]."""
+        """Move cells to the dyadic cells of `level`, clipped to [lowest, highest]."""
         if level is None:
             return self.scores, self.weight0, self.weight1
         width = 2.0**-level
-        # A power of two divides without rounding.
+        # The width is a power of two, so the division does not round.
         index = np.floor(self.scores / width)
         moved = np.clip((index + 0.5) * width, lowest, highest)
         return collapse_ties(moved, self.weight0, self.weight1)
@@ -380,9 +388,9 @@ class ScoreSummary:
 def _count_many(
     values: Float64Array, ones: BoolArray, max_cells: int | None
 ) -> ScoreSummary | None:
-    """Summarise many rows without sorting them; None where that cannot be.
+    """Summarise many rows without sorting them, or return None if that is impossible.
 
-    Some of them tell a level that is fine enough: that of all is no finer.
+    Some of the rows tell a level. The level of all rows is no finer.
     """
     if max_cells is None or len(values) < _MANY * max_cells:
         return None
@@ -397,5 +405,5 @@ def _count_many(
 
 
 def _least(*bounds: int | None) -> int | None:
-    """Return the least bound there is."""
+    """Return the least bound, or None if there is none."""
     return min((bound for bound in bounds if bound is not None), default=None)

@@ -1,6 +1,7 @@
-"""Compiled numerics: arrays in, arrays out.
+"""Compiled numerics: functions that take arrays and return arrays.
 
-Rule of the room: files here import numpy, numba and one another, nothing else of
-the project. Inputs are C-contiguous float64 arrays that the caller has checked;
-outputs are newly allocated. No random state: kernels that draw take an integer seed.
+This is the rule of the room. Files here import numpy, numba and one another, and
+nothing else of the project. Inputs are C-contiguous float64 arrays that the caller has
+checked. Outputs are new arrays. There is no random state: a kernel that draws takes an
+integer seed.
 """

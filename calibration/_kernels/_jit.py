@@ -1,4 +1,4 @@
-"""The one place that knows how kernels are compiled."""
+"""The only file that knows how kernels are compiled."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,29 +23,29 @@ _UNCACHED = (
 
 
 def njit(function: Kernel, **options: Any) -> Kernel:
-    """Compile `function` for the machine at its first call and cache it, if it can be.
+    """Compile `function` for the machine at its first call, and cache it if possible.
 
-    `nogil` lets thread pools run kernels side by side; `error_model="numpy"` makes
-    a division by zero an inf or nan, as in numpy, instead of an exception.
+    `nogil` lets thread pools run kernels side by side. With `error_model="numpy"`, a
+    division by zero is an inf or nan, as in numpy, instead of an exception.
     """
-    # No fastmath: sums keep their order, so a result has the same bits on every machine
-    # and in the leg that runs kernels as plain Python. No entrance for C, which nobody
-    # uses and which takes time to compile.
+    # There is no fastmath. Sums keep their order, so a result has the same bits on
+    # every machine, and in the tests that run kernels as plain Python. There is no
+    # entrance for C, because nobody uses it, and it takes time to compile.
     compile_lazily = partial(
         numba.njit, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
     )
     try:
         return cast(Kernel, compile_lazily(cache=True)(function))
     except RuntimeError:
-        # No folder that could hold a cache can be written, as in many containers.
+        # No folder for a cache can be written. This is so in many containers.
         return cast(Kernel, compile_lazily()(function))
 
 
 def inner(function: Kernel) -> Kernel:
-    """Compile `function` as `njit` does, for other kernels alone.
+    """Compile `function` as `njit` does, but only for other kernels.
 
-    It cannot be called from Python. The entrance that this takes is a quarter of what
-    there is to compile, and more where arguments are tuples of arrays.
+    Python cannot call it. The entrance for Python would be a quarter of all that is
+    compiled, and more if arguments are tuples of arrays.
     """
     return njit(function, no_cpython_wrapper=True)
 
@@ -53,14 +53,15 @@ def inner(function: Kernel) -> Kernel:
 def fused(function: Kernel) -> Kernel:
     """Compile `function` as a part of the kernels that call it.
 
-    For what has one caller, or is of a line or two: it is not compiled, optimised and
-    linked on its own first. A large one with many callers is compiled in each of them.
+    Use it for functions that have one caller, or one or two lines. They are then not
+    compiled, optimised and linked on their own first. A large function with many
+    callers would be compiled in each of them.
     """
     return njit(function, inline="always")
 
 
 def for_kernels(values: Float64Array) -> Float64Array:
-    """Return values as kernels are compiled for: contiguous, not to be written to."""
+    """Return values in the form that kernels expect: contiguous and read-only."""
     if values.flags.writeable or not values.flags.c_contiguous:
         values = np.ascontiguousarray(values).view()
         values.setflags(write=False)
@@ -68,7 +69,7 @@ def for_kernels(values: Float64Array) -> Float64Array:
 
 
 def can_be_kept() -> bool:
-    """Say whether there is a folder in which compiled kernels can be kept."""
+    """Return whether there is a folder in which compiled kernels can be kept."""
     try:
         numba.njit(cache=True)(can_be_kept)
     except RuntimeError:
@@ -84,14 +85,14 @@ class _FirstCompilation(event.Listener):
         self.is_told = False
 
     def on_start(self, started: Any) -> None:
-        """Tell, where a kernel of ours is not found in the cache."""
+        """Tell it if the cache does not hold a kernel of ours."""
         module = started.data["dispatcher"].py_func.__module__
         if self.tellers and not self.is_told and module.startswith(_PACKAGES):
             self.is_told = True
             self.tellers[-1](_CACHED if can_be_kept() else _UNCACHED)
 
     def on_end(self, ended: Any) -> None:
-        """Nothing is to be told."""
+        """Do nothing, because nothing is to be told."""
 
 
 _FIRST = _FirstCompilation()
@@ -99,7 +100,7 @@ _FIRST = _FirstCompilation()
 
 @contextmanager
 def telling(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call `tell` when kernels are about to be compiled inside, once in a process."""
+    """Call `tell` when kernels are about to be compiled inside, once per process."""
     _FIRST.tellers.append(tell)
     try:
         with event.install_listener("numba:compile", _FIRST):

@@ -1,14 +1,15 @@
 """The evidence of bins, and sums over all binnings or over those of equal frequency.
 
-The evidence of a bin is its labels' probability with the event rate integrated out. The
-weight of a binning is the product over its bins of evidence and prior. The prior (eqs.
-3.7 and 3.8) of the bin of cells first..last is exp(opening[first] + closing[last]);
-`evidences` are packed as `all_bin_evidences` leaves them.
+The evidence of a bin is the probability of its labels with the event rate integrated
+out. The weight of a binning is the product over its bins of evidence and prior. The
+prior (eqs. 3.7 and 3.8) of the bin of cells first..last is
+exp(opening[first] + closing[last]). `evidences` are packed as `all_bin_evidences`
+returns them.
 
-Binnings of equal frequency come from running sums over cells: all B bins but the last
-are to hold floor(n / B) rows, as in the program of BBQ's authors. A cell goes where its
-centre in the running weight falls, so that ties are never split; for integer weights no
-comparison is rounded.
+Binnings of equal frequency come from running sums over cells. All B bins but the last
+should hold floor(n / B) rows, as in the program of BBQ's authors. A cell goes to the
+bin in which its centre in the running weight falls. So ties are never split, and with
+integer weights no comparison is rounded.
 """
 
 import math
@@ -19,8 +20,8 @@ import numpy as np
 from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array, Int64Array
 
-# A bin's prior mean is the mean of the rates at its two edges, held within these.
-# The prior is worth two rows, so either class has at least .01 of a row in it, and no
+# The prior mean of a bin is the mean of the rates at its two edges, held within these.
+# The prior is worth two rows, so it holds at least .01 of a row of each class. So no
 # label is impossible beforehand.
 LEAST_RATE, GREATEST_RATE = 0.005, 0.995
 
@@ -32,11 +33,11 @@ def count_bins(
     first: Any,
     end: Any,
 ) -> tuple[Any, Any, Any]:
-    """Weight of each class in bins of cells first..end - 1, and their prior means p_b.
+    """Return class weights in bins of cells first..end - 1, and their prior means p_b.
 
-    Of one bin, or of each in arrays. Kernels call it as `_count`.
+    It takes one bin, or arrays of bins. Kernels call it as `_count`.
     """
-    # Differences of running sums of real weights may fall short of zero.
+    # Differences of running sums of real weights may fall below zero.
     n0 = np.maximum(sum0[end] - sum0[first], 0.0)
     n1 = np.maximum(sum1[end] - sum1[first], 0.0)
     rate = 0.5 * (edge_rates[first] + edge_rates[end])
@@ -44,9 +45,9 @@ def count_bins(
 
 
 def bin_moments(n0: Any, n1: Any, rate: Any) -> tuple[Any, Any]:
-    """Posterior means of bins' event rates and of their squares.
+    """Return the posterior means of event rates of bins, and of their squares.
 
-    Of one bin, or of each in arrays. Kernels call it as `_moments`.
+    It takes one bin, or arrays of bins. Kernels call it as `_moments`.
     """
     # The prior is worth two rows.
     ones, size = n1 + 2.0 * rate, n0 + n1 + 2.0
@@ -59,17 +60,18 @@ _count, _moments = fused(count_bins), fused(bin_moments)
 
 @njit
 def log_bin_evidence(n0: float, n1: float, rate: float) -> float:
-    """Log probability of a bin's labels, in one order, under Beta(2 rate, 2 - 2 rate).
+    """Return the log probability of a bin's labels, in one order.
 
-    The factor of eq. 3.12's marginal likelihood (003) with N' = 2 B; rate = 1/2 gives
-    n0! n1! / (n + 1)! (K2, eq. 3.6). By reflection the prior's constant
-    1 / (Gamma(2 p) Gamma(2 - 2 p)) is sin(pi u) / (pi u) with u = 1 - 2 p.
+    The prior is Beta(2 rate, 2 - 2 rate). This is the factor of eq. 3.12's marginal
+    likelihood (003) with N' = 2 B. For rate = 1/2 it is n0! n1! / (n + 1)! (K2, eq.
+    3.6). By reflection the prior's constant 1 / (Gamma(2 p) Gamma(2 - 2 p)) is
+    sin(pi u) / (pi u) with u = 1 - 2 p.
     """
     prior1 = 2.0 * rate
     evidence = math.lgamma(n1 + prior1) + math.lgamma(n0 + (2.0 - prior1))
     evidence -= math.lgamma(n0 + n1 + 2.0)
     angle = math.pi * (1.0 - prior1)
-    # At rate 1/2 the quotient is 1, and its logarithm 0.
+    # At rate 1/2 the quotient is 1, and its logarithm is 0.
     if angle != 0.0:
         evidence += math.log(math.sin(angle) / angle)
     return evidence
@@ -79,7 +81,7 @@ def log_bin_evidence(n0: float, n1: float, rate: float) -> float:
 def all_bin_evidences(
     sum0: Float64Array, sum1: Float64Array, edge_rates: Float64Array
 ) -> Float64Array:
-    """Log evidence of every bin of neighbouring cells, O(m^2).
+    """Return the log evidence of every bin of neighbouring cells, in O(m^2).
 
     Parameters
     ----------
@@ -89,11 +91,12 @@ def all_bin_evidences(
     Returns
     -------
     ndarray of shape (m (m + 1) / 2,)
-        The bin of cells first..last stands at last (last + 1) / 2 + first.
+        The bin of cells first..last is at place last (last + 1) / 2 + first.
     """
     m = len(sum0) - 1
     evidences = np.empty(m * (m + 1) // 2)
-    # Packed by last cell, since the recursions take all bins that end at one together.
+    # Pack by last cell, because the recursions take all bins that end at one cell
+    # together.
     place = 0
     for last in range(m):
         for first in range(last + 1):
@@ -103,7 +106,7 @@ def all_bin_evidences(
     return evidences
 
 
-# Terms below exp(-50) of the greatest are lost in rounding, 4096 of them together.
+# Terms below exp(-50) of the greatest are lost in rounding, even 4096 of them together.
 _NEGLIGIBLE = -50.0
 
 
@@ -111,7 +114,7 @@ _NEGLIGIBLE = -50.0
 def forward_sums(
     evidences: Float64Array, opening: Float64Array, closing: Float64Array
 ) -> Float64Array:
-    """Log of the summed weight of all binnings of the first k cells, k = 0..m.
+    """Return log summed weights of all binnings of the first k cells, k = 0..m.
 
     Parameters
     ----------
@@ -129,8 +132,8 @@ def forward_sums(
     terms = np.empty(m)
     place = 0
     for last in range(m):
-        # forward[k] sums over where the last bin starts: forward[last + 1] = sum over
-        # first of forward[first] * prior * evidence, in logarithms.
+        # forward[k] sums over where the last bin starts. So forward[last + 1] is the
+        # sum over first of forward[first] * prior * evidence, in logarithms.
         start[last] = forward[last] + opening[last]
         greatest = -np.inf
         for first in range(last + 1):
@@ -138,8 +141,8 @@ def forward_sums(
             greatest = max(greatest, terms[first])
         total = 0.0
         for first in range(last + 1):
-            # exp is what costs here; most bins that end at a cell are far too long or
-            # too short to matter.
+            # exp is the main cost. Most bins that end at a cell are far too long or too
+            # short to matter.
             if terms[first] - greatest > _NEGLIGIBLE:
                 total += math.exp(terms[first] - greatest)
         forward[last + 1] = greatest + math.log(total) + closing[last]
@@ -157,12 +160,13 @@ def posterior_sums(
     sum1: Float64Array,
     edge_rates: Float64Array,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Posterior moments of every cell's event rate, and where binnings are cut.
+    """Return posterior moments of every cell's event rate, and where binnings are cut.
 
-    Backwards from the last cell: given a cut after `last`, the bin that ends there
-    starts at `first` with probability exp(forward[first] + prior + evidence -
-    forward[last + 1]), and that is where the cut before it lies. A bin's moments
-    are added to the cells that it covers through their differences.
+    Go backwards from the last cell. Given a cut after `last`, the bin that ends there
+    starts at `first` with probability
+    exp(forward[first] + prior + evidence - forward[last + 1]). The cut before it lies
+    there too. The moments of a bin are added to the cells that it covers through their
+    differences.
 
     Parameters
     ----------
@@ -184,7 +188,7 @@ def posterior_sums(
     mean = np.zeros(m + 1)
     square = np.zeros(m + 1)
     cut = np.zeros(m + 1)
-    # The end of the last bin is no choice.
+    # The end of the last bin is fixed.
     cut[m] = 1.0
     for last in range(m - 1, -1, -1):
         place = last * (last + 1) // 2
@@ -199,7 +203,7 @@ def posterior_sums(
             cut[first] += share
             n0, n1, rate = _count(sum0, sum1, edge_rates, first, last + 1)
             bin_mean, bin_square = _moments(n0, n1, rate)
-            # Difference coding: O(1) a bin however many cells it covers.
+            # Keep differences, so that a bin costs O(1), however many cells it covers.
             mean[first] += share * bin_mean
             mean[last + 1] -= share * bin_mean
             square[first] += share * bin_square
@@ -211,7 +215,7 @@ def posterior_sums(
 def best_binning(
     evidences: Float64Array, opening: Float64Array, closing: Float64Array
 ) -> Int64Array:
-    """First cell of every bin of the binning of greatest weight (algorithm 1).
+    """Return the first cells of the bins of the heaviest binning (algorithm 1).
 
     Parameters
     ----------
@@ -229,16 +233,18 @@ def best_binning(
     for last in range(m):
         greatest = -np.inf
         for first in range(last + 1):
-            # The recursion of `forward_sums` with the greatest in place of the sum.
+            # This is the recursion of `forward_sums` with the greatest in the place of
+            # the sum.
             value = best[first] + opening[first] + evidences[place + first]
-            # `>`: of equal binnings the one whose last bin is longest is kept.
+            # With `>`, if binnings are equal, the one with the longest last bin is
+            # kept.
             if value > greatest:
                 greatest = value
                 came_from[last + 1] = first
         best[last + 1] = greatest + closing[last]
         place += last + 1
     starts = np.empty(m, dtype=np.int64)
-    # Walked from the last bin to the first, and turned round at the end.
+    # Walk from the last bin to the first, and turn the order round at the end.
     count, end = 0, m
     while end > 0:
         end = came_from[end]
@@ -247,14 +253,14 @@ def best_binning(
     return starts[:count][::-1].copy()
 
 
-# Cells that are scored for all binnings before the next: their sums stay in cache.
+# This many cells are scored for all binnings before the next, so sums stay in cache.
 _BLOCK = 16384
 
 
 def twice_centres(sum0: Float64Array, sum1: Float64Array) -> Float64Array:
-    """Twice the weight below the centre of each cell, and twice that of all, (m + 1,).
+    """Return twice the weight below each cell's centre, and twice all weight, (m + 1,).
 
-    Integers if weights are: a centre may lie at a half.
+    They are integers if weights are integers, although a centre may lie at a half.
     """
     below = sum0 + sum1
     return np.append(below[:-1] + below[1:], 2.0 * below[-1])
@@ -262,15 +268,15 @@ def twice_centres(sum0: Float64Array, sum1: Float64Array) -> Float64Array:
 
 @inner
 def _twice_rows(centres: Float64Array, n_bins: int) -> float:
-    """Twice the rows that all bins but the last are to hold."""
+    """Return twice the rows that all bins but the last should hold."""
     return float(2.0 * np.floor(0.5 * centres[-1] / n_bins))
 
 
 @inner
 def _find_cell(centres: Float64Array, goal: float, low: int, guess: int) -> int:
-    """First cell from `low` on whose centre lies above `goal` or on it; m if none does.
+    """Return the first cell from `low` on whose centre is at least `goal`, or m.
 
-    The search gallops up from `guess`, which costs little where that is right.
+    The search gallops up from `guess`, which costs little if the guess is right.
     """
     high, step = min(guess, len(centres) - 1), 1
     # The last of the centres lies above any goal.
@@ -282,13 +288,13 @@ def _find_cell(centres: Float64Array, goal: float, low: int, guess: int) -> int:
 
 @njit
 def quantile_starts(centres: Float64Array, n_bins: int) -> Int64Array:
-    """First cell of each of the at most `n_bins` bins that hold any cell."""
+    """Return the first cell of each of the at most `n_bins` bins that hold a cell."""
     rows = _twice_rows(centres, n_bins)
     starts = np.zeros(n_bins, dtype=np.int64)
     count, end, width = 1, 0, 0
     for number in range(1, n_bins):
         start = _find_cell(centres, number * rows, end, end + width)
-        # Bins have about equal numbers of cells: the next one is guessed to be as wide.
+        # Bins have about equal numbers of cells. Guess that the next bin is as wide.
         width, end = start - end, start
         # A bin without cells is left out, and so is one that would start at the end.
         if starts[count - 1] < start < len(centres) - 1:
@@ -305,7 +311,7 @@ def score_quantile_bins(
     centres: Float64Array,
     numbers: Int64Array,
 ) -> Float64Array:
-    """Log evidence of the binnings with these numbers of bins, O(sum of numbers).
+    """Return the log evidence of binnings with these `numbers` of bins.
 
     Parameters
     ----------
@@ -323,10 +329,10 @@ def score_quantile_bins(
     scores = np.zeros(len(numbers))
     low = np.zeros(len(numbers), dtype=np.int64)
     high = np.zeros(len(numbers), dtype=np.int64)
-    # Bin `number` is that of cells low..high - 1; bin 0 is the empty one before all.
+    # Bin `number` has the cells low..high - 1. Bin 0 is the empty one before all.
     number = np.zeros(len(numbers), dtype=np.int64)
-    # Blocks outside, binnings within: the running sums of a block are read from memory
-    # once for all binnings, and each goes on where it stopped.
+    # Blocks are outside, binnings within. So the running sums of a block are read from
+    # memory once for all binnings. Each binning goes on where it stopped.
     for block in range(0, m, _BLOCK):
         stop = min(block + _BLOCK, m)
         for k in range(len(numbers)):

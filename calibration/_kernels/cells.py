@@ -10,8 +10,8 @@ from calibration.typing import BoolArray, Float64Array, Int64Array, UInt64Array
 
 Bits = TypeVar("Bits", np.uint64, UInt64Array)
 
-# The golden ratio times 2^64, odd: its multiples pass through all 64-bit numbers. The
-# other two are the multipliers of variant 13 of Stafford's mixers.
+# This is the golden ratio times 2^64. It is odd, so its multiples pass through all
+# 64-bit numbers. The other two are the multipliers of variant 13 of Stafford's mixers.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
@@ -20,9 +20,10 @@ _S11 = np.uint64(11)
 
 
 def mix_bits(z: Bits) -> Bits:
-    """Finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64 bits.
+    """Mix 64 bits by the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
 
-    Of one number, or of each in an array. Kernels call it as `mix64`.
+    This is a bijection. It takes one number, or an array of them. Kernels call it as
+    `mix64`.
     """
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
@@ -34,34 +35,34 @@ mix64 = fused(mix_bits)
 
 @fused
 def next_key(key: np.uint64) -> np.uint64:
-    """Advance a SplitMix64 stream; feed the result to `mix64` for its number."""
+    """Advance a SplitMix64 stream. `mix64` of the result is its next number."""
     return key + _GOLDEN
 
 
 @fused
 def uniform(key: np.uint64) -> float:
-    """Uniform number in (0, 1) from the key of a stream."""
-    # 53 bits, all that a float holds; the half keeps 0 and 1 out, where the logarithm
-    # is infinite.
+    """Return a uniform number in (0, 1) from the key of a stream."""
+    # Take 53 bits, all that a float holds. The half keeps out 0 and 1, where the
+    # logarithm is infinite.
     return (float(mix64(key) >> _S11) + 0.5) * 2.0**-53
 
 
 @fused
 def normal(key: np.uint64) -> float:
-    """Standard normal number from the key of a stream (Box & Muller 1958)."""
+    """Return a standard normal number from the key of a stream (Box & Muller 1958)."""
     radius = math.sqrt(-2.0 * math.log(uniform(next_key(key))))
     return radius * math.cos(2.0 * math.pi * uniform(next_key(next_key(key))))
 
 
-# A cell with more rows than this is dealt over folds by one draw per fold.
+# If a cell has more rows than this, one draw per fold deals them over folds.
 _MANY_UNITS = 1000.0
 
 
 def count_classes(
     sorted0: Float64Array, sorted1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Merge the two classes' sorted scores into cells that count their rows."""
-    # Arrays are made here: each kernel that makes one compiles that, too.
+    """Merge the sorted scores of both classes into cells that count their rows."""
+    # Arrays are made here. Each kernel that makes one would have to compile that too.
     n = len(sorted0) + len(sorted1)
     scores, weights = np.empty(n), np.zeros((2, n))
     k = _count_classes(sorted0, sorted1, scores, weights)
@@ -75,11 +76,11 @@ def _count_classes(
     scores: Float64Array,
     weights: Float64Array,
 ) -> int:
-    """Fill in the cells and return their number."""
+    """Write the cells, and return their number."""
     n0, n1 = len(sorted0), len(sorted1)
     i, j, k = 0, 0, 0
     while i < n0 or j < n1:
-        # The lesser of the two heads. Ties of both classes are in one cell.
+        # Take the smaller of the two next scores. Ties of both classes are in one cell.
         if j == n1 or (i < n0 and sorted0[i] <= sorted1[j]):
             score = sorted0[i]
         else:
@@ -98,12 +99,12 @@ def _count_classes(
 def collapse_ties(
     scores: Float64Array, weight0: Float64Array, weight1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Sum the weights of equal neighbours in sorted `scores`; drop empty cells."""
+    """Sum the weights of equal neighbours in sorted `scores`, and drop empty cells."""
     new = np.append(True, scores[1:] != scores[:-1])
     cell = np.cumsum(new) - 1
     weights = (weight0, weight1)
     sum0, sum1 = (np.asarray(np.bincount(cell, w), np.float64) for w in weights)
-    # A cell without weight must not exist: it would be a score that nobody had.
+    # A cell without weight must not exist, because no row has its score.
     held = (sum0 > 0.0) | (sum1 > 0.0)
     return scores[new][held], sum0[held], sum1[held]
 
@@ -118,7 +119,7 @@ def merge_cells(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Add the cells of b to those of a."""
     both = np.concatenate([scores_a, scores_b])
-    # A sort of two runs that are in order already merges them.
+    # A stable sort of two sorted runs merges them.
     order = both.argsort(kind="stable")
     weight0 = np.concatenate([weight0_a, weight0_b])[order]
     weight1 = np.concatenate([weight1_a, weight1_b])[order]
@@ -134,17 +135,18 @@ def finest_level(
     lowest: float,
     highest: float,
 ) -> int:
-    """Finest level in [low, high] at which cells 2**-level hold sorted `scores`.
+    """Return the finest level in [low, high] whose cells 2**-level can hold the scores.
 
-    There are `max_cells` at most, but for the level `low`; all that lies between the
-    least and the greatest has a cell that is an exact integer.
+    The sorted `scores` are then in at most `max_cells` cells, except at the level
+    `low`. Every number between the least and the greatest has a cell that is an exact
+    integer.
     """
-    # Beyond this level floor(score * factor) leaves the exact integers.
+    # Beyond this level, floor(score * factor) may be no exact integer.
     high = min(52 - math.frexp(max(abs(lowest), abs(highest)))[1], high)
-    # Fewer cells the coarser the level, so the finest that fits is found by halving.
+    # A coarser level has fewer cells. So halve the range to find the finest that fits.
     while low < high:
         middle = (low + high + 1) // 2
-        # A power of two: the product is exact.
+        # The factor is a power of two, so the product is exact.
         factor = math.ldexp(1.0, middle)
         count, last = 0, -np.inf
         for score in scores:
@@ -166,8 +168,8 @@ def count_rounded(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Count the rows of each class in the cells 2**-level, in any order of rows.
 
-    A cell's score is its middle, within the least and the greatest value. There are
-    none where more than `most` cells lie between these.
+    The score of a cell is its middle, within the least and the greatest value. If there
+    are more than `most` cells between these, no cells are returned.
     """
     lowest, highest = values[0], values[0]
     for value in values:
@@ -198,20 +200,21 @@ def fold_share(
     fold: int,
     seed: np.uint64,
 ) -> Float64Array:
-    """Weight of every cell that one of `n_folds` folds gets, shape (n_cells,).
+    """Return the weight of every cell that one of `n_folds` folds gets, (n_cells,).
 
-    Whole units go to folds at random, each on its own (multinomial; a rounded normal
-    in cells of very many), and a fraction of a unit to one fold. The draw is a hash
-    of seed, score and weight, so that a cell's share is the same whatever else the
-    summary holds.
+    Each whole unit goes to a random fold. So the counts are multinomial, or rounded
+    normals in cells with very many units. A fraction of a unit goes to one fold. The
+    draw is a hash of seed, score and weight. So the share of a cell is the same,
+    whatever else the summary holds.
     """
     share = np.zeros(len(weight))
     for i in range(len(weight)):
         units = np.floor(weight[i])
-        # Of the bits of the score: equal scores have equal keys in any summary.
+        # Use the bits of the score, so that equal scores have equal keys in any
+        # summary.
         key = mix64(score_bits[i] ^ mix64(seed + np.uint64(units)))
-        # One draw a row is exact but slow; a binomial count of a thousand rows is
-        # normal to well below its own noise.
+        # One draw for each row is exact but slow. A binomial count of a thousand rows
+        # is normal, up to far less than its own noise.
         if units > _MANY_UNITS:
             share[i] = _share_of_many(units, n_folds, fold, key)
         else:
@@ -219,7 +222,7 @@ def fold_share(
                 if _draw_fold(key, n_folds) == fold:
                     share[i] += 1.0
                 key = next_key(key)
-        # A key of its own (the complement), which no unit of the cell has used.
+        # The fraction has a key of its own (the complement), which no unit has used.
         if weight[i] > units and _draw_fold(mix64(~key), n_folds) == fold:
             share[i] += weight[i] - units
     return share
@@ -232,29 +235,29 @@ def _draw_fold(key: np.uint64, n_folds: int) -> int:
 
 @fused
 def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> float:
-    """One fold's count of a multinomial draw, by conditional rounded normals."""
+    """Return the count of one fold in a multinomial draw, by rounded normals."""
     left, count = units, 0.0
     for j in range(fold + 1):
         if j == n_folds - 1:
             return left
-        # A multinomial draw is a chain of binomial ones: fold j takes its share of what
-        # the folds before it left.
+        # A multinomial draw is a chain of binomial ones. Fold j takes its share of what
+        # the folds before it have left.
         p = 1.0 / (n_folds - j)
         deviate = normal(mix64(key + np.uint64(j)))
         draw = np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * deviate + 0.5)
-        # A normal draw knows no bounds, a count does.
+        # A normal draw has no bounds, but a count has.
         count = min(max(draw, 0.0), left)
         left -= count
     return count
 
 
 def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
-    """First cell of each of at most `n_groups` groups of about equal weight.
+    """Return the first cell of each of at most `n_groups` groups of about equal weight.
 
-    A cell goes to group floor(n_groups * mid / total), mid being the cumulative
-    weight up to the middle of the cell, so that ties are never split.
+    A cell goes to group floor(n_groups * mid / total). Here mid is the cumulative
+    weight up to the middle of the cell. So ties are never split.
     """
-    # The centre decides: a heavy cell goes to the group that holds its middle.
+    # A heavy cell goes to the group that holds its middle.
     place = np.zeros(len(weight))
     np.cumsum(weight[:-1], out=place[1:])
     total = place[-1] + weight[-1]
@@ -268,7 +271,7 @@ def group_means(
     values: Float64Array, weight: Float64Array, starts: Int64Array
 ) -> Float64Array:
     """Return the weighted mean of each run of values that starts at `starts`."""
-    # Deviations from a value of the run lose no digits to a far origin.
+    # Take deviations from a value of the run. They lose no digits if the origin is far.
     origin = values[starts]
     apart = values - np.repeat(origin, np.diff(starts, append=len(values)))
     moved = np.add.reduceat(weight * apart, starts)
@@ -282,12 +285,12 @@ def join_close_cells(
     weight1: Float64Array,
     least_gap: float,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Cells at least `least_gap` apart, each amid the cells that it joins.
+    """Return cells at least `least_gap` apart, each in the middle of those it joins.
 
-    From the left, a cell joins the group before it if it lies closer than
-    `least_gap` to the middle of that group so far. So a group is narrower than
-    2 least_gap, and as no middle lies left of its first cell, the gap is kept
-    between groups as well.
+    From the left, a cell joins the group before it if it lies closer than `least_gap`
+    to the present middle of that group. So a group is narrower than 2 least_gap. No
+    middle lies left of the first cell of its group, so the gap is kept between groups
+    too.
     """
     m = len(scores)
     middles, sum0, sum1 = np.empty(m), np.empty(m), np.empty(m)
@@ -299,8 +302,8 @@ def join_close_cells(
         while i < m and scores[i] - middle < least_gap:
             total0 += weight0[i]
             total1 += weight1[i]
-            # The middle of the range, not the mean: a group stays narrow whatever the
-            # weights.
+            # Take the middle of the range, not the mean, so that a group stays narrow
+            # whatever the weights are.
             middle = 0.5 * (first + scores[i])
             i += 1
         middles[k], sum0[k], sum1[k] = middle, total0, total1

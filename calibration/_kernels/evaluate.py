@@ -9,10 +9,10 @@ from calibration.typing import Float64Array, Int64Array
 def window_sums(
     values: Float64Array, first: Int64Array, length: Int64Array
 ) -> Float64Array:
-    """Return the sums of so many values from `first` on.
+    """Return the sum of `length` values from each `first` on.
 
-    Of runs of 1, 2, 4, ... values, as the bits of a length say: in differences of
-    running sums light rows would be lost beside heavy ones.
+    It is made from sums of runs of 1, 2, 4, ... values, as the bits of the length say.
+    In differences of running sums, light rows would be lost beside heavy ones.
     """
     total, place, runs = np.zeros(len(first)), first.copy(), values
     width, longest = 1, length.max()
@@ -26,10 +26,11 @@ def window_sums(
 
 
 def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
-    """Number of knots <= each point (`searchsorted` side="right"), shape (n,).
+    """Return how many knots are <= each point (`searchsorted` side="right"), (n,).
 
-    A table of equal-width buckets narrows the binary search: for unsorted points it
-    is several times faster than a search over all knots, and never worse by much.
+    A table of buckets of equal width narrows the binary search. For unsorted points
+    this is several times faster than a search over all knots, and it is never much
+    slower.
     """
     out = np.empty(len(points), dtype=np.int64)
     _search_buckets(for_kernels(knots), for_kernels(points), out)
@@ -39,12 +40,12 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
 @njit
 def _search_buckets(knots: Float64Array, points: Float64Array, out: Int64Array) -> None:
     k = len(knots)
-    # Two buckets a knot: evenly spaced knots leave a bucket one knot or none. A table
-    # does not pay for fewer points than knots.
+    # There are two buckets for each knot. If knots are evenly spaced, a bucket has one
+    # knot or none. With fewer points than knots, a table does not pay.
     n_buckets = 2 * k if len(points) >= k else 0
     span = knots[-1] - knots[0]
     per_bucket = n_buckets / span if span > 0.0 else 0.0
-    # There is none where the knots' range overflows or vanishes.
+    # There are no buckets if the range of the knots overflows or vanishes.
     if not 0.0 < per_bucket < np.inf:
         n_buckets = 0
     first = np.zeros(n_buckets + 1, dtype=np.int64)
@@ -63,8 +64,8 @@ def _search_buckets(knots: Float64Array, points: Float64Array, out: Int64Array) 
             continue
         low, high = 0, k
         if n_buckets > 0:
-            # The same rounding as for knots, so that a point and a knot of one value
-            # are never in different buckets.
+            # Points are rounded like knots. So a point and a knot of one value are
+            # always in one bucket.
             bucket = min(int((point - knots[0]) * per_bucket), n_buckets - 1)
             low, high = first[bucket], first[bucket + 1]
         while low < high:
@@ -84,10 +85,11 @@ def evaluate_map(
     right: Float64Array,
     linear: bool,
 ) -> Float64Array:
-    """Values of the map at `points`, shape (n,).
+    """Return the values of the map at `points`, shape (n,).
 
-    Below the first knot the value is left[0], above the last right[-1]; on a knot
-    at[k]; between knots right[k] (step) or the line from right[k] to left[k + 1].
+    The value is left[0] below the first knot, at[k] on knot k, and right[-1] above the
+    last knot. Between knots k and k + 1 it is right[k] (step), or on the line from
+    right[k] to left[k + 1].
     """
     out, below = np.empty(len(points)), np.empty(len(points), dtype=np.int64)
     points, knots = for_kernels(points), for_kernels(knots)
@@ -115,8 +117,8 @@ def _follow(
             out[i] = left[0]
         elif points[i] == knots[k]:
             out[i] = at[k]
-        # Equal ends are left out of the interpolation: it would round, and infinite
-        # ones (log-likelihood ratios) would give nan.
+        # Do not interpolate between equal ends. It would round, and give nan for
+        # infinite ends (log-likelihood ratios).
         elif not linear or k == last or right[k] == left[k + 1]:
             out[i] = right[k]
         else:
@@ -128,12 +130,12 @@ def _follow(
 def bin_rows(
     x: Float64Array, weight: Float64Array, step: float
 ) -> tuple[Float64Array, Float64Array]:
-    """Share each row's weight between the two nodes beside it (linear binning).
+    """Share the weight of each row between the two nodes beside it (linear binning).
 
-    Nodes lie at step times a whole number. The nodes (as whole numbers) that get any
-    weight are returned in order with what they get, so that empty stretches cost
-    nothing. A node's weight is continuous in `x`, which must be sorted (rounding
-    that puts neighbours the wrong way round is taken back).
+    Nodes lie at step times a whole number. Only nodes with weight are returned, in
+    order: their whole numbers, and their weights. So empty stretches cost nothing. The
+    weight of a node is continuous in `x`. `x` must be sorted, but may have neighbours
+    in the wrong order by rounding.
     """
     nodes = np.empty(2 * len(x))
     mass = np.empty(2 * len(x))
@@ -141,19 +143,19 @@ def bin_rows(
     for i in range(len(x)):
         if weight[i] == 0.0:
             continue
-        # Nodes are written in order; a place that rounds below the one before would
-        # break it.
+        # Nodes are written in order. A place that rounds below the one before would
+        # break the order.
         place = max(x[i] / step, place)
         node = np.floor(place)
         share = weight[i] * (place - node)
-        # The node before last is the left neighbour of the row before, if any.
+        # The node before last is the left neighbour of the row before, if there is one.
         if k == 0 or nodes[k - 1] < node:
             nodes[k], mass[k] = node, 0.0
             k += 1
         if nodes[k - 1] == node:
             nodes[k], mass[k] = node + 1.0, 0.0
             k += 1
-        # What one node gets the other does not: mass is kept.
+        # One node gets what the other does not get, so mass is kept.
         mass[k - 2] += weight[i] - share
         mass[k - 1] += share
     return nodes[:k].copy(), mass[:k].copy()
@@ -167,10 +169,10 @@ def _sum_at(
     mass: Float64Array,
     table: Float64Array,
 ) -> float:
-    """Kernel sum at a node; `start` is the first occupied node within reach."""
+    """Return the kernel sum at a node. `start` is the first occupied node in reach."""
     total = 0.0
     for k in range(start, len(nodes)):
-        # Nodes are whole numbers held as floats: distances are exact, however far out.
+        # Nodes are whole numbers held as floats, so distances are exact, even far out.
         distance = abs(nodes[k] - node)
         if distance < len(table):
             total += table[int(distance)] * mass[k]
@@ -189,9 +191,9 @@ def kernel_sums(
 ) -> Float64Array:
     """Sum the kernel over binned rows at each of `x`, shape (len(x),).
 
-    `table[d]` is the kernel at a distance of d steps, 0 beyond the table. Between
-    nodes the sums are joined by lines. Sorted `x` are cheapest: neighbours between
-    the same nodes share the work.
+    `table[d]` is the kernel at a distance of d steps. It is 0 beyond the table. Between
+    nodes the sums are joined by lines. Sorted `x` are cheapest, because neighbours
+    between the same nodes share the work.
     """
     out = np.empty(len(x))
     reach = float(len(table) - 1)

@@ -10,18 +10,19 @@ from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
-# The squared Newton decrement is the next step's length in standard errors, squared.
-# Below the first bound a full step is sure to descend (and rounding of the objective
-# would hide it), below the second the step taken is the last one.
+# The squared Newton decrement is the squared length of the next step in standard
+# errors. Below the first bound, a full step is sure to descend, and rounding of the
+# objective would hide the descent. Below the second bound, the step taken is the last
+# one.
 _SURE_DECREMENT = 1e-5
 _LAST_DECREMENT = 1e-12
 
 
 class LogisticProblem(NamedTuple):
-    """What is minimised: cells, with weights of both classes, and a penalty.
+    """What is minimised: cells with weights of both classes, and a penalty.
 
-    `design` is (n_coefficients, n_cells); `weight0` and `weight1` are (n_cells,), where
-    fractions are allowed (smoothed targets); `penalty` and `prior` (n_coefficients,).
+    `design` is (n_coefficients, n_cells). `weight0` and `weight1` are (n_cells,). They
+    may be fractions (smoothed targets). `penalty` and `prior` are (n_coefficients,).
     """
 
     design: Float64Array
@@ -34,7 +35,7 @@ class LogisticProblem(NamedTuple):
 def fit_logistic(
     problem: LogisticProblem, start: Float64Array
 ) -> tuple[Float64Array, bool]:
-    """Minimise the penalised loss by Newton steps, halved until they descend.
+    """Minimise the penalised loss by Newton steps, halving each until it descends.
 
     With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f). The
     penalty is half of sum penalty_j (theta_j - prior_j)^2.
@@ -50,7 +51,7 @@ def fit_logistic(
     converged : bool
     """
     p = len(start)
-    # Arrays are made here: each kernel that makes one compiles that, too.
+    # Arrays are made here. Each kernel that makes one would have to compile that too.
     points, hessian = np.tile(start, (4, 1)), np.empty((p, p))
     fixed = LogisticProblem(*(for_kernels(part) for part in problem))
     converged = _fit(*fixed, points, hessian)
@@ -69,9 +70,10 @@ def _evaluate(
     hessian: Float64Array,
     valued: bool,
 ) -> float:
-    """Return the objective; fill in its gradient and its lower Hessian.
+    """Return the objective, and write its gradient and its lower Hessian.
 
-    Where the value is not asked for, the logarithms of the loss are left out of it.
+    If the value is not wanted (`valued`), the logarithms of the loss are left out of
+    it.
     """
     total = 0.0
     for j in range(len(theta)):
@@ -84,13 +86,13 @@ def _evaluate(
         f = 0.0
         for j in range(len(theta)):
             f += theta[j] * design[j, i]
-        # log(1 + e^f) and expit without overflow on either side.
+        # This gives log(1 + e^f) and expit without overflow on either side.
         e = math.exp(-abs(f))
         w = weight0[i] + weight1[i]
         if valued:
             total += w * (math.log1p(e) + max(f, 0.0)) - weight1[i] * f
         slope = w * ((1.0 if f >= 0.0 else e) / (1.0 + e)) - weight1[i]
-        # q (1 - q), which 1 - q would lose where q rounds to 1.
+        # This is q (1 - q). If q rounds to 1, a computation from 1 - q would lose it.
         curvature = w * e / ((1.0 + e) * (1.0 + e))
         for j in range(len(theta)):
             gradient[j] += slope * design[j, i]
@@ -103,8 +105,8 @@ def _evaluate(
 def _solve(matrix: Float64Array, vector: Float64Array) -> None:
     """Solve a positive definite system by elimination: `vector` becomes the solution.
 
-    Written out, since LAPACK takes two seconds to be compiled in, and no row needs to
-    be exchanged. `matrix` is used up.
+    It is written out, because LAPACK takes two seconds to compile in, and no rows need
+    to be exchanged. `matrix` is overwritten.
     """
     p = len(vector)
     for j in range(p):
@@ -129,21 +131,21 @@ def _fit(
     points: Float64Array,
     hessian: Float64Array,
 ) -> bool:
-    """Fill in the first of `points` (4, p), all of which begin at the start."""
+    """Write the fit to the first of `points` (4, p). All of them begin at the start."""
     p = len(design)
     theta, trial, step, gradient = points[0], points[1], points[2], points[3]
     most, scale, decrement = np.inf, 1.0, 0.0
     n_steps = n_halvings = 0
-    # The value is compared after a step that is not sure, and is where it began. Fits
-    # that start near their end never ask for it. This is an expression, because a
-    # literal would be a second signature.
+    # The value is computed before and after a step that is not sure, to compare the
+    # two. Fits that start near their end never need it. This is an expression, because
+    # a literal would be a second signature.
     valued = most < 0.0
     while n_steps < _MAX_STEPS and n_halvings < _MAX_HALVINGS:
         total = _evaluate(
             design, weight0, weight1, penalty, prior, trial, gradient, hessian, valued
         )
-        # Armijo's condition with the usual constant: almost any descent will do, as
-        # Newton steps end up whole. Written so that nan is caught, too.
+        # This is Armijo's condition with the usual constant. Almost any descent is
+        # enough, because Newton steps end up whole. `not <=` catches nan too.
         if valued and not total <= most:
             n_halvings += 1
             scale *= 0.5
@@ -157,7 +159,7 @@ def _fit(
             for k in range(j):
                 hessian[k, j] = hessian[j, k]
         for j in range(p):
-            # A tiny ridge keeps the solve defined where probabilities saturate.
+            # A tiny ridge keeps the solution defined if probabilities saturate.
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
             step[j] = gradient[j]
         _solve(hessian, step)

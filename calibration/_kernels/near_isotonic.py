@@ -1,8 +1,8 @@
 """The whole path of near-isotonic regression on cells of 0/1 labels.
 
-Every block of every solution on the path is a node of one binary forest, so that no
-solution needs to be stored: solution t is the nodes alive at step t. Which blocks merge
-next a heap tells.
+Every block of every solution on the path is a node of one binary forest. So no solution
+needs to be stored: solution t is the nodes that are alive at step t. A heap tells which
+blocks merge next.
 """
 
 import math
@@ -14,17 +14,17 @@ import numpy as np
 from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 
-# The step at which the roots of the forest would merge.
+# A step that never comes. The roots of the forest would merge at it.
 _NEVER = np.iinfo(np.int64).max
 
 
 class MergeTree(NamedTuple):
-    """Binary forest of blocks: leaves from left to right, then merges in order.
+    """Binary forest of blocks: the leaves from left to right, then the merges in order.
 
-    Node v has `weight[v]` rows, `ones[v]` of class 1, and, while it is alive, the
-    value (ones[v] + penalty * pull[v]) / weight[v]. It starts at leaf `first[v]`. It is
-    made at step `birth[v]` (-1: a leaf), and its parent (-1: it has none), which comes
-    later in the arrays, at step `death[v]`.
+    Node v has `weight[v]` rows, of which `ones[v]` are of class 1. While it is alive,
+    it has the value (ones[v] + penalty * pull[v]) / weight[v]. It starts at leaf
+    `first[v]`. It is made at step `birth[v]` (-1 if it is a leaf). Its parent (-1 if it
+    has none) comes later in the arrays, and is made at step `death[v]`.
     """
 
     ones: Float64Array
@@ -37,7 +37,7 @@ class MergeTree(NamedTuple):
 
 
 def blocks_at(tree: MergeTree, step: int) -> tuple[Int64Array, Int64Array]:
-    """Nodes alive after step `step` and their first leaves, left to right, O(n)."""
+    """Return nodes alive after `step` and their first leaves, left to right, O(n)."""
     nodes = np.flatnonzero((tree.birth <= step) & (tree.death > step))
     at = np.full(np.count_nonzero(tree.birth < 0), -1)
     at[tree.first[nodes]] = nodes
@@ -49,12 +49,12 @@ def blocks_at(tree: MergeTree, step: int) -> tuple[Int64Array, Int64Array]:
 def log_likelihoods(
     tree: MergeTree, steps: Int64Array, penalties: Float64Array, floor: float
 ) -> Float64Array:
-    """Bernoulli log-likelihood of the labels at some breakpoints, shape (k,).
+    """Return the Bernoulli log-likelihood of the labels at some breakpoints, (k,).
 
     Parameters
     ----------
     steps, penalties : ndarrays of shape (k,)
-        A step and its penalty.
+        Steps, and the penalty of each step.
     floor : float
         Probabilities are clipped to [floor, 1 - floor].
     """
@@ -66,7 +66,7 @@ def log_likelihoods(
             ones, weight = tree.ones[node], tree.weight[node]
             p = (ones + penalties[i] * tree.pull[node]) / weight
             p = min(max(p, floor), 1.0 - floor)
-            # A block of one value needs its counts only: the labels are Bernoulli.
+            # Labels are 0 or 1, so a block with one value needs only its counts.
             out[i] += ones * math.log(p) + (weight - ones) * math.log1p(-p)
     return out
 
@@ -75,11 +75,12 @@ def log_likelihoods(
 def average_nodes(
     tree: MergeTree, steps: Int64Array, penalties: Float64Array, shares: Float64Array
 ) -> Float64Array:
-    """Weighted mean of the solutions at some breakpoints, at the blocks of the first.
+    """Return the weighted mean of the solutions at some breakpoints.
 
-    A leaf's mean is a sum over the nodes above it. A node that is alive at the
-    steps from i to j - 1 adds (ones (A_j - A_i) + pull (C_j - C_i)) / weight, A and C
-    being the running sums of share and of share * penalty.
+    It is a mean for each block of the first of them. The mean of a leaf is a sum over
+    the nodes above it. A node that is alive at the steps from i to j - 1 adds
+    (ones (A_j - A_i) + pull (C_j - C_i)) / weight. Here A and C are the running sums of
+    share and of share * penalty.
 
     Parameters
     ----------
@@ -89,13 +90,13 @@ def average_nodes(
     Returns
     -------
     ndarray of shape (n_nodes,)
-        The means of the nodes alive at the first of the steps, or later.
+        The means of the nodes that are alive at the first of the steps, or later.
     """
     mass, moment = np.zeros(len(steps) + 1), np.zeros(len(steps) + 1)
     mass[1:] = np.cumsum(shares)
     moment[1:] = np.cumsum(shares * penalties)
     means = np.zeros(len(tree.birth))
-    # Parents first.
+    # Parents come first.
     for node in range(len(means) - 1, -1, -1):
         if tree.death[node] > steps[0]:
             begin = np.searchsorted(steps, tree.birth[node])
@@ -108,17 +109,17 @@ def average_nodes(
     return means
 
 
-# Means of neighbours this close (relative to their cross products) are one mean;
-# integer weights whose products stay below 2^50 are compared exactly.
+# Means of neighbours that are this close (relative to their cross products) are one
+# mean. Integer weights are compared exactly if their products stay below 2^50.
 _SAME_MEAN = 4 * np.finfo(np.float64).eps
-# Meetings whose penalties differ by less than this share are one step of the path.
+# Meetings are one step of the path if their penalties differ by less than this share.
 _SAME_STEP = 1e-12
 
 
 def fuse_equal(
     weight0: Float64Array, weight1: Float64Array
 ) -> tuple[Int64Array, Float64Array, Float64Array]:
-    """Runs of neighbouring cells with one mean, which move together from penalty 0 on.
+    """Return runs of neighbouring cells with one mean. They move together from 0 on.
 
     Returns
     -------
@@ -136,11 +137,11 @@ def fuse_equal(
 class _Front(NamedTuple):
     """The blocks of the present solution, and when neighbours will meet.
 
-    Boundary b lies between leaves b - 1 and b. `falls[b]` says whether the values
-    fall there; that never changes while the boundary stands (0 at both ends).
-    `first[i]` and `node[f]` hold for a last leaf i and a first leaf f of a block,
-    `last[f]` too. `meets[b]` is the penalty at which boundary b vanishes, -1 once it
-    has.
+    Boundary b lies between leaves b - 1 and b. `falls[b]` says whether the values fall
+    there (0 at both ends). It never changes while the boundary stands. `first[i]` is
+    for the last leaf i of a block. `node[f]` and `last[f]` are for the first leaf f of
+    a block. `meets[b]` is the penalty at which boundary b vanishes, or -1 once it has
+    vanished.
     """
 
     falls: Float64Array
@@ -153,14 +154,15 @@ class _Front(NamedTuple):
 def trace_path(
     ones: Float64Array, weight: Float64Array
 ) -> tuple[MergeTree, Float64Array, Int64Array]:
-    """All solutions of min 1/2 sum w (y - b)^2 + penalty * sum (b_i - b_{i+1})_+.
+    """Return the near-isotonic regressions for all penalties.
 
-    Modified pool adjacent violators (Tibshirani, Hoefling & Tibshirani 2011). In a
-    block the solution is (ones + penalty (s_before - s_after)) / weight, s being 1
-    at a boundary where values fall and 0 where they rise (003 eq. 3.18). Blocks that
-    meet stay together, so the boundaries that are left keep their s, and a heap of
-    meetings gives the path in O(n log n). With integer weights a penalty is one
-    rounded quotient of exact integers: simultaneous meetings have equal penalties.
+    They solve min 1/2 sum w (y - b)^2 + penalty * sum (b_i - b_{i+1})_+. This is
+    modified pool adjacent violators (Tibshirani, Hoefling & Tibshirani 2011). In a
+    block the solution is (ones + penalty (s_before - s_after)) / weight. Here s is 1 at
+    a boundary where values fall, and 0 where they rise (003 eq. 3.18). Blocks that meet
+    stay together, so the boundaries that are left keep their s. A heap of meetings
+    gives the path in O(n log n). With integer weights a penalty is one rounded quotient
+    of exact integers. So meetings at the same time have equal penalties.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def trace_path(
     tree : MergeTree
     penalties : ndarray of shape (n_steps,)
         Increasing penalties at which blocks meet. The last solution is the isotonic
-        regression. If that is also the first, it is given as one step at 0.
+        regression. If that is also the first, it is one step at 0.
     n_blocks : ndarray of shape (n_steps,)
         Number of blocks from each penalty on.
     """
@@ -189,8 +191,9 @@ def _trace(
     """Return what `trace_path` does, with room at the ends, and the number of steps."""
     k = n_nodes = len(ones)
     front, tree = _start(ones, weight)
-    # Meetings and their boundaries; those that `meets` contradicts are out of date. So
-    # is the first, from which the compiler takes the types: there is no boundary 0.
+    # Meetings, and their boundaries. Those that `meets` contradicts are out of date. So
+    # is the first one, because there is no boundary 0. The compiler takes the types
+    # from it.
     heap = [(0.0, 0)]
     for b in range(1, k):
         _schedule(front, tree, heap, b, 0.0)
@@ -203,17 +206,17 @@ def _trace(
         if now > end:
             step += 1
             penalties[step] = now
-            # Meetings that differ by rounding only are one step, with one penalty.
+            # Meetings that differ only by rounding are one step, with one penalty.
             end = now * (1.0 + _SAME_STEP)
         front.meets[boundary] = -1.0
         met = [boundary]
         while len(heap) > 0 and heap[0][0] <= end:
             key, boundary = heappop(heap)
             if front.meets[boundary] == key:
-                # All other entries of this boundary are out of date from now on.
+                # From now on all other entries of this boundary are out of date.
                 front.meets[boundary] = -1.0
                 met.append(boundary)
-        # From left to right, so that a run of boundaries becomes one block.
+        # Go from left to right, so that a run of boundaries becomes one block.
         met.sort()
         for i in range(len(met)):
             f = _merge(front, tree, met[i], n_nodes, step)
@@ -231,11 +234,11 @@ def _trace(
 
 @inner
 def _start(ones: Float64Array, weight: Float64Array) -> tuple[_Front, MergeTree]:
-    """The front at penalty 0, every leaf a block, and a tree with room for merges."""
+    """Return the front at penalty 0, where leaves are blocks, and a tree with room."""
     k = len(ones)
     falls = np.zeros(k + 1)
-    # The sign of the step at a boundary, at penalty 0. Blocks only merge when they
-    # meet, so it stays while the boundary stands.
+    # This is the sign of the step at a boundary, at penalty 0. Blocks merge only when
+    # they meet, so the sign stays while the boundary stands.
     falls[1:k] = ones[:-1] * weight[1:] > ones[1:] * weight[:-1]
     leaves = np.arange(k)
     front = _Front(falls, leaves.copy(), leaves.copy(), leaves, np.full(k, -1.0))
@@ -256,17 +259,17 @@ def _start(ones: Float64Array, weight: Float64Array) -> tuple[_Front, MergeTree]
 def _schedule(
     front: _Front, tree: MergeTree, heap: list[tuple[float, int]], b: int, now: float
 ) -> None:
-    """Put the meeting of the blocks at boundary b, if there will be one, on the heap.
+    """Put the meeting of the blocks at boundary b, if they will meet, on the heap.
 
-    The gap between two neighbours only ever closes. One that rounding shows as
-    closed already, or as turned over, closes now.
+    The gap between two neighbours can only close. If rounding shows that it is closed
+    already, or negative, it closes now.
     """
     a, c = front.node[front.first[b - 1]], front.node[b]
     sign = 1.0 if front.falls[b] else -1.0
-    # Gap and its rate of closing, both times the product of the weights.
+    # The gap, and the rate at which it closes, both times the product of the weights.
     gap = sign * (tree.ones[a] * tree.weight[c] - tree.ones[c] * tree.weight[a])
     rate = sign * (tree.pull[c] * tree.weight[a] - tree.pull[a] * tree.weight[c])
-    # Zero or less: they have met already.
+    # If it is zero or less, they have met already.
     if gap <= rate * now:
         meets = now
     elif rate > 0.0:
@@ -280,12 +283,12 @@ def _schedule(
 
 @inner
 def _merge(front: _Front, tree: MergeTree, b: int, new: int, step: int) -> int:
-    """Make node `new` of the blocks at boundary b; its first leaf."""
+    """Make node `new` of the blocks at boundary b, and return its first leaf."""
     f, i = int(front.first[b - 1]), front.last[b]
     a, c = front.node[f], front.node[b]
     tree.ones[new] = tree.ones[a] + tree.ones[c]
     tree.weight[new] = tree.weight[a] + tree.weight[c]
-    # Inner boundaries cancel: what pulls at a block is at its two ends.
+    # Inner boundaries cancel. A block is pulled at its two ends only.
     tree.pull[new] = front.falls[f] - front.falls[i + 1]
     tree.first[new], tree.birth[new] = f, step
     tree.parent[a] = tree.parent[c] = new

@@ -33,10 +33,10 @@ def descend_by_batches(
     rate: float,
     first_squares: float,
 ) -> None:
-    """Train a softmax net in place, some rows a step.
+    """Train a softmax net in place, with some rows in each step.
 
-    A step moves every parameter by rate g / sqrt(first_squares + sum of g^2 so far),
-    where g is its slope in the batch's weighted mean cross-entropy (Duchi et al. 2011).
+    A step moves every parameter by rate g / sqrt(first_squares + sum of g^2 so far).
+    Here g is its slope in the batch's weighted mean cross-entropy (Duchi et al. 2011).
 
     Parameters
     ----------

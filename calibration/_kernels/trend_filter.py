@@ -1,19 +1,21 @@
 """Weighted l1 linear trend filtering on uneven cells, by an active set of kinks.
 
-Pieces: the function is linear between knots (cells of the data, the first and the last
-among them), so its values at the knots solve a tridiagonal system. Conditioning does
-not suffer from cells that nearly coincide: every hat function is 1 at a cell.
+Pieces: the function is linear between knots. Knots are cells of the data. The first and
+the last cell are knots too. So the values at the knots solve a tridiagonal system. Its
+conditioning does not suffer from cells that nearly coincide, because every hat function
+is 1 at a cell.
 
 Steps: how far the active set goes towards its optimum, and which signs are lost.
 
-The dual: who must bend, and how far from the optimum. With residuals r = w (z - p) and
-their running sums R_i = sum_{k <= i} r_k, the optimality condition r = D'u - E'v (D:
-changes of slope, E: differences) reads
+The dual: which cells must bend, and how far away the optimum is. The residuals are
+r = w (z - p), and their running sums are R_i = sum_{k <= i} r_k. Let D give changes of
+slope, and E differences. The optimality condition r = D'u - E'v reads
 
     u_{i+1} = u_i + h_i (R_i - v_i),   u = 0 at both ends,
 
-h_i being the gap after cell i, with |u| <= bend, u = bend * sign at kinks, and v in
-[0, fall]: 0 where the function rises, `fall` where it falls, free where it is flat.
+where h_i is the gap after cell i. It needs |u| <= bend, and u = bend * sign at kinks. v
+lies in [0, fall]. It is 0 where the function rises, `fall` where it falls, and free
+where it is flat.
 """
 
 from typing import NamedTuple
@@ -23,7 +25,7 @@ import numpy as np
 from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 
-# Values are about 1; smaller differences of them are rounding.
+# Values are about 1. Smaller differences of them are rounding.
 _ROUNDING = 1e-13
 
 
@@ -38,12 +40,12 @@ def fit_pieces(
     bend: float,
     fall: float,
 ) -> Float64Array:
-    """Best values at the knots for given signs of kinks and slopes, shape (k,).
+    """Return the best values (k,) at the knots for given signs of kinks and slopes.
 
-    Minimises sum w (p - z)^2 / 2 + bend * sum s_k kink_k + fall * (total decrease of
-    the pieces in state -1), where a piece in state 0 is flat. A piece of length h
-    between knots k and k + 1 enters the penalty by its slope (c_{k+1} - c_k) / h with
-    the factor bend * (s_k - s_{k+1}).
+    They minimise sum w (p - z)^2 / 2 + bend * sum s_k kink_k + fall * (total decrease
+    of the pieces in state -1). A piece in state 0 is flat. A piece of length h between
+    knots k and k + 1 enters the penalty by its slope (c_{k+1} - c_k) / h with the
+    factor bend * (s_k - s_{k+1}).
     """
     k = len(knots)
     diagonal, above, right = np.zeros(k), np.zeros(k), np.zeros(k)
@@ -52,13 +54,13 @@ def fit_pieces(
         first, last = knots[piece], knots[piece + 1]
         diagonal[at] += weight[first]
         right[at] += weight[first] * target[first]
-        # The two ends of a flat piece are one unknown: its cells all go there.
+        # The two ends of a flat piece are one unknown. All its cells count for it.
         if states[piece] == 0:
             for i in range(first + 1, last):
                 diagonal[at] += weight[i]
                 right[at] += weight[i] * target[i]
             continue
-        # Hat functions: a cell between two knots counts for both, by its distance.
+        # Use hat functions. A cell between two knots counts for both, by its distance.
         inverse = 1.0 / (x[last] - x[first])
         g00, g01, g11, b0, b1 = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(first + 1, last):
@@ -70,8 +72,8 @@ def fit_pieces(
             g00 += low - low * share
             b0 += low * target[i]
             b1 += high * target[i]
-        # The derivative of the penalties by the piece's slope; it raises one end as it
-        # lowers the other.
+        # This is the derivative of the penalties by the slope of the piece. It raises
+        # one end as much as it lowers the other.
         force = bend * (signs[piece] - signs[piece + 1]) * inverse
         if states[piece] < 0:
             force -= fall
@@ -84,7 +86,7 @@ def fit_pieces(
     diagonal[at] += weight[knots[k - 1]]
     right[at] += weight[knots[k - 1]] * target[knots[k - 1]]
     _solve_tridiagonal(diagonal[: at + 1], above[: at + 1], right[: at + 1])
-    # The far end of a piece that is not flat is an unknown of its own.
+    # If a piece is not flat, its far end is an unknown of its own.
     places = np.cumsum((states != 0).astype(np.int64))
     values: Float64Array = right[np.append(0, places)]
     return values
@@ -94,8 +96,8 @@ def fit_pieces(
 def _solve_tridiagonal(
     diagonal: Float64Array, above: Float64Array, right: Float64Array
 ) -> None:
-    """Solve a symmetric positive definite system in place; the answer is `right`."""
-    # Elimination without pivots (the Thomas algorithm): the matrix is positive
+    """Solve a symmetric positive definite system in place. The answer is in `right`."""
+    # Eliminate without pivots (the Thomas algorithm), because the matrix is positive
     # definite.
     for i in range(1, len(diagonal)):
         factor = above[i - 1] / diagonal[i - 1]
@@ -108,9 +110,9 @@ def _solve_tridiagonal(
 
 @njit
 def kinks_of(x: Float64Array, knots: Int64Array, values: Float64Array) -> Float64Array:
-    """Change of slope at every knot, 0 at the two ends, shape (k,).
+    """Return the change of slope at every knot, 0 at the two ends, shape (k,).
 
-    A change that rounding of the values can make is 0: where the function goes
+    A change that rounding of the values can make counts as 0. If the function goes
     through its targets, any cell may carry the kink, and one is enough.
     """
     inverse = 1.0 / np.diff(x[knots])
@@ -125,7 +127,7 @@ def kinks_of(x: Float64Array, knots: Int64Array, values: Float64Array) -> Float6
 def fill_pieces(
     x: Float64Array, knots: Int64Array, values: Float64Array
 ) -> Float64Array:
-    """Values of the piecewise-linear function at all cells, shape (m,)."""
+    """Return values of the piecewise-linear function at all cells, shape (m,)."""
     out = np.empty(len(x))
     for piece in range(len(knots) - 1):
         first, last = knots[piece], knots[piece + 1]
@@ -140,7 +142,7 @@ def fill_pieces(
 def fit_affine(
     x: Float64Array, weight: Float64Array, target: Float64Array
 ) -> Float64Array:
-    """Values at all cells of the weighted least squares line, shape (m,)."""
+    """Return values of the weighted least squares line at all cells, shape (m,)."""
     ends = np.array([0, len(x) - 1], dtype=np.int64)
     none, one = np.zeros(2), np.ones(1, dtype=np.int64)
     values = fit_pieces(x, weight, target, ends, none, one, 0.0, 0.0)
@@ -150,9 +152,10 @@ def fit_affine(
 class Line(NamedTuple):
     """A piecewise-linear function: its knots, and what holds there.
 
-    Of every knot its cell, the sign that its kink has to have (`sides`), the value
-    and the kink; of every piece its state in `slopes`: 1 rising (or not watched), 0
-    flat, -1 falling. Arrays may be longer than the line, whose knots get fewer.
+    For every knot: its cell, the sign that its kink must have (`sides`), the value and
+    the kink. For every piece: its state in `slopes`, which is 1 if it rises (or is not
+    watched), 0 if it is flat, -1 if it falls. Arrays may be longer than the line,
+    because the number of its knots shrinks.
     """
 
     knots: Int64Array
@@ -163,7 +166,7 @@ class Line(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """Where the knots' values and kinks are to go."""
+    """Where the values and the kinks of the knots will go."""
 
     values: Float64Array
     kinks: Float64Array
@@ -171,8 +174,8 @@ class Goal(NamedTuple):
 
 @inner
 def _share(here: float, goal: float, sign: float) -> float:
-    """Share of the way from `here` to `goal` at which the sign is lost; 2 if never."""
-    # Linear on the way from here to there, so a sign that both ends have is kept.
+    """Return which share of the way to `goal` loses the sign, or 2 if none does."""
+    # The way is linear. So if both ends have the sign, it is kept.
     if goal * sign > 0.0:
         return 2.0
     # A new kink that does not grow in the direction of its sign is dropped at once.
@@ -183,7 +186,7 @@ def _share(here: float, goal: float, sign: float) -> float:
 
 @njit
 def longest_step(line: Line, goal: Goal, fall: float) -> float:
-    """Largest step to the goal that keeps all signs; 2 if the goal keeps them."""
+    """Return the largest step to the goal that keeps all signs, 2 if the goal does."""
     _, sides, slopes, values, kinks = line
     ends = goal.values
     step = 2.0
@@ -203,8 +206,8 @@ def move_values(line: Line, goal: Goal, fall: float, step: float) -> None:
     _, sides, slopes, values, kinks = line
     ends = goal.values
     for k in range(1, len(ends) - 1):
-        # Read before it moves; the step is the least of all shares, so one at least is
-        # lost.
+        # Read it before it moves. The step is the least of all shares, so at least one
+        # sign is lost.
         lost = _share(kinks[k], goal.kinks[k], sides[k]) <= step
         kinks[k] += step * (goal.kinks[k] - kinks[k])
         if lost:
@@ -221,7 +224,7 @@ def move_values(line: Line, goal: Goal, fall: float, step: float) -> None:
 
 @njit
 def drop_knots(line: Line, n_knots: int) -> int:
-    """Move the knots that remain to the front; their number.
+    """Move the knots that remain to the front, and return their number.
 
     A knot goes if its kink is gone or lies between two flat pieces. A piece that is
     joined to a flat one is flat, and both ends of it get one value.
@@ -229,7 +232,7 @@ def drop_knots(line: Line, n_knots: int) -> int:
     knots, sides, slopes, values, kinks = line
     k = 0
     for old in range(1, n_knots):
-        # The first knot stays in its place, the last one is moved up.
+        # The first knot stays in its place. The last one is moved up.
         inner = old < n_knots - 1
         if inner and (sides[old] == 0.0 or slopes[k] == slopes[old] == 0):
             if slopes[old] != slopes[k]:
@@ -244,7 +247,7 @@ def drop_knots(line: Line, n_knots: int) -> int:
 
 
 class _Cells(NamedTuple):
-    """Cells, the running sums R there, and what is marked: kinks, states of gaps."""
+    """Cells, the running sums R there, and the marks: kinks, and states of gaps."""
 
     x: Float64Array
     running: Float64Array
@@ -253,7 +256,7 @@ class _Cells(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Cells `first` to `last` between two kinks, and what u is at these two."""
+    """Cells `first` to `last` between two kinks, and the values of u at these two."""
 
     first: int
     last: int
@@ -262,7 +265,7 @@ class _Piece(NamedTuple):
 
 
 class _Penalties(NamedTuple):
-    """Those on kinks and on falls, and the |u| from which on a cell is marked."""
+    """Penalties on kinks and on falls, and the |u| from which on a cell is marked."""
 
     bend: float
     fall: float
@@ -270,13 +273,13 @@ class _Penalties(NamedTuple):
 
 
 def largest_bend(x: Float64Array, weight: Float64Array, target: Float64Array) -> float:
-    """Least penalty at which the trend filter is the weighted affine fit.
+    """Return the least penalty at which the trend filter is the weighted affine fit.
 
-    It equals max |(D W^-1 D')^-1 D z|, here as the largest double running sum of the
-    residuals of that fit, which loses no digits where cells nearly coincide.
+    It equals max |(D W^-1 D')^-1 D z|. It is computed as the largest double running sum
+    of the residuals of that fit, which loses no digits if cells nearly coincide.
     """
-    # u of the affine fit, by the recursion above with v = 0: all |u| <= bend means that
-    # no kink pays.
+    # This is u of the affine fit, by the recursion above with v = 0. If all
+    # |u| <= bend, no kink pays.
     running = np.cumsum(weight * (target - fit_affine(x, weight, target)))
     u = np.cumsum(running[:-1] * np.diff(x))
     return float(np.abs(u[:-1]).max(initial=0.0))
@@ -293,31 +296,32 @@ def price_cells(
     fall: float,
     tolerance: float,
 ) -> tuple[int, float, float]:
-    """Mark the kinks and slopes that lower the objective; bound the dual's excess.
+    """Mark the kinks and slopes that lower the objective, and bound the dual's excess.
 
     Parameters
     ----------
     x, residual, weight : ndarrays of shape (m,)
     marks : ndarray of shape (m,)
-        Sign of the kink at each cell, 0 for none. New ones are written here.
+        Sign of the kink at each cell, or 0 if there is none. New ones are written here.
     gaps : ndarray of shape (m - 1,)
-        State of the piece that each gap belongs to: 1 rising (or not watched),
-        0 flat, -1 falling. New slopes of parts of flat pieces are written here.
+        State of the piece to which each gap belongs: 1 rising (or not watched), 0 flat,
+        -1 falling. New slopes of parts of flat pieces are written here.
     bend, fall : float
         The two penalties.
     tolerance : float
-        Excess of |u| over `bend`, relative, that is taken for rounding.
+        Excess of |u| over `bend`, relative, that counts as rounding.
 
     Returns
     -------
     n_new, worst, slack
-        Number of violations marked; the largest |u|; half the squared distance, in
-        the norm of the weights, that rounding moves the dual's function by.
+        Number of violations that were marked; the largest |u|; and half the squared
+        distance, in the norm of the weights, by which rounding moves the dual's
+        function.
     """
     m = len(x)
     running, before = np.cumsum(residual), np.cumsum(weight)
-    # An optimal fit has residuals that sum to 0; what rounding leaves would run on
-    # through all of u. It is spread in proportion to weight.
+    # The residuals of an optimal fit sum to 0. What rounding leaves would run on
+    # through all of u. So it is spread in proportion to weight.
     total, size = running[-1], before[-1]
     running -= total * (before / size)
     slack = 0.5 * total * total / size
@@ -329,7 +333,7 @@ def price_cells(
         last = first + 1
         while last < m - 1 and marks[last] == 0.0:
             last += 1
-        # Complementary slackness: at a kink u is the penalty with the kink's sign.
+        # By complementary slackness, u at a kink is the penalty with the kink's sign.
         piece = _Piece(first, last, bend * marks[first], bend * marks[last])
         if gaps[first] == 0:
             found, top, miss = _price_flat(cells, piece, penalties)
@@ -337,7 +341,8 @@ def price_cells(
             v = fall if gaps[first] < 0 else 0.0
             found, top, miss = _price_sloped(cells, piece, v, penalties.limit)
         n_new += found
-        # Tilting u along the piece closes the miss; residuals move at its ends only.
+        # If u is tilted along the piece, the miss is closed. Residuals move only at its
+        # ends.
         off = miss / (x[last] - x[first])
         slack += 0.5 * off * off * (1.0 / weight[first] + 1.0 / weight[last])
         worst = max(worst, top + miss)
@@ -349,16 +354,17 @@ def price_cells(
 def _price_sloped(
     cells: _Cells, piece: _Piece, v: float, limit: float
 ) -> tuple[int, float, float]:
-    """Follow u along a piece with known v; mark the peak of every excursion.
+    """Follow u along a piece with known v, and mark the peak of every excursion.
 
-    The objective falls by |u| - bend per unit of a new kink, fastest at the peak.
-    Kinks at all cells beyond the limit would have to be dropped again.
+    A new kink lowers the objective by |u| - bend per unit, which is fastest at the
+    peak. If there were kinks at all cells beyond the limit, they would have to be
+    dropped again.
 
     Returns
     -------
     found, top, miss
-        Number of cells marked; a bound on |u| along the piece; how far from its end
-        u arrives, by rounding.
+        Number of cells that were marked; a bound on |u| along the piece; and how far
+        from its end u arrives, by rounding.
     """
     x, running, marks, _ = cells
     last = piece.last
@@ -387,14 +393,15 @@ def _price_flat(
 ) -> tuple[int, float, float]:
     """Look for v in [0, fall] that keeps |u| <= bend along a flat piece.
 
-    [low, high] are the values of u that can be reached. Where none is allowed, the
-    part from the cell `since` at which the bound was last touched has to slope: the
-    path of low has v = fall there (it falls), that of high v = 0 (it rises).
+    [low, high] are the values of u that can be reached. If none of them is allowed, a
+    part of the piece has to slope. It begins at the cell `since`, where the bound was
+    last touched. The path of low has v = fall there (it falls). That of high has v = 0
+    (it rises).
 
     Returns
     -------
     found, top, miss
-        1 if a part was told to slope, else 0; see `_price_sloped`.
+        1 if a part was made to slope, else 0. The others are as in `_price_sloped`.
     """
     x, running, marks, gaps = cells
     bend, fall, last = penalties.bend, penalties.fall, piece.last
@@ -403,11 +410,11 @@ def _price_flat(
     since_low, since_high = piece.first, piece.first
     for i in range(piece.first, last):
         gap = x[i + 1] - x[i]
-        # v = fall takes u as far down as it goes, v = 0 as far up.
+        # v = fall moves u as far down as it can go, and v = 0 as far up.
         low += gap * (running[i] - fall)
         high += gap * running[i]
         inner = i + 1 < last
-        # Within the piece u may be anywhere between the bounds; its end is given.
+        # Within the piece u may be anywhere between the bounds. At its end u is given.
         least, most = (-bend, bend) if inner else (piece.end, piece.end)
         if found == 0 and low > most + room:
             stop = _follow(running, fall, i + 1, last, 1.0)
@@ -418,13 +425,14 @@ def _price_flat(
             _slope_part(marks, gaps, since_high, stop, 1)
             found = 1
         if inner:
-            # What must leave the bound is followed on, so that `top` stays a bound.
+            # A path that must leave the bound is still followed, so that `top` stays a
+            # bound.
             top = max(top, low, -high)
             if low <= -bend:
                 since_low = i + 1
             if high >= bend:
                 since_high = i + 1
-            # Of what was reached only what is allowed goes on from here.
+            # Only values that are allowed go on from here.
             low, high = max(low, min(-bend, high)), min(high, max(bend, low))
     return found, top, max(low - piece.end, piece.end - high, 0.0)
 
@@ -451,10 +459,10 @@ def _slope_part(
         marks[last] = -state
 
 
-# Excess of the dual, relative to the penalty, at which a solution is called optimal.
+# A solution counts as optimal up to this excess of the dual, relative to the penalty.
 # The relative duality gap is at most about this.
 _TOLERANCE = 1e-9
-# Rounds without a lower objective: near the optimum rounding hides the last gains.
+# Rounds without a lower objective. Near the optimum rounding hides the last gains.
 _PATIENCE = 30
 
 
@@ -482,36 +490,36 @@ def trend_filter_path(
     bends: Float64Array,
     fall: float,
 ) -> tuple[Float64Array, Float64Array, Int64Array, Float64Array]:
-    """Trend filters for decreasing penalties, each started from the one before.
+    """Return trend filters for decreasing penalties. Each starts from the one before.
 
-    Minimises, over p in R^m,
+    They minimise, over p in R^m,
 
         sum_i w_i (p_i - z_i)^2 / 2 + bend * sum_i |s_{i+1} - s_i|
             + fall * sum_i max(p_i - p_{i+1}, 0),
 
-    s_i = (p_{i+1} - p_i) / (x_{i+1} - x_i). An active-set method: with the cells that
-    bend and the signs of their kinks known, p solves a tridiagonal system; a step
-    ends where a kink (or a slope, if decreases cost) would change its sign, which
-    drops it; where the dual variable exceeds its bound a kink is added. The
-    objective decreases strictly, so the method ends at the optimum.
+    where s_i = (p_{i+1} - p_i) / (x_{i+1} - x_i). This is an active-set method. If the
+    cells that bend and the signs of their kinks are known, p solves a tridiagonal
+    system. A step ends where a kink (or a slope, if decreases cost) would change its
+    sign, which drops it. Where the dual variable exceeds its bound, a kink is
+    added. The objective decreases strictly, so the method ends at the optimum.
 
     Parameters
     ----------
     x, weight, target : ndarrays of shape (m,)
-        Increasing cells, m >= 2, their positive weights and their means z.
+        Increasing cells, their positive weights and their means z, m >= 2.
     bends : ndarray of shape (n_bends,)
-        Penalties on changes of slope, decreasing.
+        Decreasing penalties on changes of slope.
     fall : float
-        Penalty on decreases of the values; 0 for plain trend filtering, inf for an
+        Penalty on decreases of the values. 0 means plain trend filtering. inf means an
         increasing function.
 
     Returns
     -------
     values : ndarray of shape (n_bends, m)
     marks : ndarray of shape (n_bends, m)
-        Sign of the kink at each cell, 0 where there is none.
+        Sign of the kink at each cell, or 0 if there is none.
     freedom : ndarray of shape (n_bends,)
-        Free parameters: kinks + 2 - flat pieces (of which there are none by chance).
+        Free parameters: kinks + 2 - flat pieces. No piece is flat by chance.
     gaps : ndarray of shape (n_bends,)
         Upper bound on (objective - optimum) / objective from a feasible dual point.
     """
@@ -530,15 +538,15 @@ def trend_filter_path(
 
 @inner
 def _affine_start(data: _Data, fall: float) -> _State:
-    """Affine least squares, flat instead of falling if decreases cost.
+    """Return the affine least squares fit, flat instead of falling if decreases cost.
 
-    Without a cost of decreases every gap is in state 1, and slopes are not watched.
+    If decreases cost nothing, every gap is in state 1, and slopes are not watched.
     """
     x, weight, target = data
     p, states = fit_affine(x, weight, target), np.ones(len(x) - 1, dtype=np.int64)
     # An affine function falls everywhere or nowhere.
     if fall > 0.0 and p[-1] <= p[0]:
-        # Not `sum`, whose order of additions depends on who compiled it.
+        # Do not use `sum`, because its order of additions depends on the compiler.
         p[:] = np.cumsum(weight * target)[-1] / np.cumsum(weight)[-1]
         states[:] = 0
     return _State(p, np.zeros(len(x)), states)
@@ -546,7 +554,7 @@ def _affine_start(data: _Data, fall: float) -> _State:
 
 @inner
 def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, float]:
-    """Solve for one penalty from the state at hand, in place; freedom and gap."""
+    """Solve for a penalty from the present state, in place. Return freedom and gap."""
     x, weight, target = data
     p, signs, states = state
     m = len(x)
@@ -554,7 +562,7 @@ def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, f
     lowest, stalled, total = np.inf, 0, np.cumsum(weight)[-1]
     while True:
         freedom, penalty = _descend(data, bend, fall, state)
-        # From p as it will be returned: the gap is that of the answer.
+        # Take p as it will be returned, so that the gap is that of the answer.
         squares = 0.0
         for i in range(m):
             residual[i] = weight[i] * (target[i] - p[i])
@@ -562,7 +570,7 @@ def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, f
         objective = 0.5 * squares + penalty
         stalled = 0 if objective < lowest else stalled + 1
         lowest = min(lowest, objective)
-        # On copies: where nothing is violated the state stays as it is.
+        # Work on copies. If nothing is violated, the state stays as it is.
         marks[:], gaps[:] = signs, states
         n_new, worst, slack = price_cells(
             x, residual, weight, marks, gaps, bend, fall, _TOLERANCE
@@ -570,20 +578,20 @@ def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, f
         if n_new == 0 or stalled > _PATIENCE:
             break
         signs[:], states[:] = marks, gaps
-    # The dual point is scaled into its box by 1 - short; with q = D'u - E'v the gap
-    # is pen(p) - q'p + |p - z + q / w|^2 / 2, a sum of terms that cannot cancel.
+    # The dual point is scaled into its box by 1 - short. With q = D'u - E'v the gap is
+    # pen(p) - q'p + |p - z + q / w|^2 / 2, a sum of terms that cannot cancel.
     short = 1.0 - bend / worst if worst > 0.0 else 0.0
-    # The distance has three parts: scaling, and two that rounding makes.
+    # The distance has three parts: one from scaling, and two from rounding.
     gap = short * penalty + 1.5 * short * short * squares + 3.0 * slack
-    # An objective below the rounding of the weights is an exact fit.
+    # If the objective is below the rounding of the weights, the fit is exact.
     return freedom, gap / (objective + 2.3e-16 * total)
 
 
 @inner
 def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, float]:
-    """Go to the best function with the kinks at hand, dropping those that vanish.
+    """Go to the best function with the present kinks, and drop those that vanish.
 
-    Returns the number of free parameters and the penalty.
+    Return the number of free parameters and the penalty.
     """
     x, weight, target = data
     p, signs, states = state
@@ -602,7 +610,7 @@ def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int,
         move_values(line, goal, fall, step)
         k = drop_knots(line, k)
     p[:] = fill_pieces(x, knots[:k], values)
-    # What is left of the active set is where the next penalty starts.
+    # The next penalty starts from what is left of the active set.
     signs[:] = 0.0
     penalty, freedom = 0.0, 1
     for piece in range(k - 1):
@@ -617,12 +625,12 @@ def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int,
 
 @inner
 def _line_of(x: Float64Array, state: _State) -> Line:
-    """The function by its knots: the cells with a kink and the two ends."""
+    """Return the function by its knots: the cells with a kink, and the two ends."""
     p, signs, states = state
     inner = np.flatnonzero(signs[1:-1]) + 1
     knots = np.concatenate((np.array([0]), inner, np.array([len(signs) - 1])))
     values, sides = p[knots], signs[knots]
     kinks = kinks_of(x, knots, values)
-    # A kink that has just been added is 0, not what rounding makes of it.
+    # A kink that has just been added is 0, whatever rounding makes of it.
     kinks[kinks * sides <= 0.0] = 0.0
     return Line(knots, sides, states[knots[:-1]], values, kinks)

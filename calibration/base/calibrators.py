@@ -39,7 +39,7 @@ def criterion_logs(
     criterion : {"aic", "aicc", "bic"}
     log_likelihood : ndarray of shape (k,)
     df : ndarray of shape (k,)
-        Free parameters.
+        Number of free parameters.
     n : float
         Weight of all rows.
 
@@ -47,11 +47,12 @@ def criterion_logs(
     -------
     ndarray of shape (k,)
         :math:`\log L - d` for AIC, :math:`\log L - \frac{d}{2} \log n` for BIC, and
-        :math:`\log L - d - d (d + 1) / (n - d - 1)` for AICc, which is minus infinity
-        from d = n - 1 on. If that is all there is, the first model has 0.
+        :math:`\log L - d - d (d + 1) / (n - d - 1)` for AICc. The last is minus
+        infinity from d = n - 1 on. If it is minus infinity for all models, the first
+        model has 0.
     """
     if criterion == "bic":
-        # Less than one row does not make a parameter a gain.
+        # With less than one row, an extra parameter must not become a gain.
         return np.asarray(log_likelihood - 0.5 * df * max(np.log(n), 0.0))
     if criterion == "aic":
         return log_likelihood - df
@@ -69,21 +70,21 @@ Scale: TypeAlias = Literal["probability", "logit", "real"]
 
 SCALES: tuple[str, ...] = ("probability", "logit", "real")
 
-# A prior is no less than the least float of full precision, and no nearer to 1 than
-# the float below it.
+# A prior is at least the least float of full precision. It is at most the float below
+# 1.
 _LEAST_RATE = float(np.finfo(np.float64).tiny)
 _RESOLUTION = 2.0**-53
 
 
 class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
-    """Base of all estimators that take scores; `scale` says what a score is."""
+    """Base of all estimators that take scores. `scale` says what a score is."""
 
     scale: Scale
-    # Scales on which the method makes sense.
+    # The scales on which the method makes sense.
     _scales: tuple[str, ...] = SCALES
 
     def _check_parameters(self) -> None:
-        """Refuse invalid constructor arguments; subclasses add their own."""
+        """Refuse invalid constructor arguments. Subclasses add their own checks."""
         check_choice(self.scale, "scale", SCALES)
         if self.scale not in self._scales:
             msg = (
@@ -94,7 +95,7 @@ class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
             raise ValueError(msg)
 
     def _check_range(self, low: float, high: float) -> None:
-        """Refuse probabilities outside [0, 1]; scores are given by their range."""
+        """Refuse probabilities outside [0, 1], given the range of the scores."""
         if self.scale == "probability":
             name = 'scores` with `scale="probability"'
             check_in_unit(float(low), float(high), name)
@@ -106,15 +107,15 @@ class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
         return values
 
     def _read_scores(self, scores: ArrayLike) -> Float64Array:
-        """Return checked scores to predict for, once there is a fit."""
+        """Return the checked scores of a forecast, if there is a fit."""
         check_is_fitted(self)
         return self._check_scores(scores)
 
 
 class SummaryEstimator(ScaledEstimator):
-    """Base of estimators fitted on scores and labels alone, so on their summary."""
+    """Base of estimators that are fitted on scores and labels, so on their summary."""
 
-    # Whether the fit depends on the labels; if not, one class is no problem.
+    # Whether the fit depends on the labels. If it does not, one class is no problem.
     _learns: bool = True
 
     def fit(
@@ -141,7 +142,7 @@ class SummaryEstimator(ScaledEstimator):
         return self.fit_summary(summary)
 
     def fit_summary(self, summary: ScoreSummary) -> Self:
-        """Fit from a summary of scores and labels; `fit` makes one and calls this.
+        """Fit from a summary of scores and labels. `fit` makes one and calls this.
 
         Parameters
         ----------
@@ -161,7 +162,7 @@ class SummaryEstimator(ScaledEstimator):
 
     @abstractmethod
     def _learn(self, summary: ScoreSummary) -> None:
-        """Learn from a checked summary, whatever it holds."""
+        """Learn from a checked summary, whatever it contains."""
 
 
 class ScoreCalibrator(SummaryEstimator):
@@ -169,15 +170,15 @@ class ScoreCalibrator(SummaryEstimator):
 
     All of them follow these conventions:
 
-    - `scores` are float64 vectors (n,); (n, 1) is accepted. `y` holds the two
+    - `scores` are float64 vectors (n,). (n, 1) is accepted. `y` holds the two
       classes coded 0 and 1. `sample_weight` counts repetitions.
     - `scale` says what a score is: "probability" (in [0, 1]), "logit" (log-odds) or
       "real" (any number that grows with the chance of class 1). It is never guessed.
     - `predict` returns P(y = 1 | score), shape (n,).
-    - `base_rate_` is the share of class 1 in the weight of the rows fitted on, and
-      `llr` returns what a score says beyond it; `n_fit_` is that weight.
-    - One class only, or one distinct score: the fitted answer is the constant
-      (n1 + 1) / (n + 2), with a `CalibrationWarning`.
+    - `n_fit_` is the weight of the rows of the fit. `base_rate_` is the share of
+      class 1 in it, and `llr` returns what a score says beyond this share.
+    - If there is only one class or one distinct score, the fitted answer is the
+      constant (n1 + 1) / (n + 2), with a `CalibrationWarning`.
 
     A subclass stores its parameters in the constructor. It writes `_fit`,
     `_fit_constant` and `_predict`. Bases write the last two for it: `MapCalibrator`
@@ -211,7 +212,7 @@ class ScoreCalibrator(SummaryEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            -inf and +inf where `predict` says 0 and 1.
+            It is -inf where `predict` says 0, and +inf where it says 1.
 
         Notes
         -----
@@ -222,8 +223,8 @@ class ScoreCalibrator(SummaryEstimator):
         Here :math:`f_k` is the density of scores in class k, and :math:`\pi` is the
         prior. The first term does not depend on the prior. It is returned as
         logit(`predict`) - logit(`base_rate_`). Add the log-odds of another prior to get
-        the forecast under that prior; those of `base_rate_` give the forecast itself.
-        For data without evidence either way (one class, or one score) it is 0.
+        the forecast under that prior. Those of `base_rate_` give the forecast itself.
+        If the data hold no evidence either way (one class, or one score), it is 0.
 
         References
         ----------
@@ -231,7 +232,7 @@ class ScoreCalibrator(SummaryEstimator):
         rules.
         """
         values = self._read_scores(scores)
-        # Models saved by versions without it still predict.
+        # Models saved by versions without `base_rate_` still predict.
         cure = "%(name)s has no `base_rate_`, which `llr` needs: fit it again."
         check_is_fitted(self, "base_rate_", msg=cure)
         return self._evidence(values)
@@ -248,7 +249,7 @@ class ScoreCalibrator(SummaryEstimator):
     def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
         """Return the prior under which the fitted answers hold, in (0, 1)."""
         if constant is not None:
-            # The one answer to all scores is no evidence.
+            # If all scores have the same answer, it is no evidence.
             return constant
         return prior_rate(summary)
 
@@ -257,7 +258,7 @@ class ScoreCalibrator(SummaryEstimator):
         return self._answer_log_odds(values) - float(logit(self.base_rate_))
 
     def _answer_log_odds(self, values: Float64Array) -> Float64Array:
-        """Return the log-odds of what is predicted for checked scores."""
+        """Return the log-odds of the forecast for checked scores."""
         return np.asarray(logit(self._predict(values)))
 
     @abstractmethod
@@ -314,13 +315,13 @@ class BlockCalibrator(MapCalibrator):
 
 
 def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:
-    """Return the map with one value everywhere, and the weights as one block."""
+    """Return the map with one value everywhere, and all weight in one block."""
     block = (summary.scores[0], value, summary.n0, summary.n1)
     return CalibrationMap.step(*(np.array([number]) for number in block))
 
 
 def prior_rate(summary: ScoreSummary) -> float:
-    """Return the base rate, in (0, 1) also of one class, and of weights far apart."""
+    """Return the base rate, which is in (0, 1) even if there is only one class."""
     if summary.n0 == 0.0 or summary.n1 == 0.0:
         return _laplace_rate(summary)
     # Weights may differ by more than floats below 1 resolve.
@@ -330,7 +331,8 @@ def prior_rate(summary: ScoreSummary) -> float:
 def _laplace_rate(summary: ScoreSummary) -> float:
     """Return (n1 + 1) / (n + 2), which is neither 0 nor 1.
 
-    Laplace's rule of succession: the mean of the posterior under a uniform prior.
+    This is Laplace's rule of succession: the mean of the posterior under a uniform
+    prior.
     """
     return (summary.n1 + 1.0) / (summary.n + 2.0)
 
@@ -338,15 +340,15 @@ def _laplace_rate(summary: ScoreSummary) -> float:
 def find_constant(
     calibrator: BaseEstimator, summary: ScoreSummary, *, stacklevel: int
 ) -> float | None:
-    """Return the one answer to degenerate data, with a warning, or None.
+    """Return the constant answer to degenerate data, with a warning, or return None.
 
     Parameters
     ----------
     calibrator : BaseEstimator
-        Named in the warning.
+        The warning names it.
     summary : ScoreSummary
     stacklevel : int
-        Of the warning, counted from here.
+        The stack level of the warning, counted from here.
 
     Returns
     -------

@@ -15,20 +15,23 @@ from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# The gap between 1 and the float below it: no probability near 1 is resolved beyond.
+# This is the gap between 1 and the float below it. Floats resolve no probability nearer
+# to 1.
 _RESOLUTION = 2.0**-53
-# Near 0 floats resolve far more. Log-odds beyond this keep their order, not their size.
+# Near 0, floats resolve far more. Log-odds beyond this keep their order, not their
+# size.
 _STRAIGHT = 53.0 * np.log(2.0)
 _LEAST = float(np.finfo(np.float64).tiny)
 # Scores that are no probabilities are taken as they are up to this size, and down to
-# its inverse: their fourth powers are finite and do not vanish.
+# its inverse. Their fourth powers are then finite and do not vanish.
 _LARGEST = 1e60
-# Ridge of maximum likelihood: weak enough (a few thousandths of a row) to leave the
-# estimate alone, strong enough to keep it finite where a threshold separates classes.
+# Ridge of maximum likelihood. It weighs a few thousandths of a row, so it leaves the
+# estimate alone. It is strong enough to keep it finite if a threshold separates the
+# classes.
 WEAK_RIDGE = 1e-3
-# Rows that a sum of losses tells from one more.
+# With more rows than this, a sum of losses does not notice one more row.
 _MOST_UNITS = 1e9
-# A fit is started from a condensed summary where that saves passes over the data.
+# A fit starts from a condensed summary if that saves passes over the data.
 _START_CELLS = 1024
 
 
@@ -37,10 +40,10 @@ class LogOddsScale:
     """Turns scores into the coordinate x of parametric maps.
 
     On the probability scale x = logit(s). First s is clipped to [lower, upper], so that
-    0 and 1 have finite log-odds. The bound on log-odds is that of 2^-53, the least that
-    1 - s resolves too. Log-odds below it enter as that bound minus log(1 + excess):
-    they keep their order and lose their leverage. On the other two scales x = s / unit,
-    clipped to [-1e60, 1e60].
+    0 and 1 have finite log-odds. Floats resolve 1 - s down to 2^-53, and log-odds are
+    bounded by those of 2^-53. Log-odds below the bound enter as that bound minus
+    log(1 + excess): they keep their order and lose their leverage. On the other two
+    scales x = s / unit, clipped to [-1e60, 1e60].
 
     Parameters
     ----------
@@ -48,7 +51,7 @@ class LogOddsScale:
     lower, upper : float
         Clipping bounds of the probability scale.
     unit : float
-        1 unless the scores are mostly beyond 1e60, or below 1e-60.
+        It is 1 unless the scores are mostly beyond 1e60, or below 1e-60.
     """
 
     scale: Scale
@@ -69,10 +72,10 @@ class LogOddsScale:
         if scale != "probability":
             return cls(scale, unit=_unit_of(summary.scores))
         inner = summary.scores[(summary.scores > 0.0) & (summary.scores < 1.0)]
-        # Hard labels have no inner score: count 0 and 1 as one success in n + 1.
+        # Hard labels have no inner score. Count 0 and 1 as one success in n + 1.
         half = 0.5 / (summary.n + 1.0)
-        # Half of the least positive score: "less than that", as an assay's value below
-        # its limit of detection is read.
+        # Take half of the least positive score. This is how an assay reads a value
+        # below its limit of detection.
         low = 0.5 * inner[0] if len(inner) else half
         high = 0.5 * (1.0 - inner[-1]) if len(inner) else half
         has_zero, has_one = summary.scores[0] == 0.0, summary.scores[-1] == 1.0
@@ -85,25 +88,25 @@ class LogOddsScale:
     def __call__(self, scores: Float64Array) -> Float64Array:
         """Return x of each score, shape (n,)."""
         if self.scale != "probability":
-            # Of ends that overflow there is nothing to clip.
+            # If the ends overflow, there is nothing to clip.
             end = _LARGEST * self.unit
             return np.clip(np.clip(scores, -end, end) / self.unit, -_LARGEST, _LARGEST)
         x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
-        # Only downwards: 1 - s resolves no more than 2^-53, so x never lies above
-        # -_STRAIGHT's mirror image.
+        # Only low scores need it. 1 - s resolves no more than 2^-53, so x never exceeds
+        # the bound on the other side.
         excess = np.maximum(-_STRAIGHT - x, 0.0)
         return np.where(excess > 0.0, -_STRAIGHT - np.log1p(excess), x)
 
 
 def _unit_of(scores: Float64Array) -> float:
-    """Return 1, or near their median size where scores are extreme as a whole.
+    """Return 1, or a number near the median size if the scores as a whole are extreme.
 
-    Refuse one that is too far out for the unit of the others.
+    Refuse scores that lie too far out for the unit of the others.
     """
     sizes = np.sort(np.abs(scores[scores != 0.0]))
-    # The lower of two in the middle: their sum may overflow.
+    # Take the lower of the two sizes in the middle, because their sum may overflow.
     size = float(sizes[(len(sizes) - 1) // 2]) if len(sizes) else 1.0
-    # A power of 2: dividing by it rounds nothing.
+    # The unit is a power of 2, so that a division by it does not round.
     is_extreme = not 1.0 / _LARGEST <= size <= _LARGEST
     unit = float(2.0 ** (np.frexp(size)[1] - 1)) if is_extreme else 1.0
     if len(sizes) and sizes[-1] / _LARGEST > unit:
@@ -127,7 +130,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         self.scale = scale
 
     def predict_log_odds(self, scores: ArrayLike) -> Float64Array:
-        """Return the calibrated log-odds of class 1, exact where P rounds to 1.
+        """Return the calibrated log-odds of class 1, exact even if P rounds to 1.
 
         Parameters
         ----------
@@ -147,12 +150,13 @@ class LogOddsCalibrator(ScoreCalibrator):
         self._remember(summary, float(logit(constant)))
 
     def _remember(self, summary: ScoreSummary, constant: float | None) -> None:
-        # Learned in `fit` and kept: new scores must be moved as the old ones were.
+        # The scale is learned in `fit` and kept, because new scores must move as old
+        # ones did.
         self.scale_ = LogOddsScale.of(self.scale, summary)
         self.constant_ = constant
 
     def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
-        # A formula may become constant on its own, where its x are all one.
+        # A formula may become constant on its own, if its x are all equal.
         if self._learns and self.constant_ is not None:
             constant = float(expit(self.constant_))
         return super()._find_base_rate(summary, constant)
@@ -174,7 +178,7 @@ class LogOddsCalibrator(ScoreCalibrator):
 
     @abstractmethod
     def _log_odds(self, x: Float64Array) -> Float64Array:
-        """Return the formula's value at `x`."""
+        """Return the value of the formula at `x`."""
 
 
 def limit_pull(
@@ -182,16 +186,17 @@ def limit_pull(
 ) -> Float64Array:
     """Return ridges that favour doing nothing by no more than a few rows can tell.
 
-    A ridge r holds a coefficient to doing nothing. If the score says nothing, this
-    costs r d^2 / 2 nats, where d is the distance from one to the other. Without a limit
-    that is thousands of nats for naive Bayes's log-odds, whose deviation d is 100. For
-    distances above 2 the cost is 2 nats, or 2 r for a ridge r > 1.
+    A ridge r pulls a coefficient to doing nothing. If the score says nothing, this
+    costs r d^2 / 2 nats, where d is the distance between saying nothing and doing
+    nothing. Without a limit that is thousands of nats for the log-odds of naive Bayes,
+    whose deviation d is 100. For distances above 2 the cost is 2 nats, or 2 r for a
+    ridge r > 1.
 
     Parameters
     ----------
     ridge : float or ndarray of shape (p,)
     distance : float or ndarray of shape (p,)
-        From doing nothing to 0, in the unit in which the ridge is.
+        Distance from doing nothing to 0, in the unit of the ridge.
 
     Returns
     -------
@@ -213,11 +218,11 @@ def fit_coefficients(
 ) -> tuple[float, Float64Array]:
     """Fit log-odds = intercept + coef' columns by penalised maximum likelihood.
 
-    The penalty is half of sum_j ridge_j (sd_j (coef_j - prior_j))^2, sd_j the
-    weighted standard deviation of column j, and no ridge holds to a prior that is far
-    from 0 by more than `limit_pull` allows: a ridge of 1 weighs like about four rows,
-    whatever the unit of the scores. The intercept is free, so that the mean prediction
-    keeps the base rate.
+    The penalty is half of sum_j ridge_j (sd_j (coef_j - prior_j))^2. Here sd_j is the
+    weighted standard deviation of column j. If a prior is far from 0, its ridge is
+    limited by `limit_pull`. A ridge of 1 weighs like about four rows, whatever the unit
+    of the scores. The intercept is free, so that the mean prediction equals the base
+    rate.
 
     Parameters
     ----------
@@ -226,9 +231,9 @@ def fit_coefficients(
     ridge : float or ndarray of shape (p,)
     prior : ndarray of shape (p,)
     powers : bool
-        Whether columns are powers of the first. Each then counts as spread by at least
-        half that power of the first one's deviation. The square of scores that are all
-        alike in size varies by rounding alone.
+        Whether columns are powers of the first one. Then each column counts as spread
+        by at least half that power of the first one's deviation. The square of scores
+        that are all alike in size varies by rounding alone.
 
     Returns
     -------
@@ -242,13 +247,13 @@ def fit_coefficients(
     center, spread = np.empty(len(columns)), np.empty(len(columns))
     for j, column in enumerate(columns):
         center[j] = weight @ column / total
-        # Centred columns are at right angles to the intercept, so the penalty on the
-        # others leaves the mean prediction alone; in units of their deviation they have
-        # one ridge for all.
+        # Centred columns are at right angles to the intercept, so the penalty on them
+        # does not move the mean prediction. In units of their deviation, one ridge
+        # serves for all.
         np.subtract(column, center[j], out=design[j + 1])
         variance = np.einsum("i,i,i", design[j + 1], design[j + 1], weight) / total
         least = 0.5 * spread[0] ** (j + 1) if powers and j else 0.0
-        # A constant column is zero from here on, in any unit.
+        # From here on a constant column is zero, in any unit.
         spread[j] = max(np.sqrt(variance), least) or 1.0
         design[j + 1] /= spread[j]
     scaled_prior = np.append(0.0, prior * spread)
@@ -262,14 +267,14 @@ def fit_coefficients(
 def unpenalised_loss(
     design: Float64Array, cells: ScoreSummary, theta: Float64Array
 ) -> float:
-    """Return the logistic loss of the cells, summed by weight."""
+    """Return the logistic loss of the cells, summed with their weights."""
     f = theta @ design
     losses0, losses1 = np.logaddexp(0.0, f), np.logaddexp(0.0, -f)
     return float(cells.weight1 @ losses1 + cells.weight0 @ losses0)
 
 
 def limit_units(problem: LogisticProblem) -> LogisticProblem:
-    """Return a problem of the same solution whose weights do not add up to too much.
+    """Return a problem with the same solution whose total weight is not too large.
 
     Steps are judged by the last digits of sums. With very many rows these are noise.
     """
@@ -287,8 +292,8 @@ def limit_units(problem: LogisticProblem) -> LogisticProblem:
 def solve_logistic(problem: LogisticProblem) -> Float64Array:
     """Return the minimiser of the penalised logistic loss, from a warm start.
 
-    The start is the solution on runs of cells summed together, which is close to
-    the full one where there are many cells, and costs next to nothing.
+    The start is the solution on runs of cells that are summed. It is close to the full
+    solution if there are many cells, and costs next to nothing.
     """
     problem = limit_units(problem)
     design, weight0, weight1 = problem[:3]
@@ -298,7 +303,7 @@ def solve_logistic(problem: LogisticProblem) -> Float64Array:
         runs = np.linspace(0, m, _START_CELLS, endpoint=False).astype(np.int64)
         sum0, sum1 = np.add.reduceat(weight0, runs), np.add.reduceat(weight1, runs)
         weight = weight0 + weight1
-        # Each run at its mean row: close enough to start from.
+        # Each run lies at its mean row, which is close enough for a start.
         coarse = np.stack([np.add.reduceat(row * weight, runs) for row in design])
         coarse /= sum0 + sum1
         few = problem._replace(design=coarse, weight0=sum0, weight1=sum1)
@@ -309,7 +314,7 @@ def solve_logistic(problem: LogisticProblem) -> Float64Array:
 def deal_by_rank(
     cells: ScoreSummary, n_folds: int, random_state: int | None
 ) -> list[tuple[ScoreSummary, ScoreSummary]]:
-    """Return (rest, fold) pairs of a summary, those whose rest holds both classes.
+    """Return the (rest, fold) pairs of a summary whose rest holds both classes.
 
     `ScoreSummary.split` assigns by a hash of the score. Here rows go to folds by the
     rank of their cell. So folds do not depend on the unit of the scores, nor on the
@@ -324,7 +329,7 @@ def deal_by_rank(
     Returns
     -------
     list of (ScoreSummary, ScoreSummary)
-        Empty for rows too few for two folds.
+        It is empty if there are too few rows for two folds.
     """
     ranks = np.arange(cells.n_cells, dtype=np.float64)
     ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
@@ -338,6 +343,6 @@ def deal_by_rank(
 
 
 def _at(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
-    """Return a summary of ranks as one of the scores that have these ranks."""
+    """Return a summary of ranks as a summary of the scores with these ranks."""
     held = scores[part.scores.astype(np.int64)]
     return ScoreSummary(held, part.weight0, part.weight1)

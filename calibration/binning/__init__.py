@@ -1,5 +1,6 @@
 """Calibration by bins: one, some or all ways to cut the scores.
 
-One way: `histogram` has bins of equal frequency or width. Some ways: `bbq` averages
-binnings into quantiles. All ways: `all_binnings` selects among them or averages them.
+`histogram` cuts them in one way: into bins of equal frequency or width. `bbq` averages
+some ways: binnings into quantiles. `all_binnings` selects among all ways, or averages
+them.
 """

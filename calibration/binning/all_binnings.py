@@ -1,4 +1,4 @@
-"""The law over all binnings; selection among them and their average (SBB and ABB)."""
+"""The law over all binnings, selection among them, and their mean (SBB and ABB)."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ from calibration.maps import CalibrationMap, edges_between
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
-# Up to this many cells the law is exact; more are put on a grid of so many.
+# Up to this many cells the law is exact. More cells are grouped on a grid of at most so
+# many.
 EXACT_CELLS = 4096
 GRID_CELLS = 2048
-# The grid's cells are placed after a look at one this much coarser.
+# The cells of the grid are placed after a look at a grid that is this much coarser.
 _COARSER = 4
-# Rates that `rate="auto"` weighs: all equally likely beforehand.
+# Rates that `rate="auto"` weighs. All are equally likely beforehand.
 _RATES: Float64Array = np.exp2(np.arange(-1.0, 11.0))
 
 
 @dataclass(frozen=True, eq=False)
 class BinCells:
-    """Cells of which bins are made: a summary's own, or groups of neighbours.
+    """The cells of which bins are made: a summary's own, or groups of neighbours.
 
     Parameters
     ----------
     scores : ndarray of shape (m,)
         Mean score of each cell.
     edges : ndarray of shape (m - 1,)
-        Where a bin may end: midway between the scores on either side.
+        Where a bin may end. Each edge is midway between the scores on either side.
     position : ndarray of shape (m,)
-        Scores mapped to [0, 1]; the first cell is at 0 and the last at 1, so that
-        the prior's distances add up to the range of the scores on any grid.
+        Scores mapped to [0, 1]. The first cell is at 0 and the last at 1, so that the
+        prior's distances add up to the range of the scores on any grid.
     sum0, sum1 : ndarrays of shape (m + 1,)
         Weight of each class below every edge.
     """
@@ -87,7 +88,7 @@ class AllBinnings:
     """
 
     def __init__(self, cells: BinCells, score: BinScore, scale: Scale):
-        # Real scores have no middle on the axis of probabilities; see `edge_rates`.
+        # Real scores have no middle on the axis of probabilities. See `edge_rates`.
         base_rate = cells.sum1[-1] / (cells.sum0[-1] + cells.sum1[-1])
         self.cells = cells
         self.edge_rates = edge_rates(cells.edges, score, scale, float(base_rate))
@@ -96,11 +97,11 @@ class AllBinnings:
     def weigh_rates(
         self, rate: float | Literal["auto"]
     ) -> tuple[Float64Array, Float64Array]:
-        """Return rates and their posterior probabilities; a number has all of it."""
+        """Return rates and the posterior probability of each: 1 for a given rate."""
         if rate != "auto":
             return np.array([float(rate)]), np.ones(1)
         priors = (self._log_prior(value) for value in _RATES)
-        # The log probability of the labels under each rate, all binnings summed.
+        # The log probability of the labels under each rate, summed over all binnings.
         evidence = np.array([forward_sums(self._evidences, *one)[-1] for one in priors])
         # Bayes' rule with a flat prior over the rates.
         share = np.exp(evidence - evidence.max())
@@ -114,7 +115,7 @@ class AllBinnings:
         Parameters
         ----------
         rates, shares : ndarrays of shape (k,)
-            Rates of cuts and the probability of each.
+            Rates of cuts, and the probability of each rate.
 
         Returns
         -------
@@ -127,7 +128,7 @@ class AllBinnings:
         m = len(cells.scores)
         mean, square, cut = np.zeros(m), np.zeros(m), np.zeros(m + 1)
         for rate, share in zip(rates, shares, strict=True):
-            # What this leaves out cannot be seen in double precision.
+            # A rate with less probability changes nothing in double precision.
             if share < 1e-18:
                 continue
             prior = self._log_prior(rate)
@@ -147,11 +148,11 @@ class AllBinnings:
         """Split the log prior of a bin (eqs. 3.7 and 3.8) over its first and last cell.
 
         A gap of width d, as a share of the range, is cut with probability
-        1 - exp(-rate d); a bin's own gaps, which add up to the distance of its ends,
-        are not.
+        1 - exp(-rate d). The gaps within a bin are not cut. They add up to the distance
+        between its ends.
         """
         position = self.cells.position
-        # A gap too small for a float still can be cut: log 0 would forbid it.
+        # A gap may be cut even if it is too small for a float. log 0 would forbid it.
         gaps = np.maximum(rate * np.diff(position), np.finfo(np.float64).tiny)
         # The first cell opens a bin without a cut. -expm1 keeps the digits of small
         # gaps.
@@ -170,8 +171,9 @@ def law_of_binnings(
 ) -> AllBinnings:
     """Return the law over all binnings, exact or on an adaptive grid of cells.
 
-    Half of the grid's cells are dealt out by weight and by score in equal parts; the
-    other half go where the law on a coarser grid of the first kind puts its cuts.
+    One half of the grid's cells is dealt out equally by weight and by score. A law on a
+    coarser grid, dealt out in this way, says where cuts are likely. The other half goes
+    there.
 
     Parameters
     ----------
@@ -182,7 +184,7 @@ def law_of_binnings(
     exact : int
         Greatest number of cells that are all kept.
     grid : int
-        Most cells of the grid.
+        Greatest number of cells of the grid.
 
     Returns
     -------
@@ -191,7 +193,8 @@ def law_of_binnings(
     if summary.n_cells <= exact:
         starts = np.arange(summary.n_cells)
         return AllBinnings(BinCells.group(summary, starts), score, scale)
-    # Two passes: a coarse look says where cuts are likely, and cells are spent there.
+    # A coarse first pass says where cuts are likely. The second pass spends cells
+    # there.
     measure = _spread_evenly(summary)
     starts = group_starts(measure, grid // _COARSER)
     coarse = AllBinnings(BinCells.group(summary, starts), score, scale)
@@ -208,20 +211,20 @@ def law_of_binnings(
 
 
 def _spread_evenly(summary: ScoreSummary) -> Float64Array:
-    """Share of every cell in the weight and in the range of scores, halved."""
+    """Return the mean of each cell's shares in weight and in the range of scores."""
     gaps = np.diff(_position(summary.scores))
     width = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
     return np.asarray(0.5 * summary.weight / summary.n + 0.25 * width)
 
 
 def _position(scores: Float64Array) -> Float64Array:
-    """Scores as shares of their range; halved first, so that no range overflows."""
+    """Return scores as shares of their range, halved first so that it is finite."""
     half = 0.5 * scores
     return np.asarray((half - half[0]) / (half[-1] - half[0]))
 
 
 class _AllBinningsCalibrator(ScoreCalibrator):
-    """Base of what is learned from the law over all binnings: its prior."""
+    """Base of calibrators that are learned from the law over all binnings."""
 
     lambda_: float
 
@@ -254,7 +257,7 @@ class SBBCalibrator(_AllBinningsCalibrator, BlockCalibrator):
         ``scale="real"`` a middle is no probability, and the mean is the base rate.
     rate : float or "auto"
         Number of cuts expected in advance over the range of scores (lambda in eq. 3.7).
-        "auto" takes the one of 1/2, 1, 2, ..., 1024 under which the labels are most
+        "auto" takes one of 1/2, 1, 2, ..., 1024. Under this rate the labels are most
         probable, summed over all binnings.
     scale : {"probability", "logit", "real"}
         What a score is.
@@ -262,18 +265,19 @@ class SBBCalibrator(_AllBinningsCalibrator, BlockCalibrator):
     Attributes
     ----------
     map_ : CalibrationMap
-        The steps, with class weights; bins end midway between scores. A step is the
+        The steps, with class weights. Bins end midway between scores. A step is the
         posterior mean :math:`(n_1 + 2 p_b) / (n + 2)` of the event rate.
     lambda_ : float
         The rate used. A constant fit has none.
 
     Notes
     -----
-    A binning is cut between two neighbouring distinct scores with probability :math:`1
-    - \exp(-\lambda d / D)`, where d is their distance and D the range. Its bins have
-    the marginal likelihood of eq. 3.6 or 3.12. Dynamic programming finds the best of
-    all :math:`2^{m - 1}` binnings of m distinct scores in O(m^2). Beyond 4096 scores,
-    it finds the best of those whose cuts lie on an adaptive grid of 2048 cells.
+    A binning is cut between two neighbouring distinct scores with probability
+    :math:`1 - \exp(-\lambda d / D)`, where d is their distance and D the range. Its
+    bins have the marginal likelihood of eq. 3.6 or 3.12. Dynamic programming finds the
+    best of all :math:`2^{m - 1}` binnings of m distinct scores in O(m^2). Beyond 4096
+    scores, it finds the best of those binnings whose cuts lie on an adaptive grid of
+    2048 cells.
 
     `predict_interval` treats the chosen bin as if it had been given.
 
@@ -297,7 +301,7 @@ class SBBCalibrator(_AllBinningsCalibrator, BlockCalibrator):
     def _fit(self, summary: ScoreSummary) -> None:
         law = law_of_binnings(summary, self.score, self.scale, self.rate)
         rates, shares = law.weigh_rates(self.rate)
-        # One binning needs one rate: the most probable.
+        # One binning needs one rate. Take the most probable.
         self.lambda_ = float(rates[np.argmax(shares)])
         starts = law.best(self.lambda_)
         cells, ends = law.cells, np.append(starts[1:], len(law.cells.scores))
@@ -322,7 +326,8 @@ class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
     Attributes
     ----------
     map_ : CalibrationMap
-        Posterior mean of the event rate at every distinct score, linear between.
+        Posterior mean of the event rate at every distinct score. It is linear between
+        scores.
     variance_ : CalibrationMap
         Posterior variance of the event rate, in the same form.
     lambda_ : float
@@ -356,7 +361,7 @@ class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
     def _fit(self, summary: ScoreSummary) -> None:
         law = law_of_binnings(summary, self.score, self.scale, self.rate)
         rates, shares = law.weigh_rates(self.rate)
-        # An average over rates has their mean to report.
+        # Several rates were averaged. Report their mean.
         self.lambda_ = float(rates @ shares)
         mean, square, _ = law.posterior(rates, shares)
         knots = law.cells.scores

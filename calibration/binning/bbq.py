@@ -44,9 +44,9 @@ def edge_rates(
 ) -> Float64Array:
     """Return the rates at the edges of cells whose mean over a bin is its prior mean.
 
-    With the score "k2" that mean is 1/2. With "bdeu" it is the middle of the bin on
-    the axis of probabilities, which end at 0 and 1; real scores have no such middle
-    and take the base rate.
+    With the score "k2" that mean is 1/2. With "bdeu" it is the middle of the bin on the
+    axis of probabilities, which ends at 0 and 1. Real scores have no such middle, and
+    take the base rate.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class AveragedBinsCalibrator(MapCalibrator):
         values = self._read_scores(scores)
         coverage = check_level(coverage, "coverage")
         mean = self.map_.at
-        # The Beta law's a + b from its mean and variance: v = m (1 - m) / (a + b + 1).
+        # The mean and variance give a + b of the Beta law: v = m (1 - m) / (a + b + 1).
         count = mean * (1.0 - mean) / self.variance_.at - 1.0
         shapes = mean * count, (1.0 - mean) * count
         step = self.map_.kind == "step"
@@ -117,10 +117,10 @@ class AveragedBinsCalibrator(MapCalibrator):
         square: Float64Array,
         n: float,
     ) -> None:
-        """Keep the mean and the variance of the rate as maps, rid of rounding.
+        """Keep the mean and the variance of the rate as maps, free of rounding.
 
-        Every bin is a Beta law of at most n + 2 counts, with at least .01 of either
-        class, so mixtures of them keep to the bounds imposed here.
+        Every bin is a Beta law of at most n + 2 counts, with at least .01 of each
+        class. So mixtures of them lie within the bounds that are imposed here.
 
         Parameters
         ----------
@@ -132,24 +132,26 @@ class AveragedBinsCalibrator(MapCalibrator):
         n : float
             Weight of all rows.
         """
-        # Rounding of a mean near 1 is more than that from 1e14 rows on.
+        # From 1e14 rows on, a mean near 1 is rounded by more than the first bound.
         least = max(0.01 / (n + 2.0), np.finfo(np.float64).eps)
         mean = np.clip(mean, least, 1.0 - least)
-        # The variance of a 0/1 variable of that mean; laws within (0, 1) stay below it.
+        # A 0/1 variable of this mean has the greatest variance. Laws within (0, 1) have
+        # less.
         most = mean * (1.0 - mean)
         variance = np.clip(square - mean**2, most / (n + 3.0), most / (1.0 + least))
         self.map_, self.variance_ = make(knots, mean), make(knots, variance)
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
-        # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
+        # This is the law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
         variance = constant * (1.0 - constant) / (summary.n + 3.0)
         super()._fit_constant(summary, constant)
         self.variance_ = constant_map(summary, variance)
 
 
-# A bin needs room for as many rows on average.
+# A bin needs room for this many rows on average.
 _LEAST_ROWS = 5
-# Bins that are tried of more than 1e8 rows: time is the square of their number.
+# At most this many bins are tried, which matters beyond 1e8 rows. Time grows with the
+# square of their number.
 _MOST_BINS = 5000
 
 
@@ -163,13 +165,13 @@ class BBQCalibrator(AveragedBinsCalibrator):
         bin as its mean, held within [.005, .995]. With ``scale="real"`` a middle is no
         probability, and the mean is the base rate. "k2" is uniform.
     spread : float
-        C. Numbers of bins from n^(1/3) / C to C n^(1/3) are tried, but at least 1 and
-        at most n / 5 and 5000, rounded outwards.
+        C. Numbers of bins from n^(1/3) / C to C n^(1/3) are tried, rounded outwards.
+        There is at least 1 bin. There are at most n / 5 and at most 5000.
     elbow : float
         The alpha of the elbow rule, which drops improbable binnings. inf keeps only the
         best.
     criterion : {"evidence", "bic", "aicc"}
-        The weight of a binning: its marginal likelihood, or :math:`e^{-BIC/2}` or
+        The weight of a binning. It is its marginal likelihood, or :math:`e^{-BIC/2}` or
         :math:`e^{-AICc/2}` at the bins' event rates, with a parameter per bin.
     scale : {"probability", "logit", "real"}
         What a score is.
@@ -181,8 +183,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
     variance_ : CalibrationMap
         Posterior variance of the event rate, in the same form.
     n_bins_ : ndarray of shape (k,)
-        Numbers of bins that were asked for, for the binnings kept, best first. A
-        constant fit has none.
+        Numbers of bins that were asked for, for the binnings that were kept. The best
+        is first. A constant fit has none.
     weights_ : ndarray of shape (k,)
         Their weights in the average, which add up to one.
 
@@ -242,7 +244,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
 
     def _fit(self, summary: ScoreSummary) -> None:
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
-        # Between all neighbours: any binning's edges are some of these.
+        # There is an edge between all neighbours. The edges of any binning are some of
+        # these.
         edges = edges_between(scores[:-1], scores[1:])
         sum0 = np.append(0.0, np.cumsum(summary.weight0))
         sums = sum0, np.append(0.0, np.cumsum(summary.weight1))
@@ -258,7 +261,7 @@ class BBQCalibrator(AveragedBinsCalibrator):
             )
         distinct = _distinct(centres, numbers, log_scores)
         numbers, log_scores = numbers[distinct], log_scores[distinct]
-        # The greatest is 1, as the elbow rule has it, and none overflows.
+        # The elbow rule wants the greatest to be 1. Then no weight overflows.
         relative = np.exp(log_scores - log_scores.max())
         kept = select_by_elbow(relative, self.elbow)
         self.n_bins_ = numbers[kept]
@@ -270,8 +273,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
 
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
-        # n^(1/3) bins: the rate at which the bias and the noise of a histogram balance.
-        # Without its last digits, which differ from machine to machine.
+        # With n^(1/3) bins, the bias and the noise of a histogram balance. The last
+        # digits are dropped, because they differ from machine to machine.
         root = round(float(np.cbrt(n)), 9)
         wanted = math.ceil(min(root * self.spread, _MOST_BINS))
         most = max(1, min(math.ceil(n / _LEAST_ROWS), wanted))
@@ -282,12 +285,13 @@ class BBQCalibrator(AveragedBinsCalibrator):
 def _fit_bins(
     sum0: Float64Array, sum1: Float64Array, starts: Int64Array
 ) -> tuple[float, int]:
-    """Return the log-likelihood at the event rates of a binning, and its bins."""
+    """Return the log-likelihood at the event rates of a binning, and how many bins."""
     ends = np.append(starts[1:], len(sum0) - 1)
     n0, n1, _ = count_bins(sum0, sum1, sum0, starts, ends)
-    # Weights too small for the running sums leave a bin empty.
+    # A bin is empty if its weights are too small for the running sums.
     total = np.maximum(n0 + n1, np.finfo(np.float64).tiny)
-    # A rate that rounds to 1 leaves the zeros theirs.
+    # The rate of zeros is a quotient of its own. It is kept if that of ones rounds to
+    # 1.
     return float((xlogy(n1, n1 / total) + xlogy(n0, n0 / total)).sum()), len(starts)
 
 
@@ -298,14 +302,15 @@ def _average(
     binnings: Sequence[Int64Array],
     weights: Float64Array,
 ) -> tuple[Int64Array, Float64Array]:
-    """Average binnings: the first cell of each step, and its moments (2, n_steps)."""
+    """Average binnings. Return first cells of steps, and their moments (2, n_steps)."""
     sizes = [len(starts) for starts in binnings]
     cells, last = np.concatenate(binnings), np.cumsum(sizes) - 1
     ends = np.append(cells[1:], 0)
     ends[last] = len(sum0) - 1
     bins = count_bins(sum0, sum1, rates, cells, ends)
     moments = np.repeat(weights, sizes) * np.array(bin_moments(*bins))
-    # A step function is kept as its jumps: the sum of all is a sum of jumps.
+    # A step function is kept as its jumps, so a sum of step functions is a sum of
+    # jumps.
     before = np.roll(moments, 1, axis=1)
     before[:, cells == 0] = 0.0
     order = cells.argsort(kind="stable")
@@ -320,20 +325,20 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
     Parameters
     ----------
     scores : ndarray of shape (k,)
-        Non-negative scores, the greatest 1.
+        Non-negative scores. The greatest is 1.
     elbow : float
         A drop is small if it is at most `elbow` times the variance of the scores.
 
     Returns
     -------
     ndarray of shape (k_kept,)
-        Best first; with k_kept = min{k : S_k - S_(k+1) <= elbow * var(S)}, where k
-        is at least the number of scores that tie with the best.
+        Best first. Here k_kept = min{k : S_k - S_(k+1) <= elbow * var(S)}, where k is
+        at least the number of scores that tie with the best.
     """
     order = (-scores).argsort(kind="stable")
     best_first = scores[order]
     ties = int((scores == best_first[0]).sum())
-    # Start from the last tie: a drop of 0 among the best is no elbow.
+    # Start from the last tie, because a drop of 0 among the best is no elbow.
     drops = best_first[ties - 1 : -1] - best_first[ties:]
     most = elbow * scores.var() if elbow < np.inf else np.inf
     small = np.flatnonzero(drops <= most)
@@ -344,9 +349,10 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
 def _distinct(
     centres: Float64Array, numbers: Int64Array, scores: Float64Array
 ) -> Int64Array:
-    """Return the places of the first of every set of equal binnings.
+    """Return the place of the first binning of each set of equal binnings.
 
-    Equal binnings have equal scores, so only those are compared cell by cell.
+    Equal binnings have equal scores. So only binnings with equal scores are compared
+    cell by cell.
     """
     values = scores.tolist()
     count = Counter(values)

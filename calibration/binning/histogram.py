@@ -44,8 +44,8 @@ class HistogramCalibrator(BlockCalibrator):
     Attributes
     ----------
     map_ : CalibrationMap
-        The steps, with class weights. An equal-width bin without rows joins the
-        bin below it (the first ones the bin above).
+        The steps, with class weights. An equal-width bin without rows joins the bin
+        below it. The first bins join the bin above.
 
     References
     ----------
@@ -83,7 +83,7 @@ class HistogramCalibrator(BlockCalibrator):
         check_number(self.smoothing, "smoothing", 0.0)
 
     def _fit(self, summary: ScoreSummary) -> None:
-        # The rate that balances bias and noise of a histogram.
+        # This rate balances the bias and the noise of a histogram.
         auto = max(1, round(summary.n ** (1.0 / 3.0)))
         n_bins = auto if self.n_bins == "auto" else self.n_bins
         if self.binning == "frequency":
@@ -100,11 +100,11 @@ class HistogramCalibrator(BlockCalibrator):
     def _equal_width(
         self, scores: Float64Array, n_bins: int
     ) -> tuple[NDArray[np.int64], Float64Array]:
-        """First cell and left edge of every bin that holds any."""
+        """Return the first cell and the left edge of every bin that holds a cell."""
         unit = self.scale == "probability"
         low, high = (0.0, 1.0) if unit else (scores[0], scores[-1])
         check_span(low, high)
-        # k / B, not k * (1 / B): the edge at 0.3 is the float 0.3.
+        # Take k / B instead of k * (1 / B), so that the edge at 0.3 is the float 0.3.
         edges = low + (high - low) * (np.arange(n_bins) / n_bins)
         bins = np.searchsorted(edges, scores, side="right") - 1
         held, first = np.unique(np.maximum(bins, 0), return_index=True)
@@ -215,8 +215,8 @@ def auc_loss_bound(n_bins: int) -> float:
 
     Notes
     -----
-    Theorem 5.2.5: as N grows the order of the bins becomes that of their true rates,
-    which loses nothing, and pairs within a bin lose at most
+    Theorem 5.2.5. As N grows, the order of the bins becomes that of their true rates,
+    which loses nothing. Pairs within a bin lose at most
 
     .. math::
 

@@ -1,4 +1,4 @@
-"""What classifiers made of others share: rows, labels, routes, and folds of rows."""
+"""What all classifiers around other classifiers share: rows, labels, routes, folds."""
 
 from __future__ import annotations
 
@@ -53,14 +53,15 @@ _N_FOLDS = 5
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Rows in any container, their labels, and what else `fit` is given.
+    """Rows in any container, their labels, and the other arguments of `fit`.
 
     Parameters
     ----------
     X : array-like, sparse array or data frame of shape (n, n_features)
     y : ndarray of shape (n,)
     params : mapping
-        Further arguments of `fit`; a value as long as `y` is one per row.
+        Further arguments of `fit`. A value that is as long as `y` has one entry per
+        row.
     """
 
     X: Any
@@ -68,7 +69,7 @@ class TrainingData:
     params: Mapping[str, Any]
 
     def take(self, rows: Rows) -> TrainingData:
-        """Return the data of some rows."""
+        """Return the data of the given rows."""
         n = len(self.y)
         params = {
             name: take_rows(value, rows) if count_rows(value) == n else value
@@ -82,9 +83,9 @@ def choose_splitter(
 ) -> Any:
     """Return the splitter that `cv` means for labels of some classes.
 
-    An integer is obeyed or refused; the default is lowered to the size of the rarest
-    class, so that every training part holds all classes. With groups, what is counted
-    of a class is groups that hold it, and no fold cuts a group.
+    An integer is obeyed or refused. The default is lowered to the size of the rarest
+    class, so that every training part holds all classes. With groups, the size of a
+    class is the number of groups that hold it, and no fold cuts a group.
     """
     if cv is not None and not isinstance(cv, numbers.Integral):
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
@@ -118,7 +119,8 @@ def choose_splitter(
         return all(len(np.unique(y[train])) == len(classes) for train, _ in parts)
 
     if groups is not None and cv is None:
-        # More folds may do what fewer cannot: each group is then left out alone.
+        # More folds may do what fewer cannot. With most folds, each group is left out
+        # alone.
         most = min(len(np.unique(groups)), max(np.sum(y == one) for one in classes))
         tried = [*range(n_folds, 1, -1), *range(n_folds + 1, most + 1)]
         n_folds = next(filter(trains_on_all, tried), n_folds)
@@ -130,7 +132,7 @@ def choose_splitter(
 
 
 def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
-    """Return groups as a vector without gaps, as long as `y`; None of none."""
+    """Return groups as a vector without gaps and as long as `y`, or None for none."""
     if groups is None:
         return None
     if count_rows(groups) < 0 or np.ndim(groups) != 1:
@@ -143,7 +145,7 @@ def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
 def split_rows(
     splitter: Any, data: TrainingData, params: Mapping[str, Any]
 ) -> list[Fold]:
-    """Return (train, test) row numbers per fold, each fit to train and to test on."""
+    """Return (train, test) row numbers per fold, which can train and test a model."""
     classes = np.unique(data.y)
     folds = list_folds(splitter, data.X, data.y, **params)
     for number, (train, test) in enumerate(folds):
@@ -163,7 +165,7 @@ def split_rows(
 
 
 def refuse_repeats(folds: list[Fold], n: int, where: str = "") -> None:
-    """Refuse folds that test a row of n several times; `where` ends the rule."""
+    """Refuse folds that test one of n rows several times. `where` ends the rule."""
     counts = np.zeros(n, dtype=np.int64)
     for _, test in folds:
         np.add.at(counts, test, 1)
@@ -181,21 +183,21 @@ def cross_fit(
     refit: bool,
     n_jobs: int | None,
 ) -> tuple[list[Any], list[Float64Array]]:
-    """Fit a clone per fold and read the scores of its test rows.
+    """Fit a clone per fold, and read the scores of its test rows.
 
     Returns
     -------
     models : list
-        The clones, or if `refit` one clone fitted on all rows instead of them.
+        The clones. If `refit`, they are replaced by one clone fitted on all rows.
     scores : list of ndarrays
-        Of each fold's test rows.
+        The scores of the test rows of each fold.
     """
     jobs = [
         delayed(_fit_and_score)(clone(estimator), data, fold, read, keep=not refit)
         for fold in folds
     ]
     if refit:
-        # One job more among the others, so that no core waits for it at the end.
+        # The job is queued with the others, so that no core waits for it at the end.
         jobs.append(delayed(clone(estimator).fit)(data.X, data.y, **data.params))
     results = []
     for done in each_result(jobs, n_jobs=n_jobs):
@@ -211,12 +213,12 @@ def _fit_and_score(
     train, test = fold
     part = data.take(train)
     estimator.fit(part.X, part.y, **part.params)
-    # A model that nobody needs is not held, nor sent back by a worker.
+    # A model that nobody needs is not kept, and a worker does not send it back.
     return estimator if keep else None, read(estimator, take_rows(data.X, test))
 
 
 def check_table_rows(X: Any, n: int | None = None) -> None:
-    """Refuse what is no table, one without rows, and one not as long as `y`."""
+    """Refuse what is no table, has no rows, or is not as long as `y`."""
     found = count_rows(X)
     if found < 0:
         rule = "be an array, a sparse array or a data frame of shape (n, n_features)"
@@ -239,13 +241,13 @@ def take_rows(table: Any, rows: Rows) -> Any:
 
 
 def list_folds(splitter: Any, X: Any, y: NDArray[Any], **params: Any) -> list[Fold]:
-    """Return (train, test) row numbers per fold, as the splitter has them."""
+    """Return the (train, test) row numbers of each fold, as the splitter gives them."""
     n, parts = len(y), splitter.split(X, y, **params)
     return [(number_rows(train, n), number_rows(test, n)) for train, test in parts]
 
 
 def number_rows(part: Any, n: int) -> Rows:
-    """Return row numbers from 0 of row numbers of any sign, or of a mask."""
+    """Return row numbers from 0 on for a mask, or for row numbers of any sign."""
     index = np.asarray(part)
     # An empty list makes an array of floats, which cannot index.
     index = index if index.size else index.astype(np.intp)
@@ -257,7 +259,7 @@ def number_rows(part: Any, n: int) -> Rows:
 
 
 class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Base of classifiers that fit a classifier given as `estimator`, or their own."""
+    """Base of classifiers that fit another one: `estimator`, or a default."""
 
     estimator: Any
     classes_: NDArray[Any]
@@ -266,10 +268,10 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @abstractmethod
     def predict_proba(self, X: Any) -> Float64Array:
-        """Return probabilities (n, k), columns in the order of `classes_`."""
+        """Return probabilities (n, k). The columns are in the order of `classes_`."""
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label; of equals the first.
+        """Return the most probable label. If several are equal, it is the first.
 
         Parameters
         ----------
@@ -300,7 +302,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @abstractmethod
     def _default_estimator(self) -> Any:
-        """Return the classifier that is fitted where none is given."""
+        """Return the classifier that is fitted if none is given."""
 
     def _resolve_estimator(self) -> Any:
         if self.estimator is not None:
@@ -313,7 +315,7 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _read_rows(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, NDArray[Any], Float64Array, Float64Array | None]:
-        """Return rows, labels, weights, and the weights to hand on if any are given."""
+        """Return rows, labels, weights, and the weights to pass on if any are given."""
         labels = read_labels(y)
         check_table_rows(X, len(labels))
         X, _ = indexable(X, labels)
@@ -322,27 +324,27 @@ class ClassifierAround(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return X, labels, weights, None if sample_weight is None else weights
 
     def _note_features(self, fitted: Any) -> None:
-        """Take over what a fitted classifier says of its features."""
+        """Take over what a fitted classifier says about its features."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
 
 
 def read_labels(y: ArrayLike) -> NDArray[Any]:
-    """Return labels as a vector without gaps, objects that are numbers as numbers."""
+    """Return labels as a vector without gaps. Number objects become plain numbers."""
     if count_rows(y) < 0:
-        # The last words are those that scikit-learn's checks look for.
+        # The checks of scikit-learn look for the last words.
         refuse("y", "be labels of shape (n,)", f"{y!r}: y should be a 1d array")
     labels: NDArray[Any] = column_or_1d(as_labels(y, "y"), warn=True)
     if labels.dtype.kind == "O" and find_no_number(labels) is None:
-        # scikit-learn knows no objects but texts.
+        # scikit-learn accepts objects only if they are texts.
         numbers = np.array(labels.tolist())
         labels = as_numbers(labels, "y") if numbers.dtype.kind == "O" else numbers
     return labels
 
 
 def check_many_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels in `y`, two or more, sorted."""
+    """Return the sorted labels in `y`. There must be two or more."""
     classes = _distinct_labels(y)
     if len(classes) < 2:
         held = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no row"
@@ -353,16 +355,16 @@ def check_many_classes(y: NDArray[Any]) -> NDArray[Any]:
 def check_known_classes(
     y: NDArray[Any], estimator: Any, weights: Float64Array
 ) -> NDArray[Any]:
-    """Return the labels of a fitted classifier, sorted; `y` may hold some of them.
+    """Return the sorted labels of a fitted classifier. `y` may hold some of them.
 
-    A classifier that does not say what it was fitted on is taken at the word of `y`.
+    If a classifier does not say what it was fitted on, the labels of `y` are taken.
     """
     if not hasattr(estimator, "classes_"):
         return check_many_classes(y)
     known: NDArray[Any] = np.sort(estimator.classes_)
     if len(known) < 2:
         refuse("estimator", "have been fitted on two classes or more", known.tolist())
-    # No sets of numpy's: those of texts and numbers take 1 for "1".
+    # Sets of numpy would take 1 for "1" if texts and numbers are mixed.
     names = set(known.tolist())
     strange = [one for one in _distinct_labels(y).tolist() if one not in names]
     if strange:
@@ -370,7 +372,7 @@ def check_known_classes(
         refuse("y", rule, f"{strange[0]!r}")
     held = np.unique(y[weights > 0])
     absent = np.setdiff1d(known, held)
-    # If one class is left, its calibrator warns.
+    # If only one class is left, its calibrator warns.
     if len(absent) and len(held) > 1:
         msg = f"`y` has no row of {reprlib.repr(absent.tolist())}, which `estimator` "
         msg += "was fitted on: calibration learns nothing of them."
@@ -381,7 +383,7 @@ def check_known_classes(
 def weigh_classes(
     y: NDArray[Any], classes: NDArray[Any], weights: Float64Array
 ) -> Float64Array:
-    """Return the prior of each of the sorted `classes`, all of it positive, (k,).
+    """Return the prior of each of the sorted `classes`, shape (k,). All are positive.
 
     See `positive_shares`.
     """
@@ -390,7 +392,7 @@ def weigh_classes(
 
 
 def _distinct_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels in `y`, sorted."""
+    """Return the sorted labels in `y`."""
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     classes: NDArray[Any] = np.unique(y)
@@ -409,9 +411,9 @@ def route_arguments(
     Parameters
     ----------
     router : classifier
-        Whose `fit` was called with them.
+        The classifier whose `fit` was called with these arguments.
     estimator : classifier
-        To be fitted.
+        The classifier that will be fitted.
     weights : ndarray of shape (n,) or None
     fit_params : dict
     groups : array-like of shape (n,), optional

@@ -1,6 +1,6 @@
 """`CalibratedClassifier`: any scikit-learn classifier with honest probabilities.
 
-`AllPairsClassifier`: an expert for each pair of classes, calibrated, then joined.
+`AllPairsClassifier`: one calibrated expert for each pair of classes, joined at the end.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class CalibratedClassifier(ClassifierAround):
     Parameters
     ----------
     estimator : classifier, optional
-        Any classifier with `predict_proba` or `decision_function`. Wrapped in
-        `sklearn.frozen.FrozenEstimator` it is not fitted again: only the calibrator
-        is, on all rows given, and `cv` and `ensemble` are not used. Default:
-        `LinearSVC`, which has no probabilities of its own.
+        Any classifier with `predict_proba` or `decision_function`. If it is wrapped in
+        `sklearn.frozen.FrozenEstimator`, it is not fitted again. Then only the
+        calibrator is fitted, on all rows given, and `cv` and `ensemble` are not used.
+        Default: `LinearSVC`, which has no probabilities of its own.
     calibrator : ScoreCalibrator, MulticlassCalibrator or str, optional
         It is cloned and fitted on held-out scores. With more than two classes, a
         calibrator of binary scores means one for each class,
@@ -93,16 +93,18 @@ class CalibratedClassifier(ClassifierAround):
         `LogisticCalibrator()`; with more than two classes `SoftmaxCalibrator("matrix",
         penalty=1.0)`.
     cv : int, splitter or iterable of (train, test), optional
-        Folds that yield the held-out scores. Default: 5 stratified folds, fewer (with a
-        `CalibrationWarning`) if a class has fewer rows. An integer is never lowered: it
-        is refused if it is too large. Training parts must hold every class.
+        Folds that yield the held-out scores. Default: 5 stratified folds. There are
+        fewer (with a `CalibrationWarning`) if a class has fewer rows. An integer is
+        never lowered: it is refused if it is too large. Training parts must hold every
+        class.
     ensemble : bool
         False: one calibrator is fitted on the held-out scores of all folds, and one
         classifier on all rows. True: the classifier of each fold keeps its own
-        calibrator, and the probabilities are averaged. Those of Venn-Abers calibrators
-        are merged instead: the cross Venn-Abers predictor. See the notes.
+        calibrator, and the probabilities are averaged. The probabilities of Venn-Abers
+        calibrators are merged instead. This is the cross Venn-Abers predictor. See the
+        notes.
     response : {"auto", "predict_proba", "decision_function"}
-        The method that yields scores; "auto" prefers `predict_proba`.
+        The method that yields scores. "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. It changes no result.
     verbose : int
@@ -112,7 +114,7 @@ class CalibratedClassifier(ClassifierAround):
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
-        The labels, sorted. With two, calibrated probabilities are those of
+        The sorted labels. With two, calibrated probabilities are those of
         `classes_[1]`.
     class_prior_ : ndarray of shape (k,)
         Shares of the classes in the weight of the rows that calibrators were fitted on,
@@ -125,7 +127,7 @@ class CalibratedClassifier(ClassifierAround):
     calibrator_ : ScoreCalibrator or MulticlassCalibrator
         The fitted calibrator, if there is one pair.
     response_ : {"predict_proba", "decision_function"}
-        The method asked for scores.
+        The method that yields the scores.
     oof_scores_ : ndarray of shape (n,), or (n, k) of a MulticlassCalibrator
         Held-out scores that calibrators were fitted on. NaN means that the row is in no
         test part. If it is in several (`ensemble=True` only), the score is the mean.
@@ -145,11 +147,11 @@ class CalibratedClassifier(ClassifierAround):
 
     Neither value of `ensemble` is better in general. We tried 23 public tables of 100
     to 1500 training rows, with forests, boosted trees, logistic regression and naive
-    Bayes. Log loss was .281 with False and .287 with True, Brier score .0846 and .0828;
-    both differences are within two standard errors. Forests did better with False (log
-    loss .221 and .223), boosted trees and logistic regression with True (.218 and .216;
-    .286 and .281). The default keeps one classifier: it needs a fifth of the memory and
-    of the time of a forecast.
+    Bayes. Log loss was .281 with False and .287 with True. Brier score was .0846 and
+    .0828. Both differences are within two standard errors. Forests did better with
+    False (log loss .221 and .223). Boosted trees and logistic regression did better
+    with True (.218 and .216; .286 and .281). The default keeps one classifier: it needs
+    a fifth of the memory and of the time of a forecast.
 
     `X` is passed on unchanged: the classifier decides what a table may hold.
     `sample_weight` goes to the calibrators. It also goes to the classifier, if its
@@ -232,7 +234,7 @@ class CalibratedClassifier(ClassifierAround):
         Parameters
         ----------
         X : array-like, sparse array or data frame of shape (n, n_features)
-            Handed to the classifier as it is.
+            It is passed to the classifier unchanged.
         y : array-like of shape (n,)
             Any labels. There must be two or more.
         sample_weight : array-like of shape (n,), optional
@@ -295,7 +297,7 @@ class CalibratedClassifier(ClassifierAround):
         Returns
         -------
         ndarray of shape (n, k)
-            Columns in the order of `classes_`; rows sum to 1.
+            The columns are in the order of `classes_`. Rows sum to 1.
         """
         check_is_fitted(self)
         check_table_rows(X)
@@ -334,7 +336,7 @@ class CalibratedClassifier(ClassifierAround):
             )
             refuse("calibrator", rule, f"{calibrator!r}", TypeError)
         if len(self.calibrated_pairs_) > 1:
-            # A mean of intervals has no known coverage.
+            # The coverage of a mean of intervals is not known.
             rule = "be False for intervals, which are of one calibrator"
             refuse("ensemble", rule, f"{len(self.calibrated_pairs_)} of them")
         scores = self._reader()(estimator, X)
@@ -365,7 +367,7 @@ class CalibratedClassifier(ClassifierAround):
         return tags
 
     def _default_estimator(self) -> Any:
-        # A fixed seed, since there is no `random_state` parameter here.
+        # The seed is fixed, because there is no `random_state` parameter here.
         return LinearSVC(random_state=0)
 
     def _fit_folds(
@@ -387,8 +389,8 @@ class CalibratedClassifier(ClassifierAround):
             models, held_out = cross_fit(
                 estimator, data, folds, read, refit=refit, n_jobs=self.n_jobs
             )
-            # Held-out scores of all folds together. Each comes from a classifier that
-            # has not seen its row.
+            # Take held-out scores of all folds together. Each comes from a classifier
+            # that has not seen its row.
             pooled = np.concatenate(held_out)
             self.oof_scores_ = _average_rows(pooled, tested, len(data.y))
             if refit:
@@ -401,7 +403,7 @@ class CalibratedClassifier(ClassifierAround):
     def _counting(
         self, n_models: int, n_calibrators: int, calibrator: Any
     ) -> AbstractContextManager[None]:
-        """Return the progress bar for so many fits."""
+        """Return the progress bar for this number of fits."""
         trials = calibrator.n_folds if isinstance(calibrator, AutoCalibrator) else 0
         total = n_models + n_calibrators * (1 + trials)
         return counting(total, check_verbose(self.verbose), "classifier")
@@ -412,7 +414,7 @@ class CalibratedClassifier(ClassifierAround):
         """Fit a calibrator for each model on its scores, targets and weights."""
         self.calibrated_pairs_ = []
         with told_of_light():
-            # Warn here and not in the workers: their warnings would be lost.
+            # Warn here and not in the workers, because their warnings would be lost.
             for model, rows in zip(models, known, strict=True):
                 fitted = clone(calibrator).fit(*rows)
                 self.calibrated_pairs_.append(CalibratedPair(model, fitted))
@@ -444,29 +446,29 @@ class AllPairsClassifier(ClassifierAround):
     Parameters
     ----------
     estimator : classifier, optional
-        Any classifier with `predict_proba` or `decision_function`, cloned for each
-        pair. Default: `LogisticRegression`.
+        Any classifier with `predict_proba` or `decision_function`. It is cloned for
+        each pair. Default: `LogisticRegression`.
     calibrator : ScoreCalibrator or str, optional
         It is cloned for each pair and fitted on held-out scores. It may be a name of
         `calibrator_names()`. Default: `LogisticCalibrator()`.
     cv : int, splitter or iterable of (train, test), optional
         Folds that yield the held-out scores. Default: 5 stratified folds of the rows of
-        each pair, fewer (with a `CalibrationWarning`) if a class has fewer rows. An
-        integer is never lowered: it is refused if it is too large. If folds are given,
-        they number all rows, and each pair takes its part of them.
+        each pair. There are fewer (with a `CalibrationWarning`) if a class has fewer
+        rows. An integer is never lowered: it is refused if it is too large. If folds
+        are given, they number all rows, and each pair takes its part of them.
     response : {"auto", "predict_proba", "decision_function"}
-        The method that yields scores; "auto" prefers `predict_proba`.
+        The method that yields scores. "auto" prefers `predict_proba`.
     n_jobs : int, optional
         Number of classifiers fitted at a time, as in joblib. It changes no result.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
-        The labels, sorted.
+        The sorted labels.
     experts_ : list of CalibratedClassifier
         One for each of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1) of `classes_`.
     response_ : {"predict_proba", "decision_function"}
-        The method asked for scores.
+        The method that yields the scores.
     n_features_in_ : int
         Only if the classifier has it.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -474,8 +476,9 @@ class AllPairsClassifier(ClassifierAround):
 
     Notes
     -----
-    The expert of classes i < j is a `CalibratedClassifier` fitted on the rows of these
-    two only. Its calibrator sees no score of a row that its classifier had learned.
+    The expert of classes i < j is a `CalibratedClassifier`. It is fitted on the rows of
+    these two classes only. Its calibrator sees no score of a row from which its
+    classifier had learned.
 
     References
     ----------
@@ -522,9 +525,9 @@ class AllPairsClassifier(ClassifierAround):
         Parameters
         ----------
         X : array-like, sparse array or data frame of shape (n, n_features)
-            Handed to the classifiers as it is.
+            It is passed to the classifiers unchanged.
         y : array-like of shape (n,)
-            Two labels or more.
+            There must be two labels or more.
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
 
@@ -550,7 +553,7 @@ class AllPairsClassifier(ClassifierAround):
                 rows = np.flatnonzero(held)
                 weight = None if routed is None else routed[rows]
                 if weight is not None and not weight.any():
-                    # How two classes without weight divide nothing does not matter.
+                    # Neither class has weight, so the expert's answer does not matter.
                     weight = None
                 with told_of_light():
                     expert = self._make_expert()
@@ -571,14 +574,14 @@ class AllPairsClassifier(ClassifierAround):
         Returns
         -------
         ndarray of shape (n, k)
-            Columns in the order of `classes_`.
+            The columns are in the order of `classes_`.
         """
         check_is_fitted(self, "experts_")
         check_table_rows(X)
         (table,), k, found = indexable(X), len(self.classes_), []
         for rows in pieces_of_rows(count_rows(table), k):
             some = take_rows(table, rows)
-            # Copies, because a column keeps its whole table.
+            # Copy the column, because a view would keep its whole table in memory.
             chances = (one.predict_proba(some)[:, 1].copy() for one in self.experts_)
             found.append(couple_pairs(chances, k))
         return np.concatenate(found)
@@ -612,7 +615,7 @@ class AllPairsClassifier(ClassifierAround):
 
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
-    """Return the folds of all rows, cut to some rows, if they have a test part."""
+    """Return the folds of all rows cut to some rows, if they still have a test part."""
     # Rows are sorted, so the search gives the place of a row among them.
     cut = [
         [np.searchsorted(rows, part[np.isin(part, rows)]) for part in fold]

@@ -1,4 +1,4 @@
-"""Scores that calibrators are given: which method is asked, and how it is read."""
+"""The scores that calibrators are given: which method yields them, how it is read."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ Response: TypeAlias = Literal["predict_proba", "decision_function"]
 
 RESPONSES: tuple[Response, ...] = ("predict_proba", "decision_function")
 
-# Sums of probabilities leave [0, 1] by rounding, of float32 by this much at most.
+# Sums of probabilities leave [0, 1] by rounding. With float32 they leave it by at most
+# this much.
 _ROUNDING = 1e-6
 
 
 def choose_response(estimator: Any, response: Any) -> Response:
-    """Return the method to ask: the one named, or with "auto" the first there is."""
+    """Return the method to ask: the named one, or with "auto" the first that exists."""
     check_choice(response, "response", ("auto", *RESPONSES))
     found: list[Response] = [name for name in RESPONSES if hasattr(estimator, name)]
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not found:
@@ -52,10 +53,10 @@ def choose_response(estimator: Any, response: Any) -> Response:
 def refuse_pair_scores(estimator: Any) -> None:
     """Refuse a support vector machine that is told to score pairs of classes.
 
-    Of three classes there are three pairs: the shape does not give them away.
+    Three classes have three pairs, so the shape of the scores does not tell.
     """
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    # Deep, so that one within a pipeline or a search is found.
+    # Ask for nested parameters, so that a machine in a pipeline or search is found.
     params = inner.get_params() if hasattr(inner, "get_params") else {}
     for name, value in params.items():
         if name.endswith("decision_function_shape") and value == "ovo":
@@ -66,17 +67,17 @@ def refuse_pair_scores(estimator: Any) -> None:
 
 @dataclass(frozen=True)
 class ScoreReader:
-    """Reads the scores of classifiers for a calibrator, and the labels as its targets.
+    """Reads the scores of classifiers for a calibrator, and turns labels into targets.
 
     Parameters
     ----------
     response : {"predict_proba", "decision_function"}
-        The method asked.
+        The method that is asked.
     classes : ndarray of shape (k,)
         The labels, sorted.
     columns : bool
-        Whether the calibrator takes a column for each class; if not, it takes the
-        scores of the second of two.
+        Whether the calibrator takes a column for each class. If not, it takes the
+        scores of the second of two classes.
     """
 
     response: Response
@@ -88,13 +89,14 @@ class ScoreReader:
         scores = _read_scores(estimator, X, self.response, self.classes)
         if not self.columns or len(self.classes) > 2:
             return scores
-        # A decision function is the logit of the second class if the first's is 0.
+        # A decision function is the logit of the second class if the first one has
+        # logit 0.
         is_logit = self.response == "decision_function"
         first = np.zeros_like(scores) if is_logit else 1.0 - scores
         return np.column_stack([first, scores])
 
     def targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return labels of shape (n,) as the numbers of columns, or as 0 and 1."""
+        """Return labels of shape (n,) as column numbers, or as 0 and 1."""
         if not self.columns:
             return np.asarray(y == self.classes[1])
         return np.searchsorted(self.classes, y)
@@ -103,10 +105,10 @@ class ScoreReader:
 def _read_scores(
     estimator: Any, X: Any, response: Response, classes: NDArray[Any]
 ) -> Float64Array:
-    """Return scores (n,) of the second of two classes, or (n, k) of more."""
+    """Return the scores (n,) of the second of two classes, or (n, k) of k classes."""
     given, k = getattr(estimator, response)(X), len(classes)
     output = np.asarray(given)
-    # Of most classifiers `classes_` is sorted, as `classes` is; not of all.
+    # `classes` is sorted. `classes_` is sorted in most classifiers, but not in all.
     known = getattr(estimator, "classes_", classes)
     name = f"scores of {type(estimator).__name__}"
     is_margin = response == "decision_function"
@@ -121,7 +123,7 @@ def _read_scores(
     table = check_table(output[:, np.argsort(known)], name)
     if is_margin:
         return table
-    # Those further outside of [0, 1] than rounding are no probabilities.
+    # Values that leave [0, 1] by more than rounding are no probabilities.
     if table.min() < -_ROUNDING or table.max() > 1.0 + _ROUNDING:
         check_in_unit(float(table.min()), float(table.max()), name)
     rows = check_rows(np.clip(table, 0.0, 1.0), name)
@@ -136,22 +138,24 @@ def resolve_calibrator(
     Parameters
     ----------
     calibrator : str, ScoreCalibrator, MulticlassCalibrator or None
-        None is the default: a logistic regression, of all classes if there are more
-        than two.
+        None is the default: a logistic regression. With more than two classes it is one
+        of all classes.
     response : {"predict_proba", "decision_function"}
     n_classes : int
-        Two or more. Of more than two a ScoreCalibrator is one for each class.
+        There are two or more. With more than two, a ScoreCalibrator is fitted for each
+        class.
 
     Returns
     -------
     ScoreCalibrator or MulticlassCalibrator
     """
     if calibrator is None and n_classes > 2:
-        # Structured matrix scaling: one fit, without folds to choose a penalty by.
+        # This is structured matrix scaling. It is one fit, without folds to choose a
+        # penalty.
         calibrator = SoftmaxCalibrator("matrix", penalty=1.0)
     elif isinstance(calibrator, str):
         check_choice(calibrator, "calibrator", calibrator_names(3))
-        # Of two classes a binary one, if there is one of the name.
+        # For two classes take the binary calibrator, if one has this name.
         many = n_classes > 2 or calibrator not in calibrator_names()
         calibrator = make_calibrator(calibrator, n_classes=3 if many else 2)
     if n_classes == 2 and not takes_columns(calibrator, n_classes):
@@ -164,16 +168,17 @@ def resolve_calibrator(
         refuse("calibrator", rule, f"{calibrator!r}", TypeError)
     if not isinstance(calibrator, MulticlassCalibrator):
         calibrator = OneVsRestCalibrator(calibrator)
-    # A decision function is a logit, for columns are no real scores.
+    # The columns of a decision function are logits. Calibrators of columns take no real
+    # scores.
     scale = "probability" if response == "predict_proba" else "logit"
     adapted: MulticlassCalibrator = on_scale(calibrator, scale)
     return adapted
 
 
 def takes_columns(calibrator: Any, n_classes: int) -> bool:
-    """Say whether a calibrator is given scores (n, k), not those of one class.
+    """Return whether a calibrator is given scores (n, k) instead of those of one class.
 
-    Those that take either are given one score of two classes.
+    Calibrators that can take both are given the scores of one class if there are two.
     """
     if not isinstance(calibrator, MulticlassCalibrator):
         return False
@@ -186,7 +191,7 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
     Parameters
     ----------
     calibrator : str, ScoreCalibrator or None
-        None: `LogisticCalibrator()`.
+        None means `LogisticCalibrator()`.
     response : {"predict_proba", "decision_function"}
 
     Returns
@@ -201,5 +206,6 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
     binary = as_calibrator(calibrator)
     if response == "predict_proba":
         return on_scale(binary, "probability")
-    # A decision function is a real score, unless the calibrator says log-odds.
+    # A decision function is a real score, unless the calibrator says that it is
+    # log-odds.
     return on_scale(binary, "logit" if binary.scale == "logit" else "real")

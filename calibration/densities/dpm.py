@@ -20,15 +20,16 @@ from calibration.densities.mixture import (
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# The base measure, in units of the spread of all scores: normal-gamma with a mean
-# worth a tenth of a row, and a precision of shape 1 and rate a tenth, so that
-# components are expected narrower than the whole.
+# The base measure, in units of the spread of all scores. It is a normal-gamma law. Its
+# mean is worth a tenth of a row. Its precision has shape 1 and rate a tenth, so that
+# components are expected to be narrower than the whole.
 _MEAN_ROWS, _SHAPE, _RATE = 0.1, 1.0, 0.1
-# Rows of a class are summed into this many groups at most.
+# Rows of a class are summed into at most this many groups.
 _GROUPS = 1024
-# Gain of the bound, in nats, that counts.
+# A gain of the bound counts if it is at least this many nats.
 _TOLERANCE = 0.01
-# Scores whose densities are worked out at a time: their table stays in cache.
+# Densities are computed for this many scores at a time, so that their table stays in
+# cache.
 _BLOCK = 2048
 
 
@@ -38,46 +39,48 @@ class DPMCalibrator(DensityCalibrator):
     Parameters
     ----------
     max_components : int
-        Truncation: most components a class may have, at least 2.
+        Truncation: the greatest number of components of a class. It is at least 2.
     concentration : float
-        Concentration of the Dirichlet process of both classes together, in (0, 1e6];
-        class k has its share :math:`(n_k + 1)/(n + 2)` of it.
+        Concentration of the Dirichlet process of both classes together, in (0, 1e6].
+        Class k has its share :math:`(n_k + 1)/(n + 2)` of it.
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
     weights_ : ndarray of shape (2, max_components)
-        Expected weights of the components in class 0 and in class 1, by size.
+        Expected weights of the components in class 0 and in class 1. The largest is
+        first.
     means_, scales_, degrees_of_freedom_ : ndarrays of shape (2, max_components)
         The Student t law of a new score in each component.
     lower_bounds_ : list of two ndarrays
-        Per class, the bound on the log evidence after each step; it never falls.
+        For each class, the bound on the log evidence after each step. It never falls.
     prior_log_odds_ : float
-        Log of the ratio of the class priors, chosen so that the mean prediction is
+        Log of the ratio of the class priors. With these priors the mean prediction is
         the base rate.
     x_range_ : tuple of 2 floats
-        Range of the scores in training as log-odds; beyond it predictions hold.
+        Range of the training scores as log-odds. Beyond it predictions stay constant.
 
     Notes
     -----
-    Eq. 3.1 of the thesis with, per class, the model of Blei & Jordan: sticks
-    :math:`v_t \sim Beta(1, \alpha)`, weights :math:`v_t \prod_{s<t} (1 - v_s)`, normal
-    components with mean and precision from a normal-gamma law common to the classes,
-    scaled by the middle and the spread of all scores. If rows (x, y) come from one
-    Dirichlet process with base measure :math:`\alpha G_0 \times` (base rate), each
-    class is one with its share of :math:`\alpha`.
+    Each class has the density of eq. 3.1 of the thesis, with the model of Blei &
+    Jordan. It has sticks :math:`v_t \sim Beta(1, \alpha)` and weights
+    :math:`v_t \prod_{s<t} (1 - v_s)`. The components are normal. Their mean and
+    precision come from a normal-gamma law that is common to the classes, scaled by the
+    middle and the spread of all scores. If rows (x, y) come from one Dirichlet process
+    with base measure :math:`\alpha G_0 \times` (base rate), each class is such a
+    process with its share of :math:`\alpha`.
 
     The posterior is approximated by independent laws of sticks, components and
-    memberships, coordinate by coordinate, with components kept in order of size
-    (Kurihara et al.). The mixture starts as one component; the split that raises
-    the bound most is kept until none does, so nothing is drawn at random. The
-    density is that of a new row: a mixture of Student t laws, the base measure among
-    them with the weight of its share of :math:`\alpha`.
+    memberships, coordinate by coordinate. Components are kept in order of size
+    (Kurihara et al.). The mixture starts as one component. Each time, the split that
+    raises the bound most is kept, until no split raises it. So nothing is drawn at
+    random. The density is that of a new row: a mixture of Student t laws. The base
+    measure is one of them, with the weight of its share of :math:`\alpha`.
 
-    Beyond 1024 distinct scores in a class, neighbours of about equal weight are
-    summed into groups whose rows share their memberships; each group enters by its
-    weight, mean and variance, so that the bound is still one for all rows.
+    Beyond 1024 distinct scores in a class, neighbours of about equal weight are summed
+    into groups whose rows share their memberships. Each group enters by its weight,
+    mean and variance, so that the bound is still one for all rows.
 
     References
     ----------
@@ -126,7 +129,8 @@ class DPMCalibrator(DensityCalibrator):
 
     def _fit_densities(self, summary: ScoreSummary, x: Float64Array) -> None:
         weight = summary.weight
-        # Median and robust spread: the base measure must not follow a far outlier.
+        # Take median and robust spread, because the base measure must not follow a far
+        # outlier.
         middle = x[np.searchsorted(np.cumsum(weight), 0.5 * (1.0 - 1e-14) * summary.n)]
         unit = robust_spread(x - middle, weight)
         place = (x - middle) / unit
@@ -165,7 +169,7 @@ class DPMCalibrator(DensityCalibrator):
             terms = np.log1p(((x[some] - means) / scales) ** 2 / freedoms)
             terms *= -power
             terms += level
-            # Far out all terms underflow; their logarithms do not.
+            # Far out all terms underflow, but their logarithms do not.
             peak = terms.max(axis=0)
             terms -= peak
             out[some] = peak + np.log(np.exp(terms, out=terms).sum(axis=0))
@@ -188,17 +192,17 @@ def _group_rows(place: Float64Array, weight: Float64Array) -> Float64Array:
 def _law_of_new_row(
     parameters: Float64Array, concentration: float
 ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-    """Return expected weights and the Student t laws' means, scales and freedoms."""
+    """Return expected weights, and the Student t laws' means, scales and freedoms."""
     count, mean, precision, shape, rate = (
         parameters[row] for row in (COUNT, MEAN, PRECISION, SHAPE, RATE)
     )
     behind = np.append(np.cumsum(count[:0:-1])[::-1], 0.0)
-    # E(1 - v) of each stick under its Beta posterior.
+    # This is E(1 - v) of each stick under its Beta posterior.
     rest = (concentration + behind) / (1.0 + concentration + count + behind)
-    # The last stick is all that is left.
+    # The last stick takes all that is left.
     rest[-1] = 0.0
     weights = (1.0 - rest) * np.append(1.0, np.cumprod(rest[:-1]))
-    # The predictive law of a normal-gamma posterior: Student t with 2 shape degrees of
-    # freedom.
+    # The predictive law of a normal-gamma posterior is a Student t law. It has 2 shape
+    # degrees of freedom.
     scales = np.sqrt(rate / shape * (1.0 + 1.0 / precision))
     return weights, mean, scales, 2.0 * shape

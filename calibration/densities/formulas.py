@@ -10,9 +10,9 @@ from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# Distances in standard deviations are cut off here, so that squares stay finite.
+# Distances in standard deviations are cut off here, so that their squares stay finite.
 _FARTHEST = 1e100
-# Least variance as a share of the squared range: weights may leave less, or none.
+# Least variance as a share of the squared range. Weights may leave less, or none.
 _LEAST_VARIANCE = 1e-80
 
 
@@ -22,10 +22,10 @@ class GaussianCalibrator(LogOddsCalibrator):
     Parameters
     ----------
     shared_variance : bool
-        Whether both classes have the variance pooled within them, which makes the
-        log-odds a straight line; otherwise a parabola, which need not be monotone.
+        Whether both classes have the variance pooled within them. Then the log-odds are
+        a straight line. Otherwise they are a parabola, which need not be monotone.
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class GaussianCalibrator(LogOddsCalibrator):
         + \frac12 \log\frac{v_0}{v_1} + \frac{(x - m_0)^2}{2 v_0}
         - \frac{(x - m_1)^2}{2 v_1}.
 
-    A variance of 0 (a class that holds one distinct score) is replaced by that of
-    one row more, added at the spread of all rows: v / (n_k + 1), v the variance of
-    both classes together (with `shared_variance`, v / (n + 1)).
+    A variance of 0 (of a class that holds one distinct score) is replaced. The new one
+    is that of one row more, added at the spread of all rows: v / (n_k + 1), where v is
+    the variance of both classes together. With `shared_variance` it is v / (n + 1).
 
     References
     ----------
@@ -86,11 +86,11 @@ class GaussianCalibrator(LogOddsCalibrator):
         moments = np.array([_moments(x, weight) for weight in weights])
         self.means_, variances = moments.T.copy()
         if self.shared_variance:
-            # Pooled within the classes, as in linear discriminant analysis.
+            # Pool within the classes, as in linear discriminant analysis.
             variances[:] = total @ variances / summary.n
             total[:] = summary.n
-        # Different scores may share one x (they are clipped before the logit); then
-        # any common variance gives what is right, the prior.
+        # Different scores may share one x, because they are clipped before the logit.
+        # Then any common variance gives the right answer, the prior.
         spread = _moments(x, summary.weight)[1]
         floor = spread / (total + 1.0) if spread > 0.0 else np.ones(2)
         variances = np.where(variances > 0.0, variances, floor)
@@ -99,9 +99,9 @@ class GaussianCalibrator(LogOddsCalibrator):
         self.prior_log_odds_ = float(np.log((summary.n1 + 1.0) / (summary.n0 + 1.0)))
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
-        # The difference of squares, expanded about the middle of the means: exactly
-        # a line if the variances are equal. With u and e in standard deviations of
-        # class 0 and r = v_0 / v_1 it is (u + e)^2 - r (u - e)^2.
+        # This is the difference of squares, expanded about the middle of the means. It
+        # is exactly a line if the variances are equal. With u and e in standard
+        # deviations of class 0 and r = v_0 / v_1 it is (u + e)^2 - r (u - e)^2.
         (m0, m1), (v0, v1) = self.means_, self.variances_
         u = np.clip((x - 0.5 * (m0 + m1)) / np.sqrt(v0), -_FARTHEST, _FARTHEST)
         e, r = 0.5 * (m1 - m0) / np.sqrt(v0), v0 / v1
@@ -110,7 +110,7 @@ class GaussianCalibrator(LogOddsCalibrator):
 
 
 def _moments(x: Float64Array, weight: Float64Array) -> tuple[float, float]:
-    """Return the weighted mean and variance; exactly 0 if one value has all weight."""
+    """Return the weighted mean and variance, which is 0 if one value has all weight."""
     held = x[weight > 0.0]
     if held.min() == held.max():
         return float(held[0]), 0.0
@@ -126,14 +126,14 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
     Parameters
     ----------
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
     modes_ : ndarray of shape (2,)
         Mode of x in class 0 and in class 1.
     rates_ : ndarray of shape (2, 2)
-        Per class (row) the rates beta below and gamma above the mode.
+        For each class (row), the rates beta below and gamma above the mode.
     prior_log_odds_ : float
         Log of the ratio of the class priors.
 
@@ -143,17 +143,17 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
         \begin{cases} e^{-\beta (\theta - x)} & x \le \theta \\
         e^{-\gamma (x - \theta)} & x > \theta. \end{cases}
 
-    With :math:`X_l = \sum_{x_i \le \theta} (\theta - x_i)` and
-    :math:`X_r = \sum_{x_i > \theta} (x_i - \theta)`, both weighted, the mode is the
-    score of the class with least :math:`\sqrt{X_l} + \sqrt{X_r}` (the lowest of
-    several), :math:`\beta = N / (X_l + \sqrt{X_l X_r})` and
-    :math:`\gamma = N / (X_r + \sqrt{X_l X_r})`: maximum likelihood in O(n log n).
-    Class priors are (n_k + 1) / (n + 2).
+    Let :math:`X_l = \sum_{x_i \le \theta} (\theta - x_i)` and
+    :math:`X_r = \sum_{x_i > \theta} (x_i - \theta)`, both weighted. The mode is the
+    score of the class with least :math:`\sqrt{X_l} + \sqrt{X_r}`, and the lowest if
+    there are several. Then :math:`\beta = N / (X_l + \sqrt{X_l X_r})` and
+    :math:`\gamma = N / (X_r + \sqrt{X_l X_r})`. This is maximum likelihood in
+    O(n log n). Class priors are (n_k + 1) / (n + 2).
 
-    A side with few rows near the mode would have a rate without bound. A sum
-    (X_l or X_r) below one row at the class's mean distance from its mode,
-    (X_l + X_r) / N, counts as that one row. Where the class holds one distinct
-    score, so that this is 0, the distance is that of all rows from their mean.
+    A side with few rows near the mode would have a rate without bound. So a sum (X_l or
+    X_r) counts as one row, if it is below one row at the class's mean distance from its
+    mode, (X_l + X_r) / N. If the class holds one distinct score, this distance is 0.
+    Then it is the distance of all rows from their mean.
 
     References
     ----------
@@ -179,8 +179,8 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         mean = summary.weight @ x / summary.n
-        # Different scores may share one x (they are clipped before the logit); then
-        # equal rates give what is right, the prior.
+        # Different scores may share one x, because they are clipped before the logit.
+        # Then equal rates give the right answer, the prior.
         pooled = float(summary.weight @ np.abs(x - mean) / summary.n)
         alike = x.min() == x.max()
         self.modes_, self.rates_ = np.zeros(2), np.ones((2, 2))
@@ -203,18 +203,19 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
 def _find_mode(x: Float64Array, weight: Float64Array) -> tuple[float, float, float]:
     """Return the most likely mode and its X_l and X_r, from sorted x.
 
-    Why the mode minimises sqrt(X_l) + sqrt(X_r): a log-likelihood is
+    The mode minimises sqrt(X_l) + sqrt(X_r) for this reason. A log-likelihood is
     N log(beta gamma / (beta + gamma)) - beta X_l - gamma X_r. Let a = sqrt(X_l) and
     b = sqrt(X_r). At the best rates, beta = N / (a (a + b)) and
-    gamma = N / (b (a + b)), the norm beta gamma / (beta + gamma) is N / (a + b)^2
-    and beta X_l + gamma X_r is N, which leaves N log N - 2 N log(a + b) - N. Between
-    two neighbouring scores X_l and X_r are linear in theta, so a + b is concave there
+    gamma = N / (b (a + b)). The norm beta gamma / (beta + gamma) is then N / (a + b)^2,
+    and beta X_l + gamma X_r is N. So the log-likelihood is
+    N log N - 2 N log(a + b) - N. Between two neighbouring scores X_l and X_r are linear
+    in theta. So a + b is concave there,
     and its least value lies at a score.
 
-    Both sums grow from score to score by (weight passed) x (gap): cumulative sums of
-    terms that are not negative, which lose no digits.
+    Both sums grow from score to score by (weight passed) x (gap). They are cumulative
+    sums of terms that are not negative, which lose no digits.
     """
-    # Rounding of the logit can put neighbours the wrong way round by a last digit.
+    # Rounding of the logit can exchange neighbours that differ by a last digit.
     gaps = np.maximum(np.diff(x), 0.0)
     below, above = np.zeros(len(x)), np.zeros(len(x))
     np.cumsum(np.cumsum(weight[:-1]) * gaps, out=below[1:])
@@ -231,10 +232,10 @@ def _rates(
     below: float, above: float, total: float, pooled: float
 ) -> tuple[float, float]:
     """Return beta and gamma of maximum likelihood, with the floor on each side."""
-    # Without a floor a mode at the outermost score would have an infinite rate.
+    # Without a floor, a mode at the outermost score would have an infinite rate.
     row = (below + above) / total or pooled
     below, above = max(below, row), max(above, row)
-    # Roots first: the product of two tiny sums would underflow.
+    # Take roots first, because the product of two tiny sums would underflow.
     cross, least = np.sqrt(below) * np.sqrt(above), total / _MOST_RATE
     return total / max(below + cross, least), total / max(above + cross, least)
 

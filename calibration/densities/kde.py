@@ -1,4 +1,4 @@
-"""Class densities and Bayes' rule; kernel densities and what bandwidths are worth."""
+"""Class densities and Bayes' rule: kernel densities, and the loss of a bandwidth."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# Densities need no more cells than this to be balanced against each other.
+# This many cells are enough to balance densities against each other.
 _BALANCE_CELLS = 8192
 
 
 class DensityCalibrator(LogOddsCalibrator):
     """Base of calibrators that are a ratio of class densities times the prior odds.
 
-    The prior odds are those with which the mean prediction over the rows is their
-    share of class 1. With exact densities that is n1 / n0; a density that is
-    smoothed, or a little wrong, would move the mean. Beyond the range of scores seen
-    in training, where densities are tails that nothing supports, the log-odds hold
-    their value at its end.
+    With these prior odds, the mean prediction over the rows is their share of class 1.
+    With exact densities the odds are n1 / n0. A density that is smoothed, or a little
+    wrong, would move the mean. Beyond the range of the training scores, densities are
+    tails that nothing supports. There the log-odds keep their value at the end of the
+    range.
 
     A subclass writes `_fit_densities` and `_log_ratio`.
     """
@@ -38,16 +38,17 @@ class DensityCalibrator(LogOddsCalibrator):
     x_range_: tuple[float, float]
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
-        # Rounding of the logit can put neighbours the wrong way round by a last digit.
+        # Rounding of the logit can exchange neighbours that differ by a last digit.
         x = np.maximum.accumulate(x)
         self.x_range_ = float(x[0]), float(x[-1])
         self.prior_log_odds_ = float(np.log((summary.n1 + 1.0) / (summary.n0 + 1.0)))
         if x[0] == x[-1]:
-            # Different scores may share one x (they are clipped before the logit).
+            # Different scores may share one x, because they are clipped before the
+            # logit.
             self.constant_ = self.prior_log_odds_
             return
         self._fit_densities(summary, x)
-        # The mean of a smooth function: groups of neighbours have it to many digits.
+        # The function is smooth, so groups of neighbours give its mean to many digits.
         cells = summary.condense(_BALANCE_CELLS)
         ratio = self._log_ratio(self.scale_(cells.scores))
         self.prior_log_odds_ = _balance(ratio, cells.weight, summary.base_rate)
@@ -57,7 +58,7 @@ class DensityCalibrator(LogOddsCalibrator):
 
     @abstractmethod
     def _fit_densities(self, summary: ScoreSummary, x: Float64Array) -> None:
-        """Learn from a summary whose cells lie at `x`, which has two values or more."""
+        """Learn from a summary whose cells lie at `x`. There are two values or more."""
 
     @abstractmethod
     def _log_ratio(self, x: Float64Array) -> Float64Array:
@@ -71,7 +72,8 @@ def _balance(ratio: Float64Array, weight: Float64Array, rate: float) -> float:
     def excess(prior: float) -> float:
         return float(weight @ expit(ratio + prior) / total - rate)
 
-    # With the first all predictions are at most the rate, with the second at least.
+    # With the first prior all predictions are at most the rate, with the second at
+    # least.
     low, high = target - ratio.max(), target - ratio.min()
     if not excess(low) < 0.0 < excess(high):
         return float(low if excess(low) >= 0.0 else high)
@@ -80,12 +82,12 @@ def _balance(ratio: Float64Array, weight: Float64Array, rate: float) -> float:
 
 
 def robust_spread(x: Float64Array, weight: Float64Array) -> float:
-    """Return min(sd, IQR / 1.349), or the sd where the middle half of rows is tied.
+    """Return min(sd, IQR / 1.349), or the sd if the middle half of rows is tied.
 
     Parameters
     ----------
     x, weight : ndarrays of shape (n,)
-        Sorted places and how many rows each has.
+        Sorted places, and how many rows each of them has.
 
     Returns
     -------
@@ -94,25 +96,25 @@ def robust_spread(x: Float64Array, weight: Float64Array) -> float:
     n = weight.sum()
     spread = float(np.sqrt(weight @ (x - weight @ x / n) ** 2 / n))
     cumulative = np.cumsum(weight)
-    # A touch of slack, so that a quarter of n is not missed by rounding.
+    # Give a little slack, so that a quarter of n is not missed by rounding.
     goals = np.array([0.25, 0.75]) * cumulative[-1] * (1.0 - 1e-14)
     low, high = x[np.searchsorted(cumulative, goals)]
-    # 1.349: what the IQR of a normal law is in deviations (Silverman 1986, section
-    # 3.4). The lesser of the two is not misled by far outliers.
+    # The IQR of a normal law is 1.349 deviations (Silverman 1986, section 3.4). Far
+    # outliers do not mislead the lesser of the two.
     return min(spread, float(high - low) / 1.349) if high > low else spread
 
 
 KernelName: TypeAlias = Literal["gaussian", "boxcar", "epanechnikov", "tricube"]
 
-# Steps of the grid per bandwidth. Binning and joining nodes by lines widen a kernel
-# by (h / 16)^2 / 3 in variance, about a thousandth of its own.
+# Steps of the grid per bandwidth. Binning, and lines between nodes, widen a kernel by
+# (h / 16)^2 / 3 in variance. That is about a thousandth of its own.
 STEPS = 16
-# More points than this are put in order first: neighbours share their work.
+# More points than this are sorted first, so that neighbours share their work.
 _SORT_FROM = 4096
 
 
-# Of each kernel K(u): |u| beyond which it is 0 (the normal one: below 1e-9 of its
-# peak), and the integrals of K^2 and of u^2 K.
+# Each kernel K(u) has three numbers. It is 0 if |u| is beyond the first (the normal one
+# is then below 1e-9 of its peak). The others are the integrals of K^2 and of u^2 K.
 KERNELS: dict[str, tuple[float, float, float]] = {
     "gaussian": (6.5, 0.5 / float(np.sqrt(np.pi)), 1.0),
     "boxcar": (1.0, 1.0 / 2.0, 1.0 / 3.0),
@@ -122,12 +124,12 @@ KERNELS: dict[str, tuple[float, float, float]] = {
 
 
 def tabulate_kernel(kernel: KernelName) -> Float64Array:
-    """Return K(d / STEPS) / K(0) for d = 0, 1, ... up to the kernel's reach."""
+    """Return K(d / STEPS) / K(0) for d = 0, 1, ... up to the end of the kernel."""
     u = np.arange(int(KERNELS[kernel][0] * STEPS) + 1) / STEPS
     if kernel == "gaussian":
         return np.asarray(np.exp(-0.5 * u**2))
     if kernel == "boxcar":
-        # Half at the edge, so that the steps sum to the integral.
+        # It is half at the edge, so that the steps sum to the integral.
         return np.where(u < 1.0, 1.0, 0.5)
     if kernel == "epanechnikov":
         return 1.0 - u**2
@@ -145,7 +147,7 @@ class KernelDensity:
     kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
     bandwidth : float
     nodes, mass : ndarrays of shape (k,)
-        Occupied nodes, in steps of bandwidth / 16, and their weights.
+        Nodes that hold rows, in steps of bandwidth / 16, and their weights.
     """
 
     kernel: KernelName
@@ -173,7 +175,7 @@ class KernelDensity:
         return cls(kernel, bandwidth, *binned)
 
     def sums(self, x: Float64Array) -> Float64Array:
-        """Return sum_i w_i K((x - x_i) / h) / K(0): rows at x, as the kernel counts."""
+        """Return sum_i w_i K((x - x_i) / h) / K(0): how many rows the kernel counts."""
         order = np.argsort(x) if len(x) > _SORT_FROM else np.arange(len(x))
         table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
         out = np.empty(len(x))
@@ -181,10 +183,10 @@ class KernelDensity:
         return out
 
     def own(self, x: Float64Array) -> Float64Array:
-        """Return what a row of weight 1 at each of `x` adds to `sums` there."""
+        """Return how much a row of weight 1 at each of `x` adds to `sums` there."""
         table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
-        # It lies between two nodes, and so does its place: two pairs meet, two are a
-        # step apart.
+        # The row is shared by two nodes, and its sum is read from the same two. Of the
+        # four pairs of nodes, two meet and two are a step apart.
         share = x / step - np.floor(x / step)
         apart = 2.0 * share * (1.0 - share)
         return np.asarray((1.0 - apart) * table[0] + apart * table[1])
@@ -193,19 +195,19 @@ class KernelDensity:
 def silverman_bandwidth(
     x: Float64Array, weight: Float64Array, kernel: KernelName
 ) -> float:
-    """Return 1.06 min(sd, IQR / 1.349) n^(-1/5), as wide for other kernels; 0 if tied.
+    """Return 1.06 min(sd, IQR / 1.349) n^(-1/5), adapted to the kernel, or 0 if tied.
 
     Parameters
     ----------
     x, weight : ndarrays of shape (n,)
-        Sorted places and how many rows each has.
+        Sorted places, and how many rows each of them has.
     kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
 
     Returns
     -------
     float
     """
-    # Canonical kernels smooth alike whatever their shape (Marron & Nolan).
+    # Canonical kernels smooth alike, whatever their shape is (Marron & Nolan).
     own, normal = (
         (roughness / variance**2) ** 0.2
         for _, roughness, variance in (KERNELS[kernel], KERNELS["gaussian"])
@@ -218,15 +220,15 @@ def silverman_bandwidth(
 def class_bandwidths(
     rule: Callable[[Float64Array], float], summary: ScoreSummary, shared: bool
 ) -> Float64Array:
-    """Return the bandwidth of all rows for both classes, or each its own, shape (2,).
+    """Return the bandwidths (2,): that of all rows for both classes, or one for each.
 
-    A class of one distinct score, to which a rule gives 0, has that of all rows over
-    sqrt(n_k + 1).
+    A rule gives 0 to a class with one distinct score. Such a class has the bandwidth of
+    all rows over sqrt(n_k + 1).
 
     Parameters
     ----------
     rule : callable
-        Returns the bandwidth of cells with some weights.
+        Returns the bandwidth of cells with the given weights.
     summary : ScoreSummary
     shared : bool
 
@@ -240,15 +242,15 @@ def class_bandwidths(
     widths = np.array([rule(summary.weight0), rule(summary.weight1)])
     rows = np.array([summary.n0, summary.n1])
     widths = np.where(widths, widths, pooled / np.sqrt(rows + 1.0))
-    # Of the least floats a share may be none.
+    # A share of the least floats may be 0.
     return np.asarray(np.maximum(widths, np.finfo(np.float64).smallest_subnormal))
 
 
 class LeaveOneOut:
-    """Log loss of Bayes' rule on kernel densities, every row left out in turn.
+    """Log loss of Bayes' rule on kernel densities. Every row is left out in turn.
 
-    A row of class c that is left out takes its own term from the sum of its class,
-    and itself from n and n_c. A cell of weight w holds w rows (one, if w < 1).
+    If a row of class c is left out, its own term is taken from the sum of its class,
+    and the row itself from n and n_c. A cell of weight w holds w rows (one, if w < 1).
 
     Parameters
     ----------
@@ -256,7 +258,7 @@ class LeaveOneOut:
     weights : ndarray of shape (2, n_cells)
         Weight of each class in each cell.
     prior_weight : float
-        Rows of the base rate added at every score.
+        Rows of the base rate that are added at every score.
 
     Examples
     --------
@@ -282,7 +284,7 @@ class LeaveOneOut:
     def heights(
         self, kernel: KernelName, h: float, k: int
     ) -> tuple[float, Float64Array, Float64Array]:
-        """Return what `loss` needs of one bandwidth of class k.
+        """Return what `loss` needs to know about one bandwidth of class k.
 
         Parameters
         ----------
@@ -294,13 +296,13 @@ class LeaveOneOut:
         -------
         bandwidth : float
         whole, without : ndarrays of shape (n_cells,)
-            Kernel sums over the bandwidth: of all rows of the class, and without one
-            row of the cell.
+            Kernel sums over the bandwidth. The first is over all rows of the class, the
+            second is without one row of the cell.
         """
         density = KernelDensity.from_rows(self._place, self._weights[k], kernel, h)
         whole = density.sums(self._place)
         without = whole - self._rows[k] * density.own(self._place)
-        # Of a row on its own rounding may leave less than nothing.
+        # If a row is alone, rounding may leave less than nothing.
         return h, whole / h, np.maximum(without, 0.0) / h
 
     def loss(
@@ -308,7 +310,7 @@ class LeaveOneOut:
         heights0: tuple[float, Float64Array, Float64Array],
         heights1: tuple[float, Float64Array, Float64Array],
     ) -> float:
-        """Return the mean log loss, by weight, of rows left out.
+        """Return the mean log loss of rows left out, by weight.
 
         Parameters
         ----------
@@ -319,14 +321,15 @@ class LeaveOneOut:
         -------
         float
         """
-        # In the unit of the heights: rows per bandwidth, the geometric mean of the two.
+        # The unit is that of the heights, rows per bandwidth. The bandwidth is the
+        # geometric mean of the two.
         peak = self._prior_weight / np.sqrt(heights0[0]) / np.sqrt(heights1[0])
         total = 0.0
         for c, (own, other) in enumerate(((heights0, heights1), (heights1, heights0))):
             held = self._weights[c] > 0.0
             row = self._rows[c][held]
             n = self._totals.sum() - row
-            # A left-out row must not count in the prior by which it is judged, either.
+            # A row that is left out must not count in the prior by which it is judged.
             rate = (self._totals[c] - row + 1.0) / (n + 2.0)
             right = own[2][held] + peak * rate
             wrong = other[1][held] + peak * (1.0 - rate)
@@ -335,13 +338,13 @@ class LeaveOneOut:
         return total / float(self._totals.sum())
 
 
-# Bandwidths that cross-validation compares, in units of Silverman's.
+# Bandwidths that cross-validation compares, in units of Silverman's bandwidth.
 _CV_FACTORS = 2.0 ** np.arange(-4.0, 2.5, 0.5)
-# Cross-validation looks at this many cells at most.
+# Cross-validation looks at no more cells than this.
 _CV_CELLS = 8192
-# Bandwidths below this share of the range of scores are lost in their rounding.
+# A bandwidth below this share of the range of scores is lost in their rounding.
 _LEAST_SHARE = 2.0**-40
-# Products of two such are numbers.
+# The product of two numbers up to this is finite.
 _LARGEST = 1e150
 
 
@@ -351,60 +354,61 @@ class KDECalibrator(DensityCalibrator):
     Parameters
     ----------
     bandwidth : "cv", "silverman" or float
-        "silverman" is the rule of thumb; "cv" the multiple of it, from 1/16 to 4,
-        with the best leave-one-out log loss of the calibrated probabilities; a number
-        is the bandwidth itself, in log-odds or real scores.
+        "silverman" is the rule of thumb. "cv" takes the multiple of it, from 1/16 to 4,
+        that gives calibrated probabilities the best leave-one-out log loss. A number is
+        the bandwidth itself, in log-odds or real scores.
     kernel : {"gaussian", "boxcar", "epanechnikov", "tricube"}
         The last three are 0 beyond one bandwidth.
     shared_bandwidth : bool
         Whether the classes have one bandwidth (the Nadaraya-Watson estimator of the
-        event rate) or each its own.
+        event rate), or each class has its own.
     prior_weight : float
-        Rows of the base rate added at every score, see Notes; above 0.
+        Rows of the base rate that are added at every score; see Notes. It is above 0.
     scale : {"probability", "logit", "real"}
-        What a score is. Densities are those of the log-odds, which have no ends, or of
-        real scores.
+        What a score is. Densities are those of real scores, or of the log-odds, which
+        have no ends.
 
     Attributes
     ----------
     bandwidths_ : ndarray of shape (2,)
         Bandwidth of class 0 and of class 1.
     prior_log_odds_ : float
-        Log of the ratio of the class priors, c n_1 / n_0 in Notes.
+        Log of the ratio of the class priors. It is that of c n_1 / n_0 in Notes.
     x_range_ : tuple of 2 floats
-        Range of the scores in training as log-odds; beyond it predictions hold.
+        Range of the training scores as log-odds. Beyond it predictions stay constant.
     cv_bandwidths_ : ndarray of shape (n_candidates, 2)
-        Bandwidths compared; with "cv" only.
+        Bandwidths that were compared. Only with "cv".
     cv_losses_ : ndarray of shape (n_candidates,)
-        Their leave-one-out log losses; with "cv" only.
+        Their leave-one-out log losses. Only with "cv".
 
     Notes
     -----
-    Bayes' rule (eq. 3.1 of the thesis; its eq. 3.2 drops the balance of the class
-    priors, and what it uses is `NadarayaWatsonCalibrator`) with
+    This is Bayes' rule, eq. 3.1 of the thesis. (Its eq. 3.2 drops the balance of the
+    class priors. What the thesis uses is `NadarayaWatsonCalibrator`.) The densities are
     :math:`f_k(x) = \frac{1}{n_k h_k} \sum_{y_i = k} w_i
-    K\left(\frac{x - x_i}{h_k}\right)` and one term more,
+    K\left(\frac{x - x_i}{h_k}\right)`, and there is one term more:
 
     .. math:: \frac{P(y=1|x)}{P(y=0|x)} = c\, \frac{n_1 f_1(x) + r_1 g}
         {n_0 f_0(x) + r_0 g}, \qquad g = a \frac{K(0)}{\sqrt{h_0 h_1}}, \quad
         r_k = \frac{n_k + 1}{n + 2}:
 
-    `prior_weight` = a rows of the base rate lie at whatever score is asked for, so
-    that a gap between the scores gets the base rate and nothing is ever certain.
-    c (near 1, unless the classes hardly overlap) keeps the mean prediction at the
-    base rate.
+    Here a is `prior_weight`: a rows of the base rate lie at any score asked for. So a
+    gap between the scores gets the base rate, and nothing is ever certain. c keeps the
+    mean prediction at the base rate. It is near 1, unless the classes hardly overlap.
 
-    Silverman's bandwidth is :math:`1.06 \min(\hat\sigma, IQR/1.349) n^{-1/5}`, for
-    other kernels than the normal one times the ratio of their canonical bandwidths,
-    which smooths alike. For one bandwidth it is that of all rows. A class that holds
-    one distinct score has that of all rows over :math:`\sqrt{n_k + 1}`.
+    Silverman's bandwidth is :math:`1.06 \min(\hat\sigma, IQR/1.349) n^{-1/5}`. For
+    kernels other than the normal one it is multiplied by the ratio of their canonical
+    bandwidths, which smooths alike. If there is one bandwidth, it is that of all rows.
+    A class that holds one distinct score has the bandwidth of all rows over
+    :math:`\sqrt{n_k + 1}`.
 
-    "cv" leaves out each row in turn (of a weight below 1, all of it): from the
-    sums, from n and from :math:`n_k`, with c = 1. Separate bandwidths are tried in
-    all pairs. Beyond 8192 distinct scores, neighbours are merged for it.
+    "cv" leaves out each row in turn. If its weight is below 1, all of it is left out.
+    It is taken from the sums, from n and from :math:`n_k`, with c = 1. Separate
+    bandwidths are tried in all pairs. Beyond 8192 distinct scores, neighbours are
+    merged for it.
 
-    Rows are binned on a grid of 16 steps per bandwidth (linear binning): the cost
-    grows with the summary only by the binning itself.
+    Rows are binned on a grid of 16 steps per bandwidth (linear binning). So a larger
+    summary costs more in the binning only.
 
     References
     ----------
@@ -499,7 +503,7 @@ class KDECalibrator(DensityCalibrator):
         self, summary: ScoreSummary, bandwidths: Float64Array
     ) -> Float64Array:
         """Return the multiples of `bandwidths` with the least loss, shape (2,)."""
-        # The loss compares bandwidths; groups far narrower than those do not move it.
+        # The loss compares bandwidths. Groups that are far narrower do not move it.
         cells = summary.condense(_CV_CELLS)
         place = self._place(np.maximum.accumulate(self.scale_(cells.scores)))
         weights = np.stack([cells.weight0, cells.weight1])

@@ -10,7 +10,7 @@ from scipy.special import betaln, gammaln, psi
 
 from calibration.typing import Float64Array
 
-# Rows of the parameters of a mixture, one column a component.
+# Rows of the parameters of a mixture. Each component is a column.
 COUNT, MEAN, PRECISION, SHAPE, RATE = range(5)
 
 
@@ -19,9 +19,9 @@ def update_components(
 ) -> Float64Array:
     """Return the best parameters given who belongs where (the M step), shape (5, T).
 
-    Components come out in order of size, the order of sticks in which the bound is
-    largest: swapping neighbours a, b with weight R behind them changes the bound by
-    the logarithm of alpha + b + R only, which has to be small.
+    Components are returned in order of size. In this order of sticks the bound is
+    largest: if neighbours a, b with weight R behind them are exchanged, the bound
+    changes only by the logarithm of alpha + b + R, which has to be small.
 
     Parameters
     ----------
@@ -30,22 +30,24 @@ def update_components(
     shares : ndarray of shape (T, m)
         Share of each group that belongs to each component.
     prior : ndarray of shape (5,)
-        Concentration; mean, its number of rows, shape and rate of the base measure.
+        Concentration, then mean, its number of rows, shape and rate of the base
+        measure.
     """
     _, mean0, precision0, shape0, rate0 = prior
     part = shares * groups[0]
     count = part.sum(axis=1)
-    # The conjugate update of a normal-gamma law (Bishop 2006, section 10.2).
+    # This is the conjugate update of a normal-gamma law (Bishop 2006, section 10.2).
     precision = precision0 + count
     mean = mean0 + part @ (groups[1] - mean0) / precision
-    # Squares about the posterior mean lose no digits: the prior's own row stands at
+    # Squares about the posterior mean lose no digits. The prior counts as a row at
     # mean0 with weight precision0.
     squares = precision0 * (mean - mean0) ** 2
     squares += np.einsum("tg,tg->t", part, _squares(groups, mean))
     out = np.stack(
         [count, mean, precision, shape0 + 0.5 * count, rate0 + 0.5 * squares]
     )
-    # A stable sort: equal components keep their places, and the result its bits.
+    # The sort is stable, so that equal components keep their places, and the result its
+    # bits.
     return np.asarray(out[:, np.argsort(-count, kind="stable")])
 
 
@@ -62,19 +64,19 @@ def share_groups(
 ) -> tuple[Float64Array, float]:
     """Return the best shares (the E step), shape (T, m), and the bound they reach.
 
-    The bound on the log evidence is sum_g w_g log sum_t exp rho_gt, rho being the
-    expected log of weight times normal density, less the divergence of the sticks
-    and of the components from their priors.
+    The bound on the log evidence is sum_g w_g log sum_t exp rho_gt, less the divergence
+    of the sticks and of the components from their priors. Here rho is the expected log
+    of weight times normal density.
     """
     count, mean, precision, shape, rate = parameters
     sticks, divergence = expect_sticks(count, prior[0])
-    # E log weight + E log precision / 2 and constants: all of rho but the distance.
+    # E log weight + E log precision / 2 and constants are all of rho but the distance.
     level = sticks + 0.5 * (psi(shape) - np.log(rate))
     level -= 0.5 * (np.log(2.0 * np.pi) + 1.0 / precision)
     shares = _squares(groups, mean)
     shares *= (-0.5 * shape / rate)[:, None]
     shares += level[:, None]
-    # Less the greatest: at least one term of the sum is 1.
+    # Subtract the greatest, so that at least one term of the sum is 1.
     peak = shares.max(axis=0)
     shares -= peak
     np.exp(shares, out=shares)
@@ -90,15 +92,15 @@ def expect_sticks(
 ) -> tuple[Float64Array, float]:
     """Return E log of the components' weights (T,), and the divergence of the sticks.
 
-    The latter is from their Beta(1, concentration) laws.
+    This is the divergence from their Beta(1, concentration) laws.
     """
     behind = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
     a, b = 1.0 + counts, concentration + behind
     both = psi(a + b)
-    # E log v and E log(1 - v) of a stick v ~ Beta(a, b).
+    # These are E log v and E log(1 - v) of a stick v ~ Beta(a, b).
     stick, rest = psi(a) - both, psi(b) - both
     divergence = counts * stick + behind * rest - betaln(a, b) - np.log(concentration)
-    # The last stick is all that is left.
+    # The last stick takes all that is left.
     stick[-1] = 0.0
     stick[1:] += np.cumsum(rest[:-1])
     return stick, float(divergence[:-1].sum())
@@ -108,7 +110,8 @@ def component_divergence(parameters: Float64Array, prior: Float64Array) -> Float
     """Return the KL divergence of normal-gamma laws from the base measure, (T,)."""
     _, mean, precision, shape, rate = parameters
     _, mean0, precision0, shape0, rate0 = prior
-    # KL of the mean given the precision, averaged over that, and KL of two gamma laws.
+    # KL of the mean given the precision, averaged over the precision, and KL of gamma
+    # laws.
     normal = np.log(precision / precision0) + precision0 / precision - 1.0
     normal += precision0 * shape / rate * (mean - mean0) ** 2
     gamma = (shape - shape0) * psi(shape) - gammaln(shape)
@@ -117,8 +120,8 @@ def component_divergence(parameters: Float64Array, prior: Float64Array) -> Float
     return np.asarray(0.5 * normal + gamma)
 
 
-# Steps after which a split is judged, and the most for a mixture to settle in.
-# Long enough for most of what a split gains, short beside settling.
+# Steps after which a split is judged, and the most steps for a mixture to settle. The
+# first suffice for most of what a split gains, and are few beside the second.
 _TRIAL_STEPS = 10
 _MAX_STEPS = 500
 
@@ -135,7 +138,7 @@ def climb(
     Returns the parameters, the shares and the bound after every step.
     """
     bounds: list[float] = []
-    # Coordinate ascent: the bound cannot fall, so a small gain is the end of it.
+    # This is coordinate ascent. The bound cannot fall, so a small gain is the end.
     while len(bounds) < 2 or bounds[-1] - bounds[-2] >= tolerance:
         parameters = update_components(groups, shares, prior)
         shares, bound = share_groups(groups, parameters, prior)
@@ -155,8 +158,8 @@ def split_component(
 ) -> Float64Array:
     """Return shares with part of component t moved to an empty one.
 
-    What moves lies right of its mean or, `by_distance`, further from the mean than
-    one standard deviation.
+    The groups that move lie right of its mean. With `by_distance`, they are further
+    from the mean than one standard deviation.
     """
     distance = groups[1] - parameters[MEAN, t]
     # rate / shape is the inverse of the expected precision.
@@ -173,10 +176,10 @@ def grow_mixture(
 ) -> tuple[Float64Array, Float64Array]:
     """Fit a mixture truncated at `n_components`, from one component up.
 
-    All components are there from the start, and those without rows at their prior:
-    the bound is one function throughout. Each component is split in two ways; the
-    best split after a few steps is kept and the mixture settles, until no split
-    raises the bound by `tolerance`.
+    All components are there from the start. Those without rows are at their prior, so
+    the bound is one function throughout. Each component is split in two ways. The split
+    that is best after a few steps is kept, and the mixture settles. This ends when no
+    split raises the bound by `tolerance`.
 
     Parameters
     ----------
@@ -186,7 +189,7 @@ def grow_mixture(
     prior : ndarray of shape (5,)
         As in `update_components`.
     tolerance : float
-        Gain of the bound that counts.
+        A gain of the bound counts if it is at least this.
 
     Returns
     -------
@@ -201,10 +204,10 @@ def grow_mixture(
     for used in range(1, n_components):
         best, start = bounds[-1] + tolerance, None
         for t in range(used):
-            # By the side two modes part, by the distance a narrow peak and its wide
-            # surroundings.
+            # A split by side parts two modes. A split by distance parts a narrow peak
+            # from its wide surroundings.
             for by_distance in (False, True):
-                # Component `used` has no rows yet: components come in order of size.
+                # Components come in order of size, so component `used` has no rows yet.
                 split = split_component(
                     groups, shares, parameters, t, used, by_distance
                 )

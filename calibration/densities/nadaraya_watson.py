@@ -16,26 +16,27 @@ from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 _LARGEST = float(np.finfo(np.float64).max)
-# Which of two neighbours is nearest halfway, of limits from the left, at and right.
+# For limits from the left, at a knot and from the right: where `searchsorted` puts a
+# score that is halfway between two others.
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right", "right")
 
 
 class NadarayaWatsonCalibrator(MapCalibrator):
     r"""Boxcar densities of the two classes and Bayes' rule, to the letter.
 
-    The kernel calibrator of Naeini's thesis: with one bandwidth for both classes the
-    event rate of all scores within it. `KDECalibrator` is built on the same idea and
-    smoother: other kernels, on log-odds, a bandwidth that is cross-validated, and never
-    0 or 1.
+    This is the kernel calibrator of Naeini's thesis. With one bandwidth for both
+    classes it is the event rate of all scores within the bandwidth. `KDECalibrator` is
+    built on the same idea and is smoother. It has other kernels, works on log-odds,
+    cross-validates the bandwidth, and never says 0 or 1.
 
     Parameters
     ----------
     bandwidth : "normal", float or pair of float
-        "normal" is the rule for normal densities, see Notes; a number is the
-        bandwidth itself, on the scale of the scores, above 0; two numbers are those
-        of class 0 and of class 1.
+        "normal" is the rule for normal densities; see Notes. A number above 0 is the
+        bandwidth itself, on the scale of the scores. Two numbers are those of class 0
+        and of class 1.
     shared_bandwidth : bool
-        Whether "normal" gives both classes that of all rows, or each its own.
+        Whether "normal" gives both classes the bandwidth of all rows, or each its own.
     smoothing : float
         Rows at the base rate that are added to every window. 0 gives plain event
         rates, which may be 0 or 1.
@@ -45,9 +46,9 @@ class NadarayaWatsonCalibrator(MapCalibrator):
     Attributes
     ----------
     bandwidths_ : ndarray of shape (2,)
-        The bandwidths :math:`h_0, h_1` in use.
+        The bandwidths :math:`h_0, h_1` that are used.
     map_ : CalibrationMap
-        The steps: where a window takes a score in and lets it go.
+        The steps. They lie where a window takes a score in, and where it loses it.
 
     Notes
     -----
@@ -58,12 +59,13 @@ class NadarayaWatsonCalibrator(MapCalibrator):
     .. math:: P(y=1|s) = \frac{n_1 f_1(s)}{n_0 f_0(s) + n_1 f_1(s)}, \qquad
         h_k = 1.06\, \hat\sigma_k\, n_k^{-1/5},
 
-    :math:`\hat\sigma_k^2` being the unbiased variance of the scores of the class, or
-    of all scores where the bandwidth is shared: then the rule is the estimator of
+    Here :math:`\hat\sigma_k^2` is the unbiased variance of the scores of the class.
+    With a shared bandwidth it is that of all scores, and the rule is the estimator of
     Nadaraya and Watson. A class of one distinct score has the bandwidth of all rows
-    over :math:`\sqrt{n_k + 1}`. Where no score is within its bandwidth, which leaves
-    the formula 0 / 0, the answer is that of the score nearest. Eq. 3.2 of the thesis
-    is this where the classes are of one size: as printed it drops their prior odds.
+    over :math:`\sqrt{n_k + 1}`. If no score is within its bandwidth, the formula is
+    0 / 0. Then the answer is that of the nearest score. If the classes are of equal
+    size, this is eq. 3.2 of the thesis. As printed, that equation drops their prior
+    odds.
 
     References
     ----------
@@ -105,7 +107,7 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         check_number(self.smoothing, "smoothing", 0.0)
 
     def _given_bandwidths(self) -> Float64Array:
-        """Return the numbers given as two."""
+        """Return the given bandwidths as two numbers."""
         given = self.bandwidth
         pair = given if isinstance(given, tuple | list) else (given, given)
         if len(pair) != 2:
@@ -124,11 +126,12 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         else:
             self.bandwidths_ = self._given_bandwidths()
         scores, h = summary.scores, self.bandwidths_
-        # Rows per bandwidth, in units in which one bandwidth for both counts rows.
+        # Masses are rows per bandwidth. If both classes share one bandwidth, the unit
+        # is a row.
         units = np.ones(2) if h[0] == h[1] else np.sqrt(h[::-1]) / np.sqrt(h)
         masses = units[0] * summary.weight0, units[1] * summary.weight1
         windows = [_Windows.around(scores, *one) for one in zip(masses, h, strict=True)]
-        # Halfway between two scores that no window joins, the nearest one changes.
+        # If no window joins two scores, the nearest score changes halfway between them.
         middles = scores[:-1] + 0.5 * np.diff(scores)
         alone = ~np.any([one.hold(middles) for one in windows], axis=0)
         edges = [edge for one in windows for edge in (one.opens, one.closes)]
@@ -144,7 +147,7 @@ class NadarayaWatsonCalibrator(MapCalibrator):
 
 
 class _Windows(NamedTuple):
-    """Where each score of a class is within the bandwidth, and its weight."""
+    """Where each score of a class is within the bandwidth, and the score's weight."""
 
     opens: Float64Array
     closes: Float64Array
@@ -160,12 +163,12 @@ class _Windows(NamedTuple):
         return cls(opens, closes, mass[held])
 
     def hold(self, places: Float64Array) -> NDArray[np.bool_]:
-        """Say which places any window holds, its ends included."""
+        """Return which places lie in any window. A window includes its ends."""
         ended = np.searchsorted(self.closes, places, "left")
         return np.searchsorted(self.opens, places, "right") > ended
 
     def sums(self, knots: Float64Array) -> Float64Array:
-        """Return the mass left of, at and right of knots that include all ends."""
+        """Return the mass left of, at and right of knots. All ends must be knots."""
         begun, ended = _count(self.opens, knots), _count(self.closes, knots)
         # A window holds both its ends.
         spans = (ended[0], begun[0]), (ended[0], begun[1]), (ended[1], begun[1])
@@ -175,21 +178,21 @@ class _Windows(NamedTuple):
 def _count(
     ends: Float64Array, knots: Float64Array
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return how many ends, all of them knots, lie below each knot, and up to it."""
+    """Return how many ends lie below each knot, and up to it. All ends are knots."""
     here = np.bincount(np.searchsorted(knots, ends), minlength=len(knots))
     upto = np.cumsum(here)
     return upto - here, upto
 
 
 def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:
-    """Return 1.06 sd n^(-1/5), sd^2 the unbiased variance; 0 of one distinct score."""
+    """Return 1.06 sd n^(-1/5) with the unbiased sd, or 0 for one distinct score."""
     scores, weight = scores[weight > 0.0], weight[weight > 0.0]
     if len(scores) == 1:
         return 0.0
-    # In units of the largest score, whose square may overflow.
+    # Use units of the largest score, because its square may overflow.
     unit = float(np.abs(scores).max())
     x, n = scores / unit, weight.sum()
     squares = float(weight @ (x - weight @ x / n) ** 2)
-    # Weights below two rows in all, which have no unbiased variance, count as two.
+    # Weights below two rows in all have no unbiased variance. They count as two rows.
     sd = np.sqrt(squares / n * max(n, 2.0) / (max(n, 2.0) - 1.0))
     return float(min(1.06 * sd * n**-0.2 * unit, _LARGEST))

@@ -1,1 +1,1 @@
-"""After the fit: priors that have moved, calibrators that may hold no more."""
+"""After the fit: priors that have moved, and calibrators that may hold no longer."""

@@ -28,14 +28,14 @@ from calibration.typing import Float64Array
 
 #: All actions, the smallest first.
 ACTIONS = ("nothing", "shift", "shift and slope", "recalibrate", "refit")
-# Rows' worth of information that pull a correction to none; folds that judge it.
+# Information, in rows, that pulls a correction to none; and folds that judge it.
 _PULL, _FOLDS = 4.0, 5
-# And information that holds a slope where it is.
+# This much information holds a slope where it is.
 _FIXED = 1e12
-# More of a correction must be better by so many nats.
+# A larger correction must be better by this many nats.
 _WORTH = 2.0
-# Share of the promised information below which the scores themselves have aged, and
-# rows that it takes to say so.
+# If less than this share of the promised information is left, the scores themselves
+# have aged. It takes this many rows to say so.
 _LEAST_SHARE, _LEAST_ROWS = 0.5, 200.0
 
 
@@ -107,7 +107,7 @@ def _correct(rest: ScoreSummary, f: Float64Array) -> dict[str, Float64Array]:
     """Return log-odds (n,) by each correction, as learned from the rest of the rows."""
     shift, line = fit_line(rest, slope=False), fit_line(rest)
     with warnings.catch_warnings():
-        # One class only: its constant is an answer like any other.
+        # If there is only one class, its constant is an answer like any other.
         warnings.simplefilter("ignore", CalibrationWarning)
         isotonic = IsotonicCalibrator(scale="logit").fit_summary(rest)
     least = 1.0 / (rest.n + 2.0)
@@ -140,12 +140,12 @@ def fit_line(cells: ScoreSummary, *, slope: bool = True) -> Float64Array:
 
 
 def log_likelihood(cells: ScoreSummary, f: Float64Array) -> float:
-    """Return the log-likelihood of the rows of cells that have log-odds f."""
+    """Return the log-likelihood of the rows of cells, given their log-odds f."""
     return float(cells.weight1 @ log_expit(f) + cells.weight0 @ log_expit(-f))
 
 
 def delivered_share(cells: ScoreSummary, evidence: dict[str, float]) -> float:
-    r"""Return the information that scores carry over the information that they promise.
+    r"""Return the information that scores carry, over the information they promise.
 
     If scores were calibrated, they would promise :math:`h(\bar p) - \overline{h(p)}`
     per row, where h is the entropy of a coin. They carry :math:`h(\bar y)` less the log
@@ -164,7 +164,7 @@ def delivered_share(cells: ScoreSummary, evidence: dict[str, float]) -> float:
 
 
 def _coin(p: Float64Array) -> Float64Array:
-    """Entropy of coins, in nats."""
+    """Return the entropy of coins, in nats."""
     return np.asarray(entr(p) + entr(1.0 - p))
 
 
@@ -191,13 +191,14 @@ def gather(
     return ScoreSummary.from_scores(*rows, max_cells=max_cells)
 
 
-# A tolerance can be learned from a first batch of so many rows.
+# A tolerance can be learned from a first batch of this many rows.
 _FIRST_ROWS = 50.0
-# Logarithm of the largest e-value that is a number.
+# Logarithm of the largest e-value that is finite.
 _MOST = 700.0
-# A batch equals an earlier one by at most this chance: then it is that batch again.
+# If a batch equals an earlier one by at most this chance, it is that batch again.
 _LEAST_CHANCE = 1e-9
-# Spans of batches whose rows are kept apart, and batches that can be recognised.
+# Greatest number of spans whose rows are kept apart, and of batches that are
+# recognised.
 _SPANS, _RECOGNISED = 64, 500
 
 
@@ -210,9 +211,9 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     the batch.
     """
 
-    # Names of the parts that bet, and the share of each in the e-value.
+    # Names of the parts that bet, and the share of each part in the e-value.
     _shares: ClassVar[dict[str, float]]
-    # Greatest offset either way that is searched.
+    # The search for offsets goes this far either way.
     _reach: ClassVar[float]
     # Names of the attributes that a class adds to the record.
     _parts: ClassVar[tuple[str, ...]]
@@ -241,11 +242,11 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         str
-            At most some 300 kB, and 200 bytes of `history_` for each batch.
+            It has about 300 kB at most, and 200 bytes of `history_` for each batch.
         """
         check_is_fitted(self)
         held = {"monitor": type(self).__name__, **vars(self)}
-        held.pop("_metadata_request", None)  # of scikit-learn
+        held.pop("_metadata_request", None)  # belongs to scikit-learn
         return json.dumps(held, allow_nan=False, default=_plain)
 
     @classmethod
@@ -262,10 +263,10 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
             A monitor of this class.
         """
         try:
-            # One of two takes a batch and answers: so will the other.
+            # One of two copies takes a batch and answers. The other will do so too.
             cls._read(text)._try()
             return cls._read(text)
-        except Exception as error:  # a text of others may go wrong in any way
+        except Exception as error:  # a text of others may fail in any way
             msg = f"`text` must be what `to_json` has written ({error!r})."
             raise ValueError(msg) from error
 
@@ -273,7 +274,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     def _read(cls, text: str) -> Self:
         """Return a monitor whose attributes have the right names and types."""
         monitor = cls()
-        # A state is made of these, besides numbers.
+        # A state is made of these and of numbers.
         kinds = ScoreSummary, StepErrors, *OnsetMixture.__subclasses__()
         parts = {one.__name__: one for one in kinds}
         held = json.loads(text, object_hook=partial(_revive, parts))
@@ -295,7 +296,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         return monitor
 
     def _try(self) -> None:
-        """Add a batch and ask everything: a state that is not sound is an error."""
+        """Add a batch and ask everything. A state that is not sound raises an error."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._add_any()
@@ -320,7 +321,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _add_any(self) -> None:
-        """Add a batch of one row, whatever it holds."""
+        """Add a batch of one row, with any values."""
 
     @abstractmethod
     def _find_span(self, leader: str) -> int:
@@ -372,7 +373,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         return self._find_span(leader)
 
     def _recent(self) -> list[list[Any]]:
-        """Return what is kept of the batches since the onset, part by part."""
+        """Return what is kept of the batches since the onset, for each part."""
         spans = self._spans_[self._onset_span() :]
         return [list(part) for part in zip(*spans, strict=True)]
 
@@ -397,16 +398,16 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
     @property
     def _surest(self) -> float:
-        """No forecast is taken to be below this chance, or above 1 less it."""
+        """Least chance that a forecast is taken to have, of an event or of none."""
         return 1.0 / (self.n_fit + 2.0)
 
     def _start(self, information: float = 1.0) -> None:
-        """Begin the record; set the tolerance by the information in a row."""
+        """Begin the record, and set the tolerance by the information in a row."""
         self.alarm_ = False
         self.alarm_row_: float | None = None
         self.n_rows_, self.n_batches_, self.log_e_ = 0.0, 0, 0.0
         self.history_: dict[str, Float64Array] = {}
-        # Digests of batches; and for each span its last batch and what is kept.
+        # Keep digests of batches. For each span, keep its last batch and its parts.
         self._seen_: list[str] = []
         self._ends_: list[int] = []
         self._spans_: list[list[Any]] = []
@@ -416,7 +417,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     def _is_repeated(
         self, rows: Float64Array, weight: Float64Array, agree: float = -np.inf
     ) -> bool:
-        r"""Say whether a batch was seen before, in any order of rows; remember it.
+        r"""Return whether a batch came before, in any order of rows, and remember it.
 
         Rows drawn from any law equal the batch by a chance of at most
         :math:`\frac{n!}{\prod c_i!} \prod (c_i / n)^{c_i}`, where :math:`c_i` is the
@@ -432,8 +433,8 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         agree : float
             Logarithm of the chance of these outcomes, if the forecasts are right.
         """
-        # Forecasts in single precision: of rows in another order they may differ in a
-        # bit. Outcomes are as given.
+        # Forecasts are in single precision, because in another order of rows they may
+        # differ in a bit. Outcomes are unchanged.
         with np.errstate(over="ignore"):
             rows = np.column_stack([rows[:, :-1].astype(np.float32), rows[:, -1]])
         cells, place = np.unique(rows, axis=0, return_inverse=True)
@@ -460,7 +461,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         """Add a batch of n rows: log e-values of the parts, what is kept, and facts."""
         self.n_rows_ += n
         self.n_batches_ += 1
-        # A mean of e-processes is one.
+        # A mean of e-processes is an e-process.
         shares = np.log(list(self._shares.values()))
         self.log_e_ = float(np.logaddexp.reduce(shares + logs))
         row = {"row": self.n_rows_, "n": n, "log_e": self.log_e_}
@@ -486,10 +487,10 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
 
 def _plain(value: Any) -> Any:
-    """Return an array or a part as an object that says so, for JSON."""
+    """Return an array or a part as a JSON object that names its kind."""
     if isinstance(value, Real):
         return int(value) if isinstance(value, Integral) else float(value)
-    # Columns of tables are arrays, too.
+    # Columns of tables are arrays too.
     if hasattr(value, "__array__"):
         return {"array": np.asarray(value).tolist()}
     if isinstance(value, Sequence):
@@ -498,7 +499,7 @@ def _plain(value: Any) -> Any:
 
 
 def _revive(parts: dict[str, type], held: dict[str, Any]) -> Any:
-    """Return what `_plain` was given, or an object that it was not given."""
+    """Return what `_plain` was given, or any other object unchanged."""
     if "array" in held:
         return np.array(held["array"], dtype=np.float64)
     if "part" not in held:

@@ -11,20 +11,20 @@ from scipy.special import expit, log_expit
 
 from calibration.typing import Float64Array
 
-#: A shift up to so many standard errors of the fit does not count as one.
+#: A shift up to this many standard errors of the fit does not count as one.
 ERRORS = 1.25
-# Information that holds the line to the log-odds themselves, at first and at least.
+# Information that holds the line to the log-odds themselves: at first, and at least.
 _FIRST, _LEAST = 25.0, 1.0
-# A row may be off by so many tolerances, since a fit errs in its slope too. But it
+# A row may be off by this many tolerances, because a fit errs in its slope too. But it
 # never errs so much that sure forecasts may mean nothing.
 _WIDER, _MOST_SLOPE = 2.0, 0.8
 # Shares of a line's wealth: on the learned line, and on forecasts that say nothing.
 _LINE_SHARES = (0.9, 0.1)
-# A map of steps has at most so many values.
+# A map of steps has at most this many values.
 _MOST_STEPS = 500
 # A tolerance of 0 stands for a fit this good.
 _LEAST_TOLERANCE = 1e-9
-# A change is as likely within so many rows as at any time after them.
+# A change is as likely within this many rows as at any time after them.
 _ROWS = 4000.0
 # Points of the null at which the likelihood is kept. Between them it is bounded.
 _N_NULL = 25
@@ -96,7 +96,7 @@ class ShiftProcess(OnsetMixture):
     def __init__(self, tolerance: float, sizes: Float64Array):
         super().__init__(0.5 * np.tile(_SHARES, 2))
         self.null = np.linspace(-tolerance, tolerance, _N_NULL if tolerance else 1)
-        # However wide the null is, none of them lies in it.
+        # However wide the null is, none of these shifts lies in it.
         sizes = np.hypot(sizes, tolerance)
         # All shifts (m + k,) for which a batch has to give likelihoods.
         self.shifts = np.concatenate([self.null, sizes, -sizes])
@@ -121,7 +121,8 @@ class ShiftProcess(OnsetMixture):
         m, before = len(self.null), self._log_within
         self.log_null = self.log_null + log_ratios[..., :m]
         self.slope_null = self.slope_null + slopes[..., :m]
-        # Relative to the law within the null, to which the mixture gives the value 1.
+        # Take them relative to the law within the null, which has the value 1 in the
+        # mixture.
         gained = (self._log_within - before)[..., None]
         self.bet(log_ratios[..., m:] - gained, n)
         return log_ratios
@@ -260,7 +261,7 @@ class LineBets(OnsetMixture):
     ----------
     tolerance : float
     memory : float
-        After so many rows a row counts half.
+        After this many rows a row counts half.
     line : array-like of shape (2,)
         Intercept and slope of the first bets.
     """
@@ -269,7 +270,7 @@ class LineBets(OnsetMixture):
         super().__init__(_LINE_SHARES)
         self.tolerance, self.memory = tolerance, memory
         self.line: Float64Array = np.array(line)
-        # Information of the rows that the line was learned from.
+        # Information of the rows from which the line was learned.
         self.information = _FIRST * np.eye(2)
 
     def step(
@@ -342,14 +343,14 @@ class StepErrors:
 
     def __init__(self, tolerance: float):
         self.tolerance = tolerance
-        # Log-odds so far, sorted, and the weight of the rows with each.
+        # The log-odds so far, sorted, and the weight of the rows with each.
         self.values, self.weight = np.empty((2, 0))
         self.is_smooth = False
 
     def step(
         self, f: Float64Array, weight: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        """Count the forecasts of a batch; return how far the truth may be from them.
+        """Count the forecasts of a batch. Return how far the truth may be from them.
 
         Parameters
         ----------
@@ -379,7 +380,7 @@ class StepErrors:
         return np.where(repeats & (f >= 0.0), even - error, low), high
 
     def _rates(self) -> tuple[Float64Array, Float64Array]:
-        """Return log-odds (m,) of the steps' rates with a row more each, and errors."""
+        """Return log-odds (m,) of steps with a row more of each class, and errors."""
         p = expit(self.values)
         spread = float(self.weight @ (p * (1.0 - p)))
         rows = self.weight * (ERRORS / max(self.tolerance, _LEAST_TOLERANCE)) ** 2

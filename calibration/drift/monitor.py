@@ -1,4 +1,4 @@
-"""`CalibrationMonitor`: whether probabilities still mean what they say."""
+"""`CalibrationMonitor` watches whether probabilities still mean what they say."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from calibration.typing import Float64Array
 
 #: The monitor looks for shifts of log-odds of these sizes.
 SIZES = np.array([0.15, 0.3, 0.6, 1.2])
-# The monitor keeps so many cells of a batch, and of the log-odds of all rows so far.
+# The monitor keeps this many cells of a batch, and of the log-odds of all rows so far.
 _CELLS, _ALL_CELLS = 50, 1000
-# Forecasts of 0 and of 1 are taken for these distances from them.
+# Forecasts of 0 and of 1 are taken to be this far from them.
 _LEAST, _ROUNDING = 1e-100, 2.0**-53
 
 # Log-odds, and the weights of non-events and events.
@@ -64,20 +64,20 @@ class CalibrationMonitor(DriftMonitor):
         lie anywhere between the two.
     tolerance : "auto" or float
         A shift of all log-odds up to this size gives no alarm. "auto" takes 1.25
-        standard errors of the shift of a calibrator fitted on so many rows, :math:`1.25
+        standard errors of the shift of a calibrator fitted on n rows, :math:`1.25
         / \sqrt{n \overline{p(1-p)}}`. It uses the probabilities of the first batch.
         Example: .079 for 1000 rows at one half.
     alpha : float
         Chance that there is ever a false alarm.
     memory : float
-        After so many rows a row counts half when the slope is learned.
+        When the slope is learned, a row counts half after this many rows.
 
     Attributes
     ----------
     alarm_ : bool
         Whether the e-value has ever reached 1 / alpha.
     alarm_row_ : float or None
-        Number of rows seen when it did.
+        Number of rows seen at that time.
     e_value_, log_e_ : float
         Evidence so far, where 1 means none, and its logarithm.
     tolerance_ : float
@@ -92,7 +92,7 @@ class CalibrationMonitor(DriftMonitor):
 
     See Also
     --------
-    calibration.plot_monitor : Draws it.
+    calibration.plot_monitor : Draws the monitor.
 
     Notes
     -----
@@ -226,7 +226,7 @@ class CalibrationMonitor(DriftMonitor):
         logs = self._shift_.step(ratios, slopes, n)
         steps = self._steps_.step(f, cells.weight)
         self._line_.step(f, weight0, weight1, *steps, (thin0, thin1))
-        # Events beyond those forecast: at least and at most.
+        # Events beyond the number that was forecast: at least, and at most.
         least, most = (float(one.sum() - (zero + one) @ p) for _, zero, one in sides)
         whole = [
             gather([ScoreSummary(p, *rows)], least=self._surest, max_cells=_ALL_CELLS)

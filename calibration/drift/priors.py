@@ -31,7 +31,7 @@ from calibration._validation import (
 from calibration.drift.shares import MatchedMeans, fit_shares, profile, share_interval
 from calibration.typing import Float64Array, Int64Array
 
-# The sum of a prior may differ from 1 by so much.
+# The sum of a prior may differ from 1 by this much.
 _ROUNDING = 1e-6
 
 
@@ -46,8 +46,8 @@ def read_forecasts(p: ArrayLike, name: str) -> Float64Array:
 def read_prior(prior: Any, name: str, rows: Float64Array, p: Any) -> Float64Array:
     """Return the prior of each class, shape (k,). All are positive and sum to 1.
 
-    A series of pandas with the names of `p`, or the numbers of columns, has them in the
-    same order: `value_counts` sorts by size.
+    A pandas series must have the names of `p`, or the numbers of columns, in the same
+    order. This matters because `value_counts` sorts by size.
     """
     if rows.ndim == 1:
         if isinstance(prior, np.ndarray) and prior.size == 1:
@@ -75,7 +75,7 @@ def read_labelled_rows(
     rows: Float64Array,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Float64Array, Int64Array, Float64Array]:
-    """Return forecasts and columns of labelled rows; each class has two or more.
+    """Return forecasts and columns of labelled rows. Each class has two or more.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ def class_ratios(rows: Float64Array, prior: Float64Array) -> Float64Array:
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
-# A likelihood is summed up to so many deviations and at so many places. If it does not
-# end, the sum goes this far in log-odds.
+# A likelihood is summed up to this many deviations, and at this many places. If it does
+# not end, the sum goes this far in log-odds.
 _FAR, _MIDDLES, _ENDLESS = 4.5, (np.arange(64) + 0.5) / 64, 10.0
 # New priors vary around old ones by this standard deviation, in log-odds.
 _SPREAD = 2.0
-# Score functions are taken at shares made so even, and so often.
+# Score functions are taken at shares that are made this even, and this often.
 _EVEN, _ROUNDS = 0.02, 3
 
 
@@ -350,12 +350,12 @@ def _mean_shares(
     Parameters
     ----------
     likelihood : callable
-        Its logarithm at a given share of class j.
+        The logarithm of the likelihood at a given share of class j.
     old, shares : ndarrays of shape (k,)
-        Old prior, and most likely new one.
+        The old prior, and the most likely new one.
     intervals : ndarray of shape (k, 2)
     reach : float
-        So many times the interval covers the whole likelihood.
+        The interval times this covers the whole likelihood.
     """
     means = shares.copy()
     for j, share in enumerate(shares):
@@ -424,14 +424,14 @@ def _match_scores(
     return matched
 
 
-# A bin should have so many rows of the smallest sample; and bins at most.
+# Rows of the smallest sample that a bin should have, then the greatest number of bins.
 _ROWS_PER_BIN = 10
 _MOST_BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class PriorShiftTest:
-    """Result of a test whether only the prior has changed.
+    """Result of a test of whether only the prior has changed.
 
     Parameters
     ----------
@@ -469,18 +469,19 @@ def prior_shift_test(
     Parameters
     ----------
     p : array-like of shape (n,) or (n, k)
-        Scores or forecasts of the new rows: of class 1 in [0, 1], or rows of k of them.
-        They need not be calibrated.
+        Scores or forecasts of the new rows: of class 1 in [0, 1], or of k classes. They
+        need not be calibrated.
     p_old : array-like of shape (m,) or (m, k)
-        The same for labelled rows that the classifier was not fitted on. Both must come
-        from one and the same map: forecasts out of fold come from the maps of several
-        folds, and those of step maps, such as isotonic ones, take other values.
+        The same for labelled rows on which the classifier was not fitted. Both must
+        come from one and the same map. Forecasts out of fold come from the maps of
+        several folds. Those of step maps, such as isotonic ones, take other values in
+        each fold.
     y_old : array-like of shape (m,)
         Their labels, coded 0 and 1, or as numbers of columns.
     n_bins : int, optional
-        Bins of about equal numbers of rows, 3 at least. With k classes, so many bins
-        for the column of each class. Default: 3 to 10, with 10 rows of the rarest class
-        for each bin.
+        Number of bins with about equal numbers of rows, at least 3. With k classes, the
+        column of each class has this many bins. Default: 3 to 10, with 10 rows of the
+        rarest class for each bin.
 
     Returns
     -------
@@ -535,7 +536,7 @@ def prior_shift_test(
     n_bins = check_integer(n_bins, "n_bins", 3)
     parts = [held[columns == j] for j in range(len(counts))]
     matched = MatchedMeans.of(_count_bins([rows, *parts], n_bins))
-    # As many bins as classes always have a mixture that fits.
+    # A mixture always fits if there are no more bins than classes.
     if matched.rank < len(counts):
         rule = f"take values in more than {len(counts)} bins, the number of classes"
         refuse("p", rule, 1 + matched.rank)

@@ -15,9 +15,10 @@ from calibration.typing import Float64Array
 _GAP = 1e-9
 _MAX_STEPS = 500
 _HALVINGS = 30
-# Share of the curvature that is added if no direction of the rows separates classes.
+# If no direction of the rows separates classes, this share of the curvature is added.
 _RIDGE = 1e-10
-# Stands for the logarithm of a likelihood of 0, since searches cannot take infinities.
+# It stands for the logarithm of a likelihood of 0, because searches need finite
+# numbers.
 _IMPOSSIBLE = -1e12
 
 
@@ -83,7 +84,8 @@ def share_interval(
     Parameters
     ----------
     log_likelihood : callable
-        Of a share in [0, 1]; it rises up to the best and falls beyond.
+        The log-likelihood of a share in [0, 1]. It rises up to the best share, then it
+        falls.
     best : float
         The most likely share.
     least : float
@@ -99,7 +101,8 @@ def share_interval(
 
     ends = []
     for end in (0.0, 1.0):
-        # Rounding, and searches that end elsewhere, may make it look like no maximum.
+        # Rounding, and searches that end elsewhere, may make the best look like no
+        # maximum.
         inside = best == end or excess(end) >= 0.0 or excess(best) <= 0.0
         root = end if inside else brentq(excess, end, best, xtol=1e-10, rtol=1e-9)
         ends.append(float(root))
@@ -111,7 +114,7 @@ def profile(
 ) -> float:
     """Return the greatest log-likelihood if class j has the share.
 
-    This is a mixture of one class less: each other class takes its part of j too.
+    This is a mixture of one class less. Each other class takes its part of j too.
 
     Parameters
     ----------
@@ -163,11 +166,11 @@ def _quadratic_step(
 
 _STEPS = 50
 _TOLERANCE = 1e-10
-# Share of all variance that is always there.
+# This share of all variance is always added.
 _FLOOR = 1e-6
 # A direction with less than this share of the greatest variance counts as none.
 _RANK = 1e-9
-# In least squares the sum of shares weighs so many times more than all means.
+# In least squares, the sum of shares weighs this many times more than all means.
 _HEAVY = 1e4
 
 
@@ -186,8 +189,8 @@ class MatchedMeans(NamedTuple):
     spreads : list of 1 + k ndarrays of shape (q, q)
         Covariances of the means, with the new rows first.
     sizes : list of 1 + k floats
-        Numbers of rows. The spread of the new rows is that of a mixture of the classes:
-        few rows do not show their own.
+        Numbers of rows. The spread of the new rows is that of a mixture of the classes,
+        because few rows do not show their own.
     """
 
     target: Float64Array
@@ -221,7 +224,7 @@ class MatchedMeans(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """How many functions vary freely."""
+        """Number of functions that vary freely."""
         return _inverse_root(np.sum(self.spreads, axis=0))[1]
 
     def nearest(
@@ -229,7 +232,7 @@ class MatchedMeans(NamedTuple):
     ) -> tuple[float, int, Float64Array]:
         """Return the least squared distance, its rank, and its shares (k,).
 
-        Shares change the covariance, and so the distance: both are updated in turn.
+        Shares change the covariance, and so the distance. Both are updated in turn.
 
         Parameters
         ----------
@@ -259,7 +262,7 @@ class MatchedMeans(NamedTuple):
         return float(away @ away), rank, shares
 
     def freedom(self, shares: Float64Array) -> float:
-        """Return how many rows minus one tell as much of one covariance as of Sigma.
+        """Return how many rows less one tell as much of one covariance as of Sigma.
 
         Its parts are known from samples of their own (Nel & van der Merwe 1986).
 
@@ -273,7 +276,7 @@ class MatchedMeans(NamedTuple):
         for factor, spread, n in zip(factors, self.spreads[1:], sizes, strict=True):
             part = factor * root @ spread @ root.T
             unsure += float(np.sum(part**2) + np.trace(part) ** 2) / max(n - 1.0, 1.0)
-        # Samples without any variance leave nothing unsure.
+        # If samples have no variance, nothing is unsure.
         return (rank + rank**2) / max(unsure, _RANK)
 
     def log_likelihood(self, j: int, share: float) -> float:
@@ -287,7 +290,8 @@ class MatchedMeans(NamedTuple):
         new = (shares * apart) @ apart.T + sum(s * n * one for s, n, one in within)
         new /= self.sizes[0]
         parts = zip(shares, old, strict=True)
-        # What tells samples apart must count, even if it varies within none of them.
+        # Whatever tells samples apart must count, even if it varies within none of
+        # them.
         samples = np.column_stack([self.target, self.means])
         floor = np.sum(self.spreads, axis=0) + np.atleast_2d(np.cov(samples))
         return np.asarray(new + sum(s**2 * one for s, one in parts) + _FLOOR * floor)

@@ -28,12 +28,13 @@ from calibration.base.log_odds import (
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# Knots are searched and strengths compared on this many cells, whatever n.
+# Knots are searched and strengths are compared on this many cells, whatever n is.
 _SEARCH_CELLS = 1024
-# Cells that rows are dealt over folds from; so many lie far closer than any knots.
+# Rows are dealt over folds from this many cells. They lie far closer than any knots.
 _FOLD_CELLS = 32_768
 _N_FOLDS = 5
-# The strengths tried, strongest first: the first of equals is the smoothest.
+# The strengths that are tried. The strongest comes first, so that of equals the
+# smoothest is taken.
 _STRENGTHS = 10.0 ** np.arange(4.0, -3.0, -1.0)
 # Beyond this strength no kink is left in double precision.
 _STRONGEST = 1e12
@@ -57,7 +58,7 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
         standard deviation. "auto" takes the one of 0.01, 0.1, ..., 10 000 with the best
         likelihood on held-out rows, in 5 folds.
     random_state : int or None
-        Seed of the folds; None draws one.
+        Seed of the folds. None draws one.
     scale : {"probability", "logit", "real"}
         What a score is. Probabilities enter by their log-odds.
 
@@ -70,7 +71,7 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
     slopes_ : ndarray of shape (n_pieces,)
         Slope of each piece.
     regularization_ : float
-        Strength used. It is 0 if there is no knot.
+        The strength used. It is 0 if there is no knot.
     n_pieces_ : int
         Number of pieces. It is less than asked for if the scores allow no more.
 
@@ -82,9 +83,9 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
     minimises the negative log-likelihood plus :math:`\lambda \sum_j (s_x c_j)^2`, where
     :math:`s_x` is the standard deviation of x. :math:`c_j` is the slope right of knot j
     minus the slope left of it, so this is the paper's penalty on slope differences. The
-    end pieces continue beyond the training scores. A ridge of about a thousandth of a
-    row pulls a towards doing nothing, for separable data. A kink has at least this
-    ridge too.
+    end pieces continue beyond the training scores. For separable data, a ridge of about
+    a thousandth of a row pulls a towards doing nothing. A kink has at least this ridge
+    too.
 
     With three pieces, theta_1 is one of the 10, 20, ..., 90 % percentiles of class 0,
     and theta_2 > theta_1 is one of class 1. The pair with maximum likelihood is taken.
@@ -93,8 +94,8 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
     Hill climbing chooses from the 5, 10, ..., 95 % percentiles of all scores. Each time
     it takes the knot that gains most. Then knots move to neighbouring percentiles as
     long as that gains. Otherwise an early knot would stay where it was best alone.
-    "auto" stops when a knot gains less than 1 % of the log-likelihood, or less than 2,
-    which is what AIC charges for it. The 1 % alone would admit noise in small samples.
+    "auto" stops when a knot gains less than 1 % of the log-likelihood, or less than 2.
+    AIC charges 2 for a knot. The 1 % alone would admit noise in small samples.
 
     Held-out folds search their own knots.
 
@@ -161,7 +162,7 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
         return out
 
     def _search(self, likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
-        """Return the line of maximum likelihood, on condensed cells."""
+        """Return the line of maximum likelihood, found on condensed cells."""
         if self.n_pieces == 3:
             return _search_pair(likelihood, cells)
         most = None if self.n_pieces == "auto" else self.n_pieces - 1
@@ -170,7 +171,7 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
     def _choose_strength(
         self, likelihood: _Likelihood, cells: ScoreSummary, n_knots: int
     ) -> float:
-        """Return the strength asked for, or the best one on held-out folds."""
+        """Return the given strength, or the best one on held-out folds."""
         if n_knots == 0:
             return 0.0
         if self.regularization != "auto":
@@ -182,8 +183,8 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
             few = rest.condense(_SEARCH_CELLS)
             held_out = fold.condense(_SEARCH_CELLS)
             for i, strength in enumerate(_STRENGTHS):
-                # Each strength starts from the fit of the one before: few steps are
-                # left.
+                # Each strength starts from the fit of the one before, so that few steps
+                # are left.
                 line = likelihood.maximise(few, line.knots, line, strength)
                 gains[i] += likelihood.value(held_out, line)
         return float(_STRENGTHS[np.argmax(gains)])
@@ -203,13 +204,13 @@ class _Likelihood:
 
     center: float
     spread: float
-    # What the weak ridge pulls the first slope to.
+    # The weak ridge pulls the first slope to this.
     prior_slope: float
 
     @classmethod
     def of(cls, cells: ScoreSummary, prior_slope: float) -> _Likelihood:
         """Take the units from the weighted moments of the cells."""
-        # In units of the range, whose squares neither overflow nor vanish.
+        # Work in units of the range. Their squares neither overflow nor vanish.
         width = float(cells.scores[-1] - cells.scores[0]) or 1.0
         center = float(cells.weight @ cells.scores / cells.n)
         variance = cells.weight @ ((cells.scores - center) / width) ** 2 / cells.n
@@ -219,9 +220,9 @@ class _Likelihood:
     def maximise(
         self, cells: ScoreSummary, knots: Float64Array, start: _Line, strength: float
     ) -> _Line:
-        """Return the best line with these knots, from one with the first of them."""
+        """Return the best line with these knots, from a line with the first of them."""
         p = len(knots) + 2
-        # The kernel halves penalties, the paper does not.
+        # The kernel halves penalties, but the paper does not.
         penalty = np.full(p, max(2.0 * strength, WEAK_RIDGE))
         penalty[:2] = 0.0, limit_pull(WEAK_RIDGE, self.prior_slope)
         prior = np.zeros(p)
@@ -240,19 +241,20 @@ class _Likelihood:
     def best(
         self, cells: ScoreSummary, start: _Line, choices: Iterable[Float64Array]
     ) -> _Line:
-        """Return the most likely line of those with the knots of each choice."""
+        """Return the most likely of the lines with the knots of each choice."""
         lines = [self.maximise(cells, knots, start, 0.0) for knots in choices]
         return max(lines, key=lambda line: self.value(cells, line), default=start)
 
     def _design(self, x: Float64Array, knots: Float64Array) -> Float64Array:
-        """Columns 1, u and max(u - u_j, 0) as rows, shape (n_knots + 2, n_cells)."""
+        """Return rows of 1, u and max(u - u_j, 0), shape (n_knots + 2, n_cells)."""
         line = [np.ones(len(x)), (x - self.center) / self.spread]
         return np.stack(line + [np.maximum(x - k, 0.0) / self.spread for k in knots])
 
 
 def _search_pair(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
     """Choose theta_1 < theta_2 from percentiles of class 0 and of class 1."""
-    # Zhang & Yang's search: one knot from the percentiles of either class.
+    # This is the search of Zhang & Yang. It takes one knot from the percentiles of each
+    # class.
     tenths = np.arange(1, 10) / 10.0
     firsts = _inner(cells, cells.percentiles(tenths, cells.weight0))
     seconds = _inner(cells, cells.percentiles(tenths, cells.weight1))
@@ -264,8 +266,8 @@ def _search_pair(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
 
 
 def _climb(likelihood: _Likelihood, cells: ScoreSummary, most: int | None) -> _Line:
-    """Add the best knot until there are `most`, or until none pays if that is None."""
-    # Twentieths: between neighbouring places a kink moves the fit by less than its
+    """Add the best knot until there are `most`, or (for None) until no knot pays."""
+    # Take twentieths. From one to the next, a kink moves the fit by less than its
     # noise.
     places = _inner(cells, cells.percentiles(np.arange(1, 20) / 20.0))
     few = cells.condense(_SEARCH_CELLS)
@@ -277,7 +279,7 @@ def _climb(likelihood: _Likelihood, cells: ScoreSummary, most: int | None) -> _L
         longer = [np.append(line.knots, knot) for knot in left]
         best = _settle(likelihood, few, places, likelihood.best(few, line, longer))
         gain = likelihood.value(few, best) - value
-        # A knot must pay for itself, or noise would add knots for ever.
+        # A knot must pay for itself. Otherwise noise would add knots for ever.
         if most is None and gain < max(_LEAST_SHARE * abs(value), _LEAST_GAIN):
             break
         line, value = best, value + gain
@@ -287,7 +289,7 @@ def _climb(likelihood: _Likelihood, cells: ScoreSummary, most: int | None) -> _L
 def _settle(
     likelihood: _Likelihood, cells: ScoreSummary, places: Float64Array, line: _Line
 ) -> _Line:
-    """Move knots to neighbouring places, the best move first, while that is better."""
+    """Move knots to neighbouring places, the best move first, as long as that helps."""
     seen = {tuple(np.sort(line.knots))}
     while True:
         at = np.searchsorted(places, line.knots)
@@ -296,12 +298,12 @@ def _settle(
             if 0 <= near < len(places) and near not in at:
                 moved = line.knots.copy()
                 moved[j] = places[near]
-                # No knots are best twice, but for fits that ran out of steps, which
-                # would gain a little each time that they are gone on with.
+                # No knots are best twice, except in fits that ran out of steps. Such
+                # fits would gain a little each time that they are continued.
                 if tuple(np.sort(moved)) not in seen:
                     moves.append(moved)
         best = likelihood.best(cells, line, moves)
-        # `not >`: equal values must not send the search round in a circle.
+        # Use `not >`, so that equal values do not send the search round in a circle.
         if not likelihood.value(cells, best) > likelihood.value(cells, line):
             return line
         line = best
@@ -309,7 +311,7 @@ def _settle(
 
 
 def _straight(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
-    """Return the line without knots: logistic regression."""
+    """Return the line without knots. It is logistic regression."""
     return likelihood.maximise(cells, np.empty(0), _Line(np.empty(0), np.empty(0)), 0.0)
 
 

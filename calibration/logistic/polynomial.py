@@ -37,14 +37,15 @@ class _PolynomialCalibrator(LogOddsCalibrator):
         weight1: Float64Array,
         ridge: float,
     ) -> None:
-        # Real scores have no origin. Far from it, a square is nearly a line.
+        # Real scores have no origin, so their mean takes its place. Far from an origin,
+        # a square is nearly a line.
         no_origin = self.scale == "real" and self._degree > 1
         self.center_ = float(np.average(x, weights=weight0 + weight1) * no_origin)
         columns = [(x - self.center_) ** (j + 1) for j in range(self._degree)]
-        # The penalty pulls towards doing nothing, which "real" scores do not have.
+        # The penalty pulls towards doing nothing, which has no meaning for real scores.
         prior = np.zeros(self._degree)
         prior[0] = 0.0 if self.scale == "real" else 1.0
-        # Two scores alone tell no curvature, with no penalty either.
+        # Two scores alone tell no curvature, even without a penalty.
         ridges = np.maximum(ridge, WEAK_RIDGE * (np.arange(self._degree) > 0))
         self.intercept_, self.coef_ = fit_coefficients(
             columns, weight0, weight1, ridge=ridges, prior=prior, powers=True
@@ -52,7 +53,7 @@ class _PolynomialCalibrator(LogOddsCalibrator):
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
         out, away = np.zeros(len(x)), x - self.center_
-        # Horner's scheme.
+        # This is Horner's scheme.
         for coefficient in self.coef_[::-1]:
             out = (out + coefficient) * away
         return out + self.intercept_
@@ -64,7 +65,7 @@ class PlattCalibrator(_PolynomialCalibrator):
     Parameters
     ----------
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
@@ -73,9 +74,9 @@ class PlattCalibrator(_PolynomialCalibrator):
 
     Notes
     -----
-    :math:`P(y=1|x) = 1 / (1 + e^{-(a x + b)})` maximises the likelihood of the
-    targets :math:`t_1 = (n_1 + 1)/(n_1 + 2)` for class 1 and
-    :math:`t_0 = 1/(n_0 + 2)` for class 0, which keeps it finite on separable data.
+    :math:`P(y=1|x) = 1 / (1 + e^{-(a x + b)})` maximises the likelihood of the targets
+    :math:`t_1 = (n_1 + 1)/(n_1 + 2)` for class 1 and :math:`t_0 = 1/(n_0 + 2)` for
+    class 0. These targets keep it finite on separable data.
 
     References
     ----------
@@ -90,12 +91,12 @@ class PlattCalibrator(_PolynomialCalibrator):
     """
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
-        # Platt's targets: a label is what a posterior under a uniform prior expects of
-        # its class.
+        # These are Platt's targets. A target is what a posterior under a uniform prior
+        # expects of the label in its class.
         target1 = (summary.n1 + 1.0) / (summary.n1 + 2.0)
         target0 = 1.0 / (summary.n0 + 2.0)
-        # Smoothed targets are fractional rows of both classes: the kernel needs no
-        # more.
+        # Smoothed targets are fractional rows of both classes. So the kernel needs
+        # nothing more.
         weight1 = target1 * summary.weight1 + target0 * summary.weight0
         self._fit_polynomial(x, summary.weight - weight1, weight1, 0.0)
 
@@ -111,7 +112,7 @@ class LogisticCalibrator(_PolynomialCalibrator):
         deviation of x. :math:`a_0` is 1 (do nothing) for probabilities and log-odds,
         and 0 for real scores. See the notes for scores far out.
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
@@ -123,8 +124,8 @@ class LogisticCalibrator(_PolynomialCalibrator):
     :math:`\log\frac{P(y=1|x)}{P(y=0|x)} = a x + b`. The intercept is not penalised,
     so the mean prediction equals the base rate.
 
-    If log-odds deviate by more than :math:`s_x = 2`, as those of naive Bayes do, the
-    ridge is less, times :math:`4 / s_x^2`. So for scores that say nothing at all, the
+    Log-odds may deviate by more than :math:`s_x = 2`, as those of naive Bayes do. Then
+    the ridge is multiplied by :math:`4 / s_x^2`. So if scores say nothing at all, the
     ridge counts 2 nats for doing nothing, and not more for bolder scores. On 19 public
     tables this takes the log loss of naive Bayes after calibration from .483 to .394.
 
@@ -161,23 +162,24 @@ class QuadraticCalibrator(LogisticCalibrator):
     penalty : float
         Weight of the ridge. 1 weighs like about four rows. Each coefficient is measured
         in standard deviations of its column, and pulled towards doing nothing, as in
-        `LogisticCalibrator`. The square counts as spread by at least :math:`s_x^2 / 2`,
-        and keeps a ridge of .001: two scores alone tell no curvature.
+        `LogisticCalibrator`. The square counts as spread by at least :math:`s_x^2 / 2`.
+        It keeps a ridge of .001, because two scores alone tell no curvature.
     scale : {"probability", "logit", "real"}
-        What a score is; probabilities enter by their log-odds.
+        What a score is. Probabilities enter by their log-odds.
 
     Attributes
     ----------
     intercept_ : float
     coef_ : ndarray of shape (2,)
     center_ : float
-        The mean of real scores, which has the place of 0. It is 0 on the other scales.
+        The mean of real scores, which takes the place of 0. It is 0 on the other
+        scales.
 
     Notes
     -----
-    :math:`\log\frac{P(y=1|x)}{P(y=0|x)} = a (x - m) + c (x - m)^2 + b`, m being
-    `center_`: the posterior of two normal classes with unequal variances. It need not
-    be monotone.
+    :math:`\log\frac{P(y=1|x)}{P(y=0|x)} = a (x - m) + c (x - m)^2 + b`, where m is
+    `center_`. This is the posterior of two normal classes with unequal variances. It
+    need not be monotone.
 
     Examples
     --------
@@ -208,12 +210,12 @@ class TemperatureCalibrator(LogOddsCalibrator):
         Factor of the log-odds, at least 0. It is 0 if the scores order the classes the
         wrong way round.
     temperature_ : float
-        Its inverse. It is inf if that is 0.
+        Its inverse. It is inf if the inverse temperature is 0.
 
     Notes
     -----
-    :math:`P(y=1|x) = 1 / (1 + e^{-x / T})` by maximum likelihood, with a ridge of a
-    thousandth of a row that keeps T positive on separable data.
+    :math:`P(y=1|x) = 1 / (1 + e^{-x / T})` by maximum likelihood. A ridge of a
+    thousandth of a row keeps T positive on separable data.
 
     References
     ----------
@@ -236,8 +238,8 @@ class TemperatureCalibrator(LogOddsCalibrator):
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         weight = summary.weight
-        # In units of the root mean square, so that the ridge means the same on any
-        # scale; not centred, as a temperature has no intercept.
+        # Use units of the root mean square, so that the ridge means the same on any
+        # scale. Do not centre, because a temperature has no intercept.
         size = np.sqrt(np.einsum("i,i,i", x, x, weight) / weight.sum())
         prior = np.array([size])
         ridge = limit_pull(WEAK_RIDGE, prior)
@@ -279,15 +281,15 @@ class BetaCalibrator(LogOddsCalibrator):
 
     a = b = 1, c = 0 does nothing. With class densities Beta(alpha_k, beta_k),
     a = alpha_1 - alpha_0 and b = beta_0 - beta_1, so both methods share the family.
-    Class priors in "moments" are (n_k + 1) / (n + 2). The likelihood carries a ridge
-    of a thousandth of a row towards doing nothing, for separable data.
+    Class priors in "moments" are (n_k + 1) / (n + 2). For separable data, the
+    likelihood has a ridge of a thousandth of a row towards doing nothing.
 
     References
     ----------
-    Kull, Silva Filho & Flach (2017), Beta calibration. Garczarek (2002),
-    Classification rules in standardized partition spaces, matches the moments of
-    membership values; the posterior here is by Bayes' rule, eq. 2.2 of Naeini's
-    thesis, over all scores instead of within each predicted class.
+    Kull, Silva Filho & Flach (2017), Beta calibration. Garczarek (2002), Classification
+    rules in standardized partition spaces, matches the moments of membership values.
+    The posterior here is by Bayes' rule, eq. 2.2 of Naeini's thesis. It is over all
+    scores instead of within each predicted class.
 
     Examples
     --------
@@ -339,10 +341,11 @@ class BetaCalibrator(LogOddsCalibrator):
         fits = [_fit_free(columns, [0, 1], summary)]
         if min(fits[0][1]) < 0.0:
             edges = [_fit_free(columns, [j], summary) for j in (0, 1)]
-            # No slope at all: the base rate is what is left to learn.
+            # Without any slope, only the base rate is left to learn.
             corner = (float(np.log(summary.n1) - np.log(summary.n0)), np.zeros(2))
             fits = [fit for fit in edges if min(fit[1]) >= 0.0] + [corner]
-        # Without penalty: edges have fewer coefficients to be penalised.
+        # Compare losses without penalty, because edges have fewer penalised
+        # coefficients.
         losses = [_loss(columns, fit, summary) for fit in fits] if fits[1:] else [0.0]
         self.intercept_, coef = fits[int(np.argmin(losses))]
         self.a_, self.b_ = float(coef[0]), float(coef[1])
@@ -353,7 +356,7 @@ class BetaCalibrator(LogOddsCalibrator):
         (alpha0, beta0), (alpha1, beta1) = shapes
         self.a_, self.b_ = alpha1 - alpha0, beta0 - beta1
         prior_log_odds = np.log((summary.n1 + 1.0) / (summary.n0 + 1.0))
-        # Log of the ratio of the two densities' constants.
+        # This is the log of the ratio of the constants of the two densities.
         norms = betaln(alpha0, beta0) - betaln(alpha1, beta1)
         self.intercept_ = float(prior_log_odds + norms)
 
@@ -366,7 +369,7 @@ def _beta_columns(x: Float64Array) -> list[Float64Array]:
 def _fit_free(
     columns: list[Float64Array], used: list[int], summary: ScoreSummary
 ) -> tuple[float, Float64Array]:
-    """Fit with some of the two columns; the others' coefficients are 0."""
+    """Fit with some of the two columns. The coefficients of the others are 0."""
     intercept, some = fit_coefficients(
         [columns[j] for j in used],
         summary.weight0,
@@ -388,19 +391,19 @@ def _loss(
 
 
 def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:
-    """Return the shapes of the beta with the mean and variance of expit(x).
+    """Return the shapes of the beta law with the mean and variance of expit(x).
 
-    alpha = m k and beta = (1 - m) k with k = m (1 - m) / v - 1. A variance of 0
-    counts as that of one row in n more, at the mean's own spread.
+    alpha = m k and beta = (1 - m) k with k = m (1 - m) / v - 1. A variance of 0 counts
+    as that of one row in n more, at the spread of a 0/1 variable with this mean.
     """
     share = weight / weight.sum()
-    # No beta has a mean of 0 or 1, which are what far log-odds round to.
+    # No beta law has a mean of 0 or 1, but far log-odds round to these.
     mean, rest = (max(float(share @ expit(s)), 2.0**-1000) for s in (x, -x))
     bound = mean * rest
-    # Of the lesser side, which keeps its digits where the other one rounds to 1.
+    # Take the lesser side. It keeps its digits if the other one rounds to 1.
     small = expit(x if mean < rest else -x)
     variance = float(share @ (small - min(mean, rest)) ** 2)
-    # As shares of the bound, which may be as small as floats are.
+    # Use shares of the greatest variance, which may be as small as floats are.
     least = (weight.sum() + 1.0) ** -2
     concentration = 1.0 / min(max(variance / bound, least), 0.999) - 1.0
     return mean * concentration, rest * concentration

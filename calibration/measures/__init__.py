@@ -1,1 +1,1 @@
-"""Losses, calibration errors, decompositions and comparisons; reliability curves."""
+"""Losses, calibration errors, decompositions, comparisons, and reliability curves."""

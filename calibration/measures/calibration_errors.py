@@ -1,7 +1,7 @@
 """Calibration errors over bins, and a test of calibration without bins.
 
-More than two classes are looked at as one or several sets of binary forecasts
-(`View`), and each set has the error of two classes.
+With more than two classes, forecasts are seen as one or several sets of binary
+forecasts (`View`). Each set has the error of two classes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def part_forecasts(
     classes: ArrayLike | None,
     view: View,
 ) -> Iterator[tuple[float, ScoreSummary]]:
-    """Yield sets of binary forecasts, each with its share of a mean over the sets.
+    """Yield sets of binary forecasts, and the share of each in a mean over the sets.
 
-    Forecasts (n,) are one set already, whatever the view.
+    Forecasts (n,) are one set already, whatever the view is.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def part_forecasts(
     share : float
         The shares of all sets add up to 1.
     forecasts : ScoreSummary
-        Distinct forecasts of the set, with the weights of what happened.
+        Distinct forecasts of the set, with the weights of both outcomes.
     """
     check_choice(view, "view", get_args(View))
     labels, forecasts, weights = read_labelled(y_true, y_prob, sample_weight, classes)
@@ -60,7 +60,7 @@ def part_forecasts(
     elif view == "micro":
         k = forecasts.shape[1]
         hits = labels[:, None] == np.arange(k)
-        # Their sum stays below 2^53; a power of two rounds nothing.
+        # The sum of weights stays below 2^53. A power of two rounds nothing.
         unit = 2.0 ** np.ceil(np.log2(k))
         repeated = None if sample_weight is None else np.repeat(weights / unit, k)
         yield 1.0, ScoreSummary.from_scores(forecasts.ravel(), hits.ravel(), repeated)
@@ -72,7 +72,7 @@ def part_forecasts(
     else:
         top = np.argmax(forecasts, axis=1)
         chances, hits = forecasts[np.arange(len(top)), top], labels == top
-        # Of each forecast label the rows, or all rows in one set.
+        # There is a set of rows for each forecast label, or one set of all rows.
         sets = np.unique(top[weights > 0.0]) if view == "top_label" else [top]
         for label in sets:
             rows = top == label
@@ -93,12 +93,12 @@ def summarise_forecasts(
 
 
 def bin_starts(summary: ScoreSummary, n_bins: int, binning: str) -> Int64Array:
-    """Return the first cell of every bin that holds any, shape (<= n_bins,)."""
+    """Return the first cell of every bin that holds a cell, shape (<= n_bins,)."""
     n_bins = check_integer(n_bins, "n_bins", 1)
     if binning == "frequency":
         return group_starts(summary.weight, n_bins)
-    # k / n_bins is the float that the decimal k / n_bins reads as; a multiple of
-    # the rounded width is not (3 * 0.1 > 0.3) and would send 0.3 one bin down.
+    # k / n_bins is the float that the decimal k / n_bins reads as. A multiple of the
+    # rounded width is another float (3 * 0.1 > 0.3), and would send 0.3 one bin down.
     inner = np.arange(1, n_bins) / n_bins
     bins = np.searchsorted(inner, summary.scores, side="right")
     return np.unique(bins, return_index=True)[1].astype(np.int64)
@@ -114,9 +114,9 @@ def expected_calibration_error(
     view: View = "micro",
     classes: ArrayLike | None = None,
 ) -> float:
-    r"""Expected calibration error: mean gap of event rate and forecast over bins.
+    r"""Return the expected calibration error: mean gap of event rate and forecast.
 
-    The number depends on the bins, so name them when reporting it.
+    The number depends on the bins, so name them when you report it.
 
     Parameters
     ----------
@@ -129,20 +129,21 @@ def expected_calibration_error(
     n_bins : int
         Number of bins.
     binning : {"frequency", "width", "rank"}
-        "frequency": sorted forecasts are parted into bins of about equal weight;
-        equal forecasts are never split, so there may be fewer bins. "width": bins
-        [0, 1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left; a forecast of 1
-        is in the last one, 0.3 in [0.3, 0.4). "rank": sorted forecasts are cut into
-        exactly B bins of equal weight, as in the thesis; where a cut goes through
-        equal forecasts, both sides have the event rate of all of them.
+        "frequency": sorted forecasts are divided into bins of about equal weight. Equal
+        forecasts are never split, so there may be fewer bins. "width": bins are
+        [0, 1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left. A forecast of 1 is
+        in the last bin, and 0.3 is in [0.3, 0.4). "rank": sorted forecasts are cut into
+        exactly B bins of equal weight, as in the thesis. If a cut goes through equal
+        forecasts, both sides have the event rate of all of them.
     view : {"micro", "classwise", "top_label", "confidence"}
-        What forecasts (n, k) are binned, bins of each set for themselves. "micro": all
-        n k of them in one set, each with whether its class happened. "classwise": the
-        columns, the error being their mean. "confidence": the greatest of each row,
-        with whether it was right. "top_label": likewise, but rows of each forecast
-        label for themselves, the error being the mean over rows.
+        Which sets of forecasts (n, k) are binned. Each set has its own bins. "micro":
+        one set holds all n k forecasts, each with whether its class happened.
+        "classwise": each column is a set, and the error is the mean of theirs.
+        "confidence": one set holds the greatest forecast of each row, with whether it
+        was right. "top_label": likewise, but the rows of each forecast label are a set,
+        and the error is the mean over rows.
     classes : array-like of shape (k,), optional
-        The labels that the columns stand for.
+        The labels for which the columns stand.
 
     Returns
     -------
@@ -151,8 +152,8 @@ def expected_calibration_error(
 
     Notes
     -----
-    With :math:`o_b` the event rate, :math:`e_b` the mean forecast and
-    :math:`\pi_b` the share of the weight in bin b,
+    Let :math:`o_b` be the event rate, :math:`e_b` the mean forecast and :math:`\pi_b`
+    the share of the weight in bin b. Then
 
     .. math:: ECE = \sum_b \pi_b |o_b - e_b|.
 
@@ -193,7 +194,7 @@ def maximum_calibration_error(
     view: View = "micro",
     classes: ArrayLike | None = None,
 ) -> float:
-    r"""Maximum calibration error: the largest gap of event rate and forecast.
+    r"""Return the maximum calibration error: the greatest gap of rate and forecast.
 
     Parameters
     ----------
@@ -208,10 +209,10 @@ def maximum_calibration_error(
     binning : {"frequency", "width", "rank"}
         See `expected_calibration_error`.
     view : {"micro", "classwise", "top_label", "confidence"}
-        See `expected_calibration_error`; the greatest gap of all sets counts. "micro"
+        See `expected_calibration_error`. The greatest gap of all sets counts. "micro"
         is the thesis's MCE_micro.
     classes : array-like of shape (k,), optional
-        The labels that the columns stand for.
+        The labels for which the columns stand.
 
     Returns
     -------
@@ -241,8 +242,8 @@ def maximum_calibration_error(
 def _gaps(
     summary: ScoreSummary, n_bins: int, binning: Binning
 ) -> tuple[Float64Array, Float64Array]:
-    """|events - sum of forecasts| and weight per bin, shapes (n_held_bins,)."""
-    # Sums of gaps and not gaps of means: pi_b |o_b - e_b| is |events - expected| / n.
+    """Return |events - sum of forecasts| and weight of bins, shapes (n_held_bins,)."""
+    # Take sums of gaps, not gaps of means: pi_b |o_b - e_b| is |events - expected| / n.
     surplus = summary.weight1 - summary.weight * summary.scores
     check_choice(binning, "binning", get_args(Binning))
     if binning == "rank":
@@ -256,11 +257,11 @@ def _gaps(
     return gaps, np.add.reduceat(summary.weight, starts)
 
 
-# Terms of either series for the range of Brownian motion: the first left out is below
-# 1e-16 on its side of the switch.
+# Terms of both series for the range of Brownian motion. On its side of the switch, the
+# first term that is left out is below 1e-16.
 _TERMS = np.arange(12)
 _SWITCH = 2.0
-# A range below it has a probability that no float holds.
+# The probability of a smaller range is too small for a float.
 _SURE = 0.05
 
 
@@ -273,9 +274,9 @@ class CalibrationTest:
     error : float
         The calibration error that the test is about.
     statistic : float
-        The error in the unit in which its law is known.
+        The error in a unit in which its law is known.
     p_value : float
-        How probable a statistic at least as large is if the forecasts are calibrated.
+        Probability of a statistic at least as large, if the forecasts are calibrated.
 
     Examples
     --------
@@ -293,7 +294,7 @@ class CalibrationTest:
 def cumulative_calibration_test(
     y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> CalibrationTest:
-    r"""Test of calibration of two classes by cumulative differences (Kuiper's).
+    r"""Test the calibration of two classes by cumulative differences (Kuiper's test).
 
     Parameters
     ----------
@@ -311,21 +312,23 @@ def cumulative_calibration_test(
 
     Notes
     -----
-    With the rows sorted by forecast and :math:`C(p) = \sum_{p_i \le p} w_i (y_i - p_i)
-    / \sum_i w_i`, the error is max C - min C, where C begins at 0: no interval of
-    forecasts has a greater sum of differences. There is nothing to choose. If the
-    forecasts are calibrated, the error over :math:`\sigma = \sqrt{\sum_i w_i p_i (1 -
-    p_i)} / \sum_i w_i` is, for many rows, the range R of Brownian motion on [0, 1],
+    Rows are sorted by forecast, and
+    :math:`C(p) = \sum_{p_i \le p} w_i (y_i - p_i) / \sum_i w_i`. The error is
+    max C - min C, where C begins at 0: no interval of forecasts has a greater sum of
+    differences. There is nothing to choose. Let
+    :math:`\sigma = \sqrt{\sum_i w_i p_i (1 - p_i)} / \sum_i w_i`. If the forecasts are
+    calibrated and there are many rows, the error over :math:`\sigma` is the range R of
+    Brownian motion on [0, 1],
 
     .. math:: P(R \le x) = \sum_{j \ge 0} \Bigl\{\frac{8}{x^2}
         + \frac{2}{(j + 1/2)^2 \pi^2}\Bigr\} e^{-2 (j + 1/2)^2 \pi^2 / x^2}.
 
-    A walk of n steps sees less than all of that range, so that the test rejects too
-    seldom, by a little: at level .05 in .039 of samples of 100 rows, .044 of those of
-    1000 and .049 of those of 10 000.
+    A walk of n steps sees less than all of that range. So the test rejects a little too
+    seldom. At level .05 it rejects .039 of samples of 100 rows, .044 of those of 1000,
+    and .049 of those of 10 000.
 
-    Of k classes each column is tested against the others, `y == j` with `p[:, j]`, and
-    the least p-value counts k times (Bonferroni).
+    If there are k classes, each column is tested against the others, `y == j` with
+    `p[:, j]`. The least p-value counts k times (Bonferroni).
 
     References
     ----------
@@ -352,20 +355,20 @@ def cumulative_calibration_test(
     variance = summary.weight * summary.scores * (1.0 - summary.scores)
     sigma = float(np.sqrt(variance.sum())) / summary.n
     if sigma == 0.0:
-        # Certain forecasts are right, or cannot be.
+        # Forecasts that are certain are right, or they cannot be right.
         return CalibrationTest(error, np.inf if error else 0.0, float(error == 0.0))
     return CalibrationTest(error, error / sigma, _range_tail(error / sigma))
 
 
 def _range_tail(x: float) -> float:
-    """P(R >= x) of the range R of Brownian motion on [0, 1]."""
+    """Return P(R >= x) for the range R of Brownian motion on [0, 1]."""
     if x < _SURE:
         return 1.0
     if x < _SWITCH:
         squares = ((_TERMS + 0.5) * np.pi) ** 2
         terms = (8.0 / x**2 + 2.0 / squares) * np.exp(-2.0 * squares / x**2)
         return float(1.0 - terms.sum())
-    # Feller's density 8 sum (-1)^(j-1) j^2 phi(j x), integrated: in the tail it keeps
-    # the digits that 1 - P loses.
+    # This is the integral of Feller's density 8 sum (-1)^(j-1) j^2 phi(j x). In the
+    # tail it keeps the digits that 1 - P loses.
     j = _TERMS + 1.0
     return float(8.0 * ((-1.0) ** _TERMS * j * ndtr(-j * x)).sum())

@@ -1,4 +1,4 @@
-"""Methods over many data sets: ranks and their tests, and one method beside another."""
+"""Methods over many data sets: their ranks and tests, and one method beside another."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from calibration.typing import Float64Array
 
 
 def rank_error(k: int, n: int) -> float:
-    """Standard error of a difference of two average ranks."""
+    """Return the standard error of a difference of two average ranks."""
     return float(np.sqrt(k * (k + 1) / (6.0 * n)))
 
 
 def friedman(ranks: Float64Array, n: int) -> tuple[float, float, float, float]:
-    """Friedman's chi2 and p, Iman and Davenport's F and p."""
+    """Return Friedman's chi2 and p, and Iman and Davenport's F and p."""
     k = len(ranks)
     chi2 = 12.0 * n / (k * (k + 1)) * float(((ranks - 0.5 * (k + 1)) ** 2).sum())
     room = n * (k - 1) - chi2
-    # All data sets rank all methods alike: nothing is left to compare with.
+    # If all data sets rank all methods alike, no variation is left to compare with.
     f = (n - 1) * chi2 / room if room > 1e-12 * n * k else np.inf
     chi2_p = float(stats.chi2.sf(chi2, k - 1))
     return chi2, chi2_p, float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
 
 
 def holm(p_values: Float64Array) -> Float64Array:
-    """p-values adjusted by Holm's step-down procedure, shape (m,)."""
+    """Return p-values adjusted by Holm's step-down procedure, shape (m,)."""
     order = np.argsort(p_values, kind="stable")
     steps = p_values[order] * np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
@@ -48,12 +48,12 @@ def holm(p_values: Float64Array) -> Float64Array:
 
 
 def pairwise_wilcoxon(table: Float64Array) -> Float64Array:
-    """p-values of Wilcoxon's signed-rank test of each pair, shape (k, k)."""
+    """Return p-values of Wilcoxon's signed-rank test of each pair, shape (k, k)."""
     k = table.shape[1]
     p_values = np.ones((k, k))
     for i, j in combinations(range(k), 2):
         a, b = table[:, i], table[:, j]
-        equal = a == b  # also where both are infinite
+        equal = a == b  # also if both are infinite
         if equal.all():
             continue
         difference = np.subtract(a, b, out=np.zeros(len(a)), where=~equal)
@@ -66,31 +66,31 @@ def pairwise_wilcoxon(table: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MethodComparison:
-    """Rank tests of methods over data sets; build it with `compare_methods`.
+    """Rank tests of methods over data sets. Build it with `compare_methods`.
 
     Parameters
     ----------
     names : tuple of str
-        The k methods.
+        Names of the k methods.
     n_sets : int
         Number of data sets.
     average_ranks : ndarray of shape (k,)
-        Mean rank of each method, 1 is best.
+        Mean rank of each method. 1 is best.
     friedman_chi2, friedman_p : float
-        Friedman's statistic and its p-value; nan for two methods.
+        Friedman's statistic and its p-value. They are nan for two methods.
     iman_davenport_f, iman_davenport_p : float
-        Iman and Davenport's statistic and its p-value; nan for two methods.
+        Iman and Davenport's statistic and its p-value. They are nan for two methods.
     control : str
         The method that the others are compared with.
     z : ndarray of shape (k,)
-        Rank difference to the control in standard errors, negative where a method
-        ranks better than it; nan for two methods.
+        Rank difference to the control in standard errors. It is negative if a method
+        ranks better than the control, and nan for two methods.
     p_values, p_holm : ndarrays of shape (k,)
-        Two-sided p-values of z (of Wilcoxon's test for two methods), raw and
-        adjusted by Holm; 1 at the control.
+        Two-sided p-values of z (of Wilcoxon's test for two methods), raw and adjusted
+        by Holm. They are 1 at the control.
     wilcoxon_p, wilcoxon_p_holm : ndarrays of shape (k, k)
-        Wilcoxon's signed-rank test of each pair, raw and adjusted over all pairs; 1
-        on the diagonal.
+        Wilcoxon's signed-rank test of each pair: p-values, raw and adjusted over all
+        pairs. They are 1 on the diagonal.
     level : float
         Level of the tests.
 
@@ -120,21 +120,25 @@ class MethodComparison:
 
     @property
     def p_value(self) -> float:
-        """Main test of "all are equal": Iman-Davenport, Wilcoxon for two methods."""
+        """The p-value of the main test that all methods are equal.
+
+        It is the test of Iman and Davenport. For two methods it is Wilcoxon's.
+        """
         if len(self.names) == 2:
             return float(self.wilcoxon_p[0, 1])
         return self.iman_davenport_p
 
     @property
     def different(self) -> NDArray[np.bool_]:
-        """Methods that differ from the control: main test and Holm both reject."""
+        """Which methods differ from the control: the main test and Holm both reject."""
         return (self.p_holm < self.level) & (self.p_value < self.level)
 
     @property
     def critical_difference(self) -> float:
         """Rank difference to the control that is significant whatever the others do.
 
-        Bonferroni's (Dunn's); Holm's procedure may find smaller ones.
+        This is the difference of Bonferroni (Dunn). Holm's procedure may find smaller
+        ones.
         """
         k = len(self.names)
         quantile = stats.norm.isf(self.level / (2.0 * (k - 1)))
@@ -179,13 +183,13 @@ def compare_methods(
     Parameters
     ----------
     losses : array-like or DataFrame of shape (n_sets, n_methods)
-        One loss of each method on each data set, lower is better; +inf is allowed.
+        One loss of each method on each data set. Lower is better. +inf is allowed.
     names : sequence of str, optional
-        Names of the methods; default the columns of a DataFrame, else "method 1"
+        Names of the methods. The default is the columns of a DataFrame, else "method 1"
         and so on.
     control : str, optional
-        Name of the method that the others are compared with; default the one of
-        best average rank.
+        Name of the method with which the others are compared. The default is the one
+        with the best average rank.
     level : float
         Level of the tests, in (0, 1).
 
@@ -196,8 +200,8 @@ def compare_methods(
 
     Notes
     -----
-    Ranks :math:`r_{ij}` are taken per data set, ties averaged. With N data sets, k
-    methods and average ranks :math:`R_j`,
+    Ranks :math:`r_{ij}` are taken for each data set, and ties are averaged. With N data
+    sets, k methods and average ranks :math:`R_j`,
 
     .. math::
         \chi_F^2 = \frac{12 N}{k (k + 1)}
@@ -205,10 +209,10 @@ def compare_methods(
         F_F = \frac{(N - 1) \chi_F^2}{N (k - 1) - \chi_F^2}, \qquad
         z_i = (R_i - R_{control}) \Big/ \sqrt{\frac{k (k + 1)}{6 N}},
 
-    on k - 1, and k - 1 and (k - 1)(N - 1) degrees of freedom; no correction for
-    ties, which makes the tests conservative. p-values are adjusted by Holm's
-    step-down procedure. Wilcoxon's tests share zero differences between both signs.
-    For two methods Wilcoxon's test is the only one.
+    on k - 1, and k - 1 and (k - 1)(N - 1) degrees of freedom. There is no correction
+    for ties, which makes the tests conservative. p-values are adjusted by Holm's
+    step-down procedure. Wilcoxon's tests share zero differences between both signs. For
+    two methods Wilcoxon's test is the only one.
 
     References
     ----------
@@ -236,7 +240,7 @@ def compare_methods(
     labels = _check_names(names, losses, table.shape[1])
     level = check_level(level, "level")
     n, k = table.shape
-    # Ranks make losses of different data sets comparable; ties share their mean rank.
+    # Ranks make losses of different data sets comparable. Ties share their mean rank.
     ranks = stats.rankdata(table, axis=1).mean(axis=0)
     control = labels[int(np.argmin(ranks))] if control is None else str(control)
     check_choice(control, "control", labels)
@@ -252,12 +256,12 @@ def compare_methods(
         p_values = 2.0 * stats.norm.sf(np.abs(z))
     others = np.arange(k) != reference
     p_holm = np.ones(k)
-    # k - 1 comparisons: that of the control with itself is none.
+    # There are k - 1 comparisons, because the control is not compared with itself.
     p_holm[others] = holm(p_values[others])
     pairs = np.triu_indices(k, 1)
     wilcoxon_holm = np.ones((k, k))
     wilcoxon_holm[pairs] = holm(wilcoxon[pairs])
-    # Symmetric: the other triangle through a view.
+    # The table is symmetric. Fill the other triangle through a view.
     wilcoxon_holm.T[pairs] = wilcoxon_holm[pairs]
     of_control = labels[reference], z, p_values, p_holm
     of_pairs = wilcoxon, wilcoxon_holm
@@ -281,7 +285,7 @@ def _check_losses(losses: ArrayLike) -> Float64Array:
 def _check_names(
     names: Sequence[str] | None, losses: Any, n_methods: int
 ) -> tuple[str, ...]:
-    """Return one distinct name per method."""
+    """Return one distinct name for each method."""
     if names is None:
         numbered = [f"method {j + 1}" for j in range(n_methods)]
         names = names_of_columns(losses) or numbered
@@ -294,15 +298,15 @@ def _check_names(
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A method against a reference over data sets; build it with `compare_pair`.
+    """A method against a reference over data sets. Build it with `compare_pair`.
 
     Parameters
     ----------
     n_sets, wins, ties : int
-        Number of data sets, of those where the loss is below the reference's, and of
-        those where it equals it.
+        Number of data sets; of those where the loss is less than the reference's; and
+        of those where both are equal.
     relative_change : float
-        Mean of (loss - reference) / reference; negative where the method is better.
+        Mean of (loss - reference) / reference. It is negative if the method is better.
     interval : (float, float)
         Confidence interval of that mean.
     level : float
@@ -350,22 +354,22 @@ def compare_pair(
     Parameters
     ----------
     losses, reference : array-like of shape (n_sets,)
-        A positive loss of each on every data set, two sets or more. Of a score that
-        is the better the higher, wins are losses.
+        A positive loss of each on every data set. There are two sets or more. If you
+        give scores for which higher is better, wins are losses.
     level : float
         Coverage of the interval, in (0, 1).
 
     Returns
     -------
     PairedComparison
-        Its string says all of it.
+        Its string tells all of it.
 
     Notes
     -----
-    With :math:`x_i = (a_i - b_i) / b_i` on N data sets, a the losses and b those of
-    the reference, the interval is :math:`\bar x \pm t_{N-1} s_x / \sqrt N`. The sign
-    test leaves ties out and the t-test is of a - b, which large losses rule; see
-    `compare_methods` for more than two methods.
+    Let :math:`x_i = (a_i - b_i) / b_i` on N data sets, where a are the losses and b
+    those of the reference. The interval is :math:`\bar x \pm t_{N-1} s_x / \sqrt N`.
+    The sign test leaves ties out. The t-test is of a - b, so large losses dominate it.
+    For more than two methods see `compare_methods`.
 
     References
     ----------
@@ -393,7 +397,7 @@ def compare_pair(
     apart = len(a) - ties
     sign_p = float(stats.binomtest(wins, apart).pvalue if apart else 1.0)
     gaps, wilcoxon = a - b, pairwise_wilcoxon(np.column_stack([a, b]))
-    # Gaps that are all alike leave no doubt.
+    # If all gaps are alike, there is no doubt.
     alike = np.ptp(gaps) == 0.0
     t_p = float(gaps[0] == 0.0 if alike else stats.ttest_1samp(gaps, 0.0).pvalue)
     p_values = sign_p, float(wilcoxon[0, 1]), t_p

@@ -28,37 +28,37 @@ CurveBinning: TypeAlias = Literal["frequency", "width", "isotonic"]
 Bands: TypeAlias = Literal["consistency", "confidence"]
 RandomState: TypeAlias = int | np.random.Generator | None
 
-# Labels are resampled on at most this many cells. A pool of n rows is as wide as
-# n^(2/3) of them, so for any n the band stays what it is.
+# Labels are resampled on at most this many cells. A block of the isotonic regression of
+# n rows holds about n^(2/3) rows, so for any n the band stays what it is.
 _BAND_CELLS = 4096
-# Beyond these scipy's quantiles of a beta distribution are nan: of more rows the band
-# would be narrower by less than 1e-8, of rarer events it ends at 0 as well.
+# Beyond these bounds, scipy's quantiles of a beta distribution are nan. With more rows
+# the band would be narrower by less than 1e-8. With rarer events it ends at 0 as well.
 _MOST_SIZE = 1e16
 _LEAST_COUNT = float(np.finfo(np.float64).tiny)
 
 
-# Parts of [0, 1] in which forecasts are counted.
+# Number of equal parts of [0, 1] in which forecasts are counted.
 _N_BARS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Event rate against forecast; build it with `reliability_curve`.
+    """Event rate against forecast. Build it with `reliability_curve`.
 
     Parameters
     ----------
     mean_prob : ndarray of shape (k,)
-        Mean forecast of each bin, or the distinct forecasts; increasing.
+        Increasing mean forecasts of the bins, or the distinct forecasts.
     event_rate : ndarray of shape (k,)
         Event rate of each bin, or the isotonic regression at each forecast.
     weight : ndarray of shape (k,)
-        Number of rows in each bin, repetitions counted.
+        Number of rows in each bin. Repetitions count.
     lower, upper : ndarrays of shape (k,), or None
         Bounds of the band.
     binning : {"frequency", "width", "isotonic"}
-        How forecasts were put together.
+        How forecasts were put into bins.
     bands : {"consistency", "confidence"} or None
-        What the band says.
+        What the band means.
     level : float
         Level of the band at each point.
     histogram : ndarray of shape (50,)
@@ -86,7 +86,7 @@ class ReliabilityCurve:
 
     @property
     def calibration_error(self) -> float:
-        """Weighted mean of ``|event rate - forecast|``: the ECE over these bins."""
+        """Weighted mean of ``|event rate - forecast|``, the ECE over these bins."""
         gaps = np.abs(self.event_rate - self.mean_prob)
         return float((self.weight * gaps).sum() / self.weight.sum())
 
@@ -103,7 +103,7 @@ def reliability_curve(
     n_resamples: int = 200,
     random_state: RandomState = None,
 ) -> ReliabilityCurve:
-    r"""Event rate as a function of the forecast, with a band.
+    r"""Return the event rate as a function of the forecast, with a band.
 
     Parameters
     ----------
@@ -114,21 +114,21 @@ def reliability_curve(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_bins : int
-        Number of bins; not used by "isotonic".
+        Number of bins. "isotonic" does not use it.
     binning : {"frequency", "width", "isotonic"}
-        "frequency" and "width" as in `expected_calibration_error`; bins without
-        rows are left out. "isotonic": the isotonic regression of the labels at
-        every distinct forecast (CORP), which needs no choice of bins.
+        "frequency" and "width" are those of `expected_calibration_error`. Bins without
+        rows are left out. "isotonic" is the isotonic regression of the labels at every
+        distinct forecast (CORP). It needs no choice of bins.
     bands : {"consistency", "confidence"} or None
-        "consistency": where the event rate would lie if the forecasts were
-        calibrated; a curve that leaves it speaks against calibration.
-        "confidence": where the true event rate may lie.
+        "consistency" says where the event rate would lie if the forecasts were
+        calibrated. A curve that leaves it speaks against calibration. "confidence" says
+        where the true event rate may lie.
     level : float
         Level of the band at each point, in (0, 1).
     n_resamples : int
-        Label vectors drawn for the bands of "isotonic".
+        Number of label vectors that are drawn for the bands of "isotonic".
     random_state : int, Generator or None
-        Seed of those draws.
+        Seed of these draws.
 
     Returns
     -------
@@ -137,21 +137,22 @@ def reliability_curve(
 
     Notes
     -----
-    In a bin of W rows the number of events, were the forecasts right, is
+    If the forecasts are right, the number of events in a bin of W rows is
     Poisson-binomial with mean :math:`\sum_i p_i` and variance
-    :math:`\sum_i p_i (1 - p_i)`. The consistency band takes its quantiles from the
-    beta distribution of the same mean and variance, to whole events, so that its
-    level is at least the one asked for as far as the approximation holds. The
-    confidence band of a bin is the Jeffreys interval of `CalibrationMap.interval`.
+    :math:`\sum_i p_i (1 - p_i)`. The consistency band takes its quantiles from the beta
+    distribution of the same mean and variance, rounded to whole events. So its level is
+    at least the one asked for, as far as the approximation holds. The confidence band
+    of a bin is the Jeffreys interval of `CalibrationMap.interval`.
 
     The bands of "isotonic" draw labels from the forecasts (consistency) or from the
-    isotonic regression (confidence), repeat the regression, and take pointwise
-    quantiles. Observed and drawn curves of calibrated forecasts are exchangeable,
-    and quantiles of rank :math:`(R + 1) q` make the consistency band's level exact,
-    but for ties, if R = `n_resamples` is at least 2 / (1 - level) - 1. The confidence
-    band of "isotonic" is too narrow. At level .9 it held the true rate at 72 to 84 %
-    of the forecasts of 300 to 2000 rows. The intervals of bins hold their level. Beyond
-    4096 distinct forecasts the labels are drawn for as many groups of neighbours.
+    isotonic regression (confidence). They repeat the regression, and take pointwise
+    quantiles. If forecasts are calibrated, observed and drawn curves are exchangeable.
+    Then quantiles of rank :math:`(R + 1) q` make the level of the consistency band
+    exact, except for ties, if R = `n_resamples` is at least 2 / (1 - level) - 1. The
+    confidence band of "isotonic" is too narrow. At level .9 it held the true rate at 72
+    to 84 % of the forecasts of 300 to 2000 rows. The intervals of bins hold their
+    level. Beyond 4096 distinct forecasts the labels are drawn for as many groups of
+    neighbours.
 
     References
     ----------
@@ -188,15 +189,15 @@ def reliability_curve(
     if bands is not None and binning == "isotonic":
         lower, upper = _isotonic_band(summary, bands, level, n_resamples, rng)
     elif bands == "consistency":
-        # Quantiles under the bins' own forecasts. Mean variance of independent labels
-        # with their own chances; that of their mean is this over the weight, whose
-        # square may underflow.
+        # These are quantiles under the bins' own forecasts. The variance is the mean
+        # over independent labels with their own chances. That of their mean is this
+        # over the weight, whose square may underflow.
         variance = summary.weight * summary.scores * (1.0 - summary.scores)
         moments = mean_prob, np.add.reduceat(variance, starts) / weight, weight
         tail = 0.5 * (1.0 - level)
         lower, upper = (_event_quantile(*moments, q) for q in (tail, 1.0 - tail))
     elif bands == "confidence":
-        # Jeffreys intervals.
+        # These are Jeffreys intervals.
         events, first = np.add.reduceat(summary.weight1, starts), summary.scores[starts]
         others = np.add.reduceat(summary.weight0, starts)
         rates = CalibrationMap.step(first, event_rate, others, events)
@@ -210,20 +211,20 @@ def reliability_curve(
 def _event_quantile(
     mean: Float64Array, variance: Float64Array, weight: Float64Array, q: float
 ) -> Float64Array:
-    """Quantile of an event rate in steps of 1 / weight, by a moment-matched beta."""
-    out = mean.copy()  # of forecasts that are certain
+    """Return quantiles of event rates in steps of 1 / weight, from a fitted beta."""
+    out = mean.copy()  # the value of forecasts that are certain
     certain = variance == 0.0
     size = np.zeros(len(mean))
     with np.errstate(over="ignore"):
         np.divide(mean * (1.0 - mean), variance, out=size, where=~certain)
     size = np.minimum(size * weight - 1.0, _MOST_SIZE)
-    # A single row happens or not; a beta of that variance has its mass at 0 and 1.
+    # One event happens or not. A beta of such a variance has its mass at 0 and 1.
     single = ~certain & (size < 1e-6)
     out[single] = q > 1.0 - mean[single]
     spread = ~(certain | single)
     m, s, w = mean[spread], size[spread], weight[spread]
     value = betaincinv(np.maximum(m * s, _LEAST_COUNT), (1.0 - m) * s, q)
-    # Continuity correction: k events fill the rates from (k - 1/2) / w on.
+    # This is a continuity correction. k events fill the rates from (k - 1/2) / w on.
     events = np.maximum(np.ceil(w * value - 0.5), 0.0)
     out[spread] = np.minimum(events / w, 1.0) + 0.0  # turns -0.0 into 0.0
     return out
@@ -236,8 +237,8 @@ def _isotonic_band(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Float64Array, Float64Array]:
-    """Pointwise quantiles of isotonic regressions on resampled labels."""
-    # The cost is cells times resamples.
+    """Return pointwise quantiles of isotonic regressions on resampled labels."""
+    # The cost is the number of cells times the number of resamples.
     coarse = summary.condense(_BAND_CELLS)
     if bands == "consistency":
         chance = np.clip(coarse.scores, 0.0, 1.0)
@@ -247,12 +248,12 @@ def _isotonic_band(
     rest = coarse.weight - whole
     draws = np.empty((n_resamples, coarse.n_cells))
     for draw in draws:
-        # A weight of 2.5 is two rows and a half of one more.
+        # A weight of 2.5 means two rows, and half of one more.
         parts = rest * (rng.random(len(chance)) < chance)
         events = rng.binomial(whole, chance) + parts
         draw[:] = isotonic_rates(coarse.weight - events, events)
     tail = 0.5 * (1.0 - level)
-    # Weibull's plotting positions are the ranks (R + 1) q of the notes.
+    # The plotting positions of Weibull are the ranks (R + 1) q of the notes.
     bounds = np.quantile(draws, [tail, 1.0 - tail], axis=0, method="weibull")
     lower, upper = (np.interp(summary.scores, coarse.scores, b) for b in bounds)
     return lower, upper
@@ -276,7 +277,7 @@ class BrierDecomposition:
     uncertainty : float
         Variance of the labels.
     within_bin : float
-        What unequal forecasts within a bin add; 0 where bins are distinct forecasts.
+        What unequal forecasts within a bin add. It is 0 if bins are distinct forecasts.
     brier : float
         The score itself.
 
@@ -305,9 +306,9 @@ class CorpDecomposition:
     Parameters
     ----------
     miscalibration : float
-        What recalibration would gain (MCB), >= 0.
+        What recalibration would gain (MCB). It is >= 0.
     discrimination : float
-        What recalibrated forecasts gain on the base rate (DSC), >= 0.
+        What recalibrated forecasts gain on the base rate (DSC). It is >= 0.
     uncertainty : float
         Score of the base rate (UNC).
     score : float
@@ -345,8 +346,8 @@ def brier_decomposition(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_bins : int, optional
-        Bins of about equal weight, ties never split; default one bin per distinct
-        forecast.
+        Number of bins of about equal weight. Ties are never split. By default each
+        distinct forecast is a bin.
 
     Returns
     -------
@@ -355,8 +356,8 @@ def brier_decomposition(
 
     Notes
     -----
-    With :math:`\pi_b` the share, :math:`e_b` the mean forecast and :math:`o_b` the
-    event rate of bin b, and o that of all rows,
+    Let :math:`\pi_b` be the share, :math:`e_b` the mean forecast and :math:`o_b` the
+    event rate of bin b. Let o be the event rate of all rows. Then
 
     .. math::
         BS = \underbrace{\sum_b \pi_b (e_b - o_b)^2}_{calibration}
@@ -364,8 +365,8 @@ def brier_decomposition(
         refinement = \underbrace{o (1 - o)}_{uncertainty}
         - \underbrace{\sum_b \pi_b (o_b - o)^2}_{resolution}.
 
-    Within a bin, the variance of the forecasts less twice their covariance with the
-    labels remains.
+    The part within is the variance of the forecasts in a bin, less twice their
+    covariance with the labels.
 
     References
     ----------
@@ -386,18 +387,18 @@ def brier_decomposition(
     else:
         starts = bin_starts(summary, n_bins, "frequency")
     weight = np.add.reduceat(summary.weight, starts)
-    # Sums of weights and not of shares, which may vanish beside a great weight.
+    # Take sums of weights instead of shares, which may vanish beside a great weight.
     rate = np.add.reduceat(summary.weight1, starts) / weight
-    # Mean forecasts by way of deviations from the bin's first: one forecast alone is
-    # its mean to the last digit.
+    # Mean forecasts are found from deviations from the first forecast of the bin. Then
+    # the mean of a single forecast is right to the last digit.
     sizes = np.diff(starts, append=summary.n_cells)
     first = summary.scores[starts]
     ahead = summary.scores - np.repeat(first, sizes)
     offset = np.add.reduceat(summary.weight * ahead, starts) / weight
     forecast = first + offset
     ahead = ahead - np.repeat(offset, sizes)
-    # Within-bin terms: variance of the forecasts less twice their covariance with
-    # labels.
+    # The terms within bins are the variance of the forecasts, less twice their
+    # covariance with labels.
     event = summary.weight1 / summary.weight - np.repeat(rate, sizes)
     share, binned = summary.weight / summary.n, weight / summary.n
     return BrierDecomposition(
@@ -428,10 +429,10 @@ def corp_decomposition(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     score : callable
-        A proper score `score(y_true, y_prob, *, sample_weight)` such as
-        `brier_score`, `log_loss` or `spherical_score`; bind further arguments with
-        `functools.partial`. For a score that is not proper the parts still add up
-        but may be negative.
+        A proper score `score(y_true, y_prob, *, sample_weight)` such as `brier_score`,
+        `log_loss` or `spherical_score`. Bind further arguments with
+        `functools.partial`. The parts of a score that is not proper still add up, but
+        may be negative.
 
     Returns
     -------
@@ -440,10 +441,10 @@ def corp_decomposition(
 
     Notes
     -----
-    With S(q) the mean score of forecasts q, :math:`\hat p` the isotonic regression
-    of the labels on the forecasts (PAV) and o the base rate,
-    :math:`MCB = S(p) - S(\hat p)`, :math:`DSC = S(o) - S(\hat p)`,
-    :math:`UNC = S(o)`. Unlike binned parts these need no choice of bins. An
+    Let S(q) be the mean score of forecasts q, :math:`\hat p` the isotonic regression of
+    the labels on the forecasts (PAV), and o the base rate. Then
+    :math:`MCB = S(p) - S(\hat p)`, :math:`DSC = S(o) - S(\hat p)` and
+    :math:`UNC = S(o)`. Binned parts depend on the choice of bins, but these do not. An
     infinite score has infinite miscalibration.
 
     References
@@ -463,8 +464,8 @@ def corp_decomposition(
     summary = summarise_forecasts(y_true, y_prob, sample_weight)
     check_callable(score, "score")
     recalibrated = isotonic_rates(summary.weight0, summary.weight1)
-    # All three on the same rows in the same order: forecasts that recalibration
-    # leaves alone are miscalibrated by exactly 0.
+    # All three scores are on the same rows in the same order. If recalibration changes
+    # no forecast, miscalibration is then exactly 0.
     weights = np.concatenate([summary.weight0, summary.weight1])
     labels = np.repeat([0, 1], summary.n_cells)
     held = weights > 0.0
@@ -475,7 +476,8 @@ def corp_decomposition(
 
     given, best = mean_score(summary.scores), mean_score(recalibrated)
     base = mean_score(np.full(summary.n_cells, summary.base_rate))
-    # Infinite losses of both, as where a rate rounds to 1, do not differ.
+    # Both losses may be infinite, for instance if a rate rounds to 1. Then they do not
+    # differ.
     return CorpDecomposition(
         miscalibration=0.0 if given == best else given - best,
         discrimination=0.0 if base == best else base - best,

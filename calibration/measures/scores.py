@@ -1,6 +1,6 @@
-"""Losses of probability forecasts, any proper score, and the area under the ROC.
+"""Losses of probability forecasts, any proper score, and the area under the ROC curve.
 
-Forecasts (n,) are chances of class 1; forecasts (n, k) have a column for each class.
+Forecasts (n,) are chances of class 1. Forecasts (n, k) have a column for each class.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def brier_score(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> float:
-    r"""Brier score: mean squared difference of forecast and label.
+    r"""Return the Brier score: the mean squared difference of forecast and label.
 
-    Of forecasts (n, k) it is the sum over the classes, as Brier defined it: with k = 2
-    twice the score of the chance of class 1.
+    For forecasts (n, k) it is the sum over the classes, as Brier defined it. With k = 2
+    it is twice the score of the chance of class 1.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def brier_score(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     classes : array-like of shape (k,), optional
-        The labels that the columns stand for.
+        The labels for which the columns stand.
 
     Returns
     -------
     float
-        In [0, 1] of forecasts (n,), in [0, 2] of forecasts (n, k).
+        In [0, 1] for forecasts (n,), in [0, 2] for forecasts (n, k).
 
     Notes
     -----
@@ -79,7 +79,7 @@ def log_loss(
     classes: ArrayLike | None = None,
     clip: float = 0.0,
 ) -> float:
-    r"""Logarithmic score: mean of -log of the chance given to what happened.
+    r"""Return the logarithmic score: the mean of -log of the chance of what happened.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ def log_loss(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     classes : array-like of shape (k,), optional
-        The labels that the columns stand for.
+        The labels for which the columns stand.
     clip : float
-        Forecasts are clipped to [clip, 1 - clip], 0 <= clip <= 1/2. With 0 the
-        score is what it is: infinite where an event of probability 0 happened.
+        Forecasts are clipped to [clip, 1 - clip], 0 <= clip <= 1/2. With 0 nothing is
+        clipped: the score is infinite if an event of probability 0 happened.
 
     Returns
     -------
@@ -127,8 +127,8 @@ def log_loss(
             losses = np.where(labels, -np.log(forecasts), -np.log1p(-forecasts))
         else:
             given = forecasts[np.arange(len(labels)), labels]
-            losses = -np.log(given) + 0.0  # no -0.0
-        # The loss falls with the chance given, so clipping it clips the chance.
+            losses = -np.log(given) + 0.0  # avoids -0.0
+        # The loss falls if the chance grows. So clipping the loss clips the chance.
         bounds = -np.log1p(-clip), -np.log(clip)
     return _weighted_mean(np.clip(losses, *bounds), weights)
 
@@ -140,7 +140,7 @@ def spherical_score(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> float:
-    r"""Spherical score as a loss: mean of 1 - s.
+    r"""Return the spherical score as a loss: the mean of 1 - s.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def spherical_score(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     classes : array-like of shape (k,), optional
-        The labels that the columns stand for.
+        The labels for which the columns stand.
 
     Returns
     -------
@@ -160,8 +160,8 @@ def spherical_score(
 
     Notes
     -----
-    With q the probability given to the label that happened,
-    :math:`s = q / \sqrt{q^2 + (1 - q)^2}`, and of forecasts (n, k)
+    Let q be the probability given to the label that happened. Then
+    :math:`s = q / \sqrt{q^2 + (1 - q)^2}`, and for forecasts (n, k)
     :math:`s = q / \sqrt{\sum_c p_c^2}`.
 
     References
@@ -185,13 +185,13 @@ def spherical_score(
         others[places] = 0.0
         other = np.sqrt(np.einsum("ij,ij->i", others, others))
     length = np.hypot(happened, other)
-    # 1 - happened / length, without its cancellation for good forecasts.
+    # This is 1 - happened / length, without its cancellation for good forecasts.
     losses = other * other / (length * (length + happened))
     return _weighted_mean(losses, weights)
 
 
 def _weighted_mean(losses: Float64Array, weights: Float64Array) -> float:
-    """Mean of losses that may be +inf; a row of weight 0 is not there."""
+    """Return the mean of losses that may be +inf. A row of weight 0 does not count."""
     # 0 times an infinite loss would be nan.
     losses, weights = losses[weights > 0.0], weights[weights > 0.0]
     return float((losses * weights).sum() / weights.sum())
@@ -204,9 +204,9 @@ def auc_score(
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> float:
-    r"""Area under the ROC curve; of more than two classes Hand and Till's mean.
+    r"""Return the area under the ROC curve, or for more classes Hand and Till's mean.
 
-    No loss: higher is better, and 1/2 is what forecasts without any order reach.
+    This is no loss: higher is better. Forecasts without any order reach 1/2.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def auc_score(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     classes : array-like of shape (k,), optional
-        The labels that the columns stand for.
+        The labels for which the columns stand.
 
     Returns
     -------
@@ -226,8 +226,8 @@ def auc_score(
 
     Notes
     -----
-    With :math:`A(i | j)` the probability that a row of class i has a higher forecast of
-    class i than a row of class j, ties counting half,
+    Let :math:`A(i | j)` be the probability that a row of class i has a higher forecast
+    of class i than a row of class j. Ties count half. The mean is
 
     .. math:: M = \frac{2}{k (k - 1)} \sum_{i < j} \frac{A(i | j) + A(j | i)}{2}.
 
@@ -255,15 +255,15 @@ def auc_score(
     held = np.flatnonzero(totals > 0.0).tolist()
     if len(held) < 2:
         refuse("y_true", "hold two classes or more", f"class {held[0]} only")
-    # Each class in a unit of its own, a power of two, so that no product of weights
-    # underflows: rates within pairs of classes know no unit.
+    # Each class has a unit of its own, a power of two, so that no product of weights
+    # underflows. Rates within pairs of classes do not depend on units.
     exponents = np.frexp(totals)[1]
     weights = np.ldexp(weights, -exponents[columns])
     totals = np.ldexp(totals, -exponents)
     if forecasts.ndim == 1:
         return float(_win_rates(forecasts, 1, columns, weights, totals)[0])
     wins = [
-        # Of class i against itself ties and wins make 1/2.
+        # If class i is compared with itself, ties and wins make 1/2.
         _win_rates(forecasts[:, i], i, columns, weights, totals)[held].sum() - 0.5
         for i in held
     ]
@@ -277,10 +277,10 @@ def _win_rates(
     weights: Float64Array,
     totals: Float64Array,
 ) -> Float64Array:
-    """A(chosen | j): how often the chosen class has the higher chance, shape (k,)."""
+    """Return A(chosen | j), how often the chosen class has the higher chance, (k,)."""
     values, places = np.unique(chances, return_inverse=True)
     ours = np.bincount(places, np.where(columns == chosen, weights, 0.0), len(values))
-    # Weight of the chosen class above each value, and half of that at it.
+    # This is the weight of the chosen class above each value, and half of that at it.
     above = totals[chosen] - np.cumsum(ours) + 0.5 * ours
     sums = np.bincount(columns, weights * above[places], len(totals))
     pairs = totals[chosen] * totals
@@ -291,9 +291,9 @@ def _win_rates(
 
 Density: TypeAlias = Callable[[Float64Array], ArrayLike]
 
-# The quadrature works in log-odds u between the two ends; beyond them the density is
-# continued as a power of the distance to 0 or 1. Up to 1 - 2**-30 floats still
-# resolve 1 - e to six digits, and towards 0 they do for ever.
+# The quadrature works in log-odds u between the two ends. Beyond them the density is
+# continued as a power of the distance to 0 or 1. Up to 1 - 2**-30 floats still resolve
+# 1 - e to six digits. Towards 0 they always do.
 _LOW_END = float(expit(-700.0))
 _HIGH_END = 2.0**-30
 _EDGES = np.concatenate(
@@ -305,9 +305,9 @@ _EDGES = np.concatenate(
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(16)
 # The power is measured this many doublings of the distance inside.
 _DOUBLINGS = 10
-# A power measured within this of 0 or 1 is 0 or 1: there the integrals diverge.
+# A measured power this near to 0 or 1 is taken as 0 or 1, where the integrals diverge.
 _SAME_POWER = 1e-6
-# Forecasts integrated at once; bounds the memory.
+# Number of forecasts that are integrated at once. It bounds the memory.
 _CHUNK = 1 << 16
 
 
@@ -318,7 +318,7 @@ def proper_score(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Mean proper score that weighs the errors at cost e by w(e).
+    r"""Return the mean proper score that weighs the errors at cost e by w(e).
 
     Parameters
     ----------
@@ -327,30 +327,30 @@ def proper_score(
     y_prob : array-like of shape (n,)
         Forecast probabilities of class 1.
     weight : callable or mapping
-        A callable is the density w: it takes an array of e in (0, 1) and returns
-        values >= 0. It should be smooth on (0, 1), but may grow without bound like
-        a power at the ends. A mapping {cost: mass} puts point masses on costs in
-        (0, 1): the score is then a sum of cost-weighted errors of the decisions "1
-        when q >= cost", so a forecast equal to a cost decides for class 1.
+        A callable is the density w. It takes an array of e in (0, 1) and returns
+        values >= 0. It should be smooth on (0, 1), but at the ends it may grow without
+        bound like a power. A mapping {cost: mass} puts point masses on costs in (0, 1).
+        The score is then a sum of cost-weighted errors of the decisions "1 when
+        q >= cost". So a forecast equal to a cost decides for class 1.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
 
     Returns
     -------
     float
-        In [0, inf]. For smooth densities accurate to 1e-9, relative where the score
-        exceeds 1; to 1e-8 if the density has no bound at 1.
+        In [0, inf]. For smooth densities it is accurate to 1e-9, relative if the score
+        exceeds 1. If the density has no bound at 1, it is accurate to 1e-8.
 
     Notes
     -----
-    A forecast q costs, if class 1 or class 0 happened,
+    If class 1 or class 0 happened, a forecast q costs
 
     .. math:: L_1(q) = \int_q^1 \frac{w(e)}{e} de, \qquad
         L_0(q) = \int_0^q \frac{w(e)}{1 - e} de.
 
-    w = 1 gives the log loss, w = 6 e (1 - e) three times the Brier score, a mass of
-    1/2 at cost 1/2 the error rate. The integrals are taken in log-odds, once per
-    distinct forecast, by Gauss-Legendre rules on fixed panels.
+    w = 1 gives the log loss. w = 6 e (1 - e) gives three times the Brier score. A mass
+    of 1/2 at cost 1/2 gives the error rate. The integrals are taken in log-odds, once
+    for each distinct forecast, by Gauss-Legendre rules on fixed panels.
 
     References
     ----------
@@ -377,7 +377,7 @@ def proper_score(
         refuse("weight", rule, type(weight).__name__, TypeError)
     total = 0.0
     for losses, counts in (loss0, summary.weight0), (loss1, summary.weight1):
-        held = counts > 0.0  # an infinite loss that nobody suffered is none
+        held = counts > 0.0  # a loss that no row has may be infinite
         total += float((losses[held] * counts[held]).sum())
     return total / summary.n
 
@@ -385,7 +385,7 @@ def proper_score(
 def _mass_losses(
     masses: Mapping[float, float], forecasts: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """L0 and L1 at each forecast for point masses on costs."""
+    """Return L0 and L1 at each forecast for point masses on costs."""
     if not masses:
         refuse("weight", "hold at least one cost", "an empty mapping")
     pairs = sorted(
@@ -395,7 +395,7 @@ def _mass_losses(
     costs, mass = np.array(pairs).T
     below = np.searchsorted(costs, forecasts, side="right")
     up_to = np.concatenate([[0.0], np.cumsum(mass / (1.0 - costs))])
-    # Summed from the top, so that no cost above means exactly 0.
+    # Sum from the top, so that the sum is exactly 0 if no cost is above.
     beyond = np.concatenate([np.cumsum((mass / costs)[::-1])[::-1], [0.0]])
     return up_to[below], beyond[below]
 
@@ -404,7 +404,7 @@ def _mass_losses(
 class _Tail:
     """A density C d**-power of the distance d to 0 or 1, for d below `distance`.
 
-    `ratio` arguments are distance / d >= 1.
+    Arguments `ratio` are distance / d >= 1.
     """
 
     distance: float
@@ -413,7 +413,7 @@ class _Tail:
 
     @classmethod
     def of(cls, density: Density, end: float, distance: float) -> _Tail:
-        """Measure the power far inside, where other terms have died out."""
+        """Measure the power far inside, where other terms are negligible."""
         inside = distance * 2.0**-_DOUBLINGS * np.array([1.0, 0.5])
         outer, inner = _evaluate(density, 1.0 - inside if end else inside)
         if outer == 0.0 or inner == 0.0:
@@ -425,14 +425,14 @@ class _Tail:
         return cls(distance, float(outer * 2.0 ** (-_DOUBLINGS * power)), power)
 
     def within(self, ratio: Float64Array) -> Float64Array:
-        """Integral of the density from 0 to d; infinite if it has no mass."""
+        """Return the integral of the density from 0 to d, or inf if it diverges."""
         if self.power >= 1.0:
             return np.full(len(ratio), np.inf)
         mass = self.height * self.distance / (1.0 - self.power)
         return mass * ratio ** (self.power - 1.0)
 
     def outside(self, ratio: Float64Array) -> Float64Array:
-        """Integral of density / d from d to `distance`."""
+        """Return the integral of density / d from d to `distance`."""
         if self.height == 0.0:
             return np.zeros(len(ratio))
         steps = np.log(ratio)
@@ -444,15 +444,16 @@ class _Tail:
 def _density_losses(
     density: Density, forecasts: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """L0 and L1 at each forecast for a density.
+    """Return L0 and L1 at each forecast for a density.
 
-    With e = expit(u), de = e (1 - e) du: L1 integrates w (1 - e) and L0 w e over u.
+    With e = expit(u), de = e (1 - e) du. So L1 integrates w (1 - e) over u, and L0
+    integrates w e.
     """
     low = _Tail.of(density, 0.0, _LOW_END)
     high = _Tail.of(density, 1.0, _HIGH_END)
     panel0, panel1 = _integrate(density, _EDGES[:-1], _EDGES[1:])
     one = np.ones(1)
-    # Integrals from 0 up to each edge, and from each edge up to 1.
+    # These are integrals from 0 up to each edge, and from each edge up to 1.
     up_to = np.cumsum(np.concatenate([low.within(one), panel0]))
     beyond = np.cumsum(np.concatenate([high.within(one), panel1[::-1]]))[::-1]
     loss0, loss1 = np.empty(len(forecasts)), np.empty(len(forecasts))
@@ -476,7 +477,7 @@ def _density_losses(
 def _integrate(
     density: Density, low: Float64Array, high: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Integrals of w e and of w (1 - e) over [low, high] in log-odds, shapes (k,)."""
+    """Return integrals (k,) of w e and of w (1 - e) over [low, high] in log-odds."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     u = middle[:, None] + half[:, None] * _NODES
     e = expit(u)
@@ -485,7 +486,7 @@ def _integrate(
 
 
 def _evaluate(density: Density, e: Float64Array) -> Float64Array:
-    """Values of the density, refused where it is negative or not finite."""
+    """Return values of the density. Refuse negative or infinite ones."""
     values = np.asarray(density(e.copy()), dtype=np.float64)
     if values.shape not in ((), e.shape):
         rule = "return one value per cost or one for all"

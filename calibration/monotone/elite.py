@@ -20,9 +20,9 @@ from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
-# Cells closer than this share of the range of scores are joined.
+# Cells that are closer than this share of the range of scores are joined.
 _LEAST_GAP = 1e-5
-# A greatest penalty below this share of n is the rounding of an exactly affine fit.
+# If the greatest penalty is below this share of n, it is the rounding of an affine fit.
 _ROUNDING = 1e-13
 
 
@@ -32,23 +32,26 @@ class ELiTECalibrator(MapCalibrator):
     Parameters
     ----------
     n_lambdas : int
-        Number of penalties, spaced evenly in the logarithm.
+        Number of penalties. They are spaced evenly in the logarithm.
     lambda_ratio : float
-        Least penalty as a share of the greatest, in (0, 1].
+        Least penalty as a share of the greatest. It is in (0, 1].
     isotonic_penalty : float
-        Cost, per row, if a map falls by one in total. 0: no cost. inf: the maps
-        increase. In between, falls with little support from the data are levelled.
+        Cost, per row, if a map falls by one in total. 0 means no cost. inf means that
+        the maps increase. In between, falls with little support from the data are
+        levelled.
     criterion : {"aicc", "aic", "bic"}
         The criterion that weighs the maps. AIC follows the training rows too closely.
     max_cells : int
-        Most cells to work on. Beyond this, neighbours are merged to equal weights.
+        Greatest number of cells to work on. Beyond it, neighbours are merged to equal
+        weights.
     scale : {"probability", "logit", "real"}
-        What a score is. The map is piecewise linear in the scores as given.
+        What a score is. The map is piecewise linear in the scores as they are given.
 
     Attributes
     ----------
     map_ : CalibrationMap
-        The average of the maps: linear between knots, flat beyond the outer cells.
+        The average of the maps. It is linear between knots, and flat beyond the outer
+        cells.
     lambdas_ : ndarray of shape (n_lambdas,)
         The penalties, from lambda_max down. There is only one if lambda_max is 0.
     weights_ : ndarray of shape (n_lambdas,)
@@ -56,8 +59,8 @@ class ELiTECalibrator(MapCalibrator):
     degrees_of_freedom_ : ndarray of shape (n_lambdas,)
         Free parameters of each map.
     duality_gaps_ : ndarray of shape (n_lambdas,)
-        Bound on how far each map's objective lies above the optimum, relative to
-        the objective, up to rounding (about 1e-10).
+        Bound on how far the objective of each map lies above the optimum, relative to
+        the objective. It holds up to rounding (about 1e-10).
 
     Notes
     -----
@@ -72,21 +75,22 @@ class ELiTECalibrator(MapCalibrator):
         \qquad s_i = \frac{p_{i+1} - p_i}{x_{i+1} - x_i},
 
     (eq. 3.23 of the thesis, with the weights of its footnote 10). The last term is the
-    near-isotonic penalty that the thesis suggests; :math:`\kappa` is
+    near-isotonic penalty that the thesis suggests, and :math:`\kappa` is
     `isotonic_penalty`. On a piecewise-linear map it charges the decrease of each piece,
-    whatever the cells inside. It is solved exactly together with the other penalty, and
-    the grid of :math:`\lambda` does not depend on it.
+    whatever cells lie inside. It is solved exactly together with the other penalty. The
+    grid of :math:`\lambda` does not depend on it.
 
-    :math:`\lambda_{max} = \|(D W^{-1} D')^{-1} D z\|_\infty` is the least penalty
-    that gives the weighted affine fit (where falls cost nothing). Values are clipped
-    to [0, 1]. The weights are proportional to :math:`\exp(-AICc / 2)`, or to another
-    criterion's, with Bernoulli likelihoods of probabilities clipped to
-    :math:`[1/(2n+2), 1 - 1/(2n+2)]` and kinks + 2 degrees of freedom, less one for
-    every piece that the isotonic penalty holds flat. Maps with n <= degrees of freedom
-    + 1 have no AICc and no weight; if none has one (n <= 3 rows), the map of lambda_max
-    stands alone.
+    :math:`\lambda_{max} = \|(D W^{-1} D')^{-1} D z\|_\infty` is the least penalty that
+    gives the weighted affine fit (if falls cost nothing). Values are clipped to [0, 1].
 
-    Scores closer than 1e-5 of their range are joined before the fit.
+    The weights are proportional to :math:`\exp(-AICc / 2)`, or to that of another
+    criterion. The likelihoods are Bernoulli, with probabilities clipped to
+    :math:`[1/(2n+2), 1 - 1/(2n+2)]`. A map has kinks + 2 degrees of freedom, less one
+    for every piece that the isotonic penalty holds flat. A map with n <= degrees of
+    freedom + 1 has no AICc and no weight. If no map has one (n <= 3 rows), the map of
+    lambda_max stands alone.
+
+    Scores that are closer than 1e-5 of their range are joined before the fit.
 
     References
     ----------
@@ -148,14 +152,14 @@ class ELiTECalibrator(MapCalibrator):
         bends = np.array([largest])
         if largest > _ROUNDING * n:
             steps = np.linspace(0.0, 1.0, self.n_lambdas)
-            # Even in the logarithm: the number of kinks grows about as a power of 1 /
-            # lambda.
+            # The penalties are even in the logarithm, because the number of kinks grows
+            # about as a power of 1 / lambda.
             bends = largest * self.lambda_ratio**steps
         paths, marks, freedom, gaps = trend_filter_path(
             cells.unit, weight, target, bends, n * self.isotonic_penalty
         )
-        # Penalties were on slopes per unit interval; on the scale given slopes are 1 /
-        # length of those.
+        # The penalties were on slopes per unit interval. On the given scale, slopes are
+        # 1 / length of those.
         self.lambdas_ = bends * cells.length
         self.degrees_of_freedom_ = freedom
         self.duality_gaps_ = gaps
@@ -164,7 +168,7 @@ class ELiTECalibrator(MapCalibrator):
 
 
 class _Cells(NamedTuple):
-    """Cells with their scores, on the scale given and mapped to the unit interval."""
+    """Cells with their scores, on the given scale and mapped to the unit interval."""
 
     scores: Float64Array
     unit: Float64Array
@@ -174,16 +178,17 @@ class _Cells(NamedTuple):
 
 
 def _thin(summary: ScoreSummary, max_cells: int) -> _Cells:
-    """Join cells that nearly coincide, then merge down to `max_cells`."""
+    """Join cells that nearly coincide, then merge cells down to `max_cells`."""
     check_span(summary.scores[0], summary.scores[-1])
-    # A power of two keeps differences of huge and of tiny scores ordinary floats.
+    # Divide by a power of two. Then differences of huge and of tiny scores are ordinary
+    # floats.
     power = int(np.frexp(np.abs(summary.scores[[0, -1]]).max())[1])
     scores = np.ldexp(summary.scores, -power)
     low, length = scores[0], scores[-1] - scores[0]
     unit = (scores - low) / length
     joined = join_close_cells(unit, summary.weight0, summary.weight1, _LEAST_GAP)
     cells = ScoreSummary(*joined).condense(max_cells)
-    # Joining moves the outer cells inwards; the range is theirs from here on.
+    # Joining moves the outer cells inwards. From here on the range is between these.
     places = np.ldexp(low + length * cells.scores, power)
     start, extent = cells.scores[0], cells.scores[-1] - cells.scores[0]
     return _Cells(
@@ -198,14 +203,15 @@ def _thin(summary: ScoreSummary, max_cells: int) -> _Cells:
 def _model_weights(
     criterion: Criterion, paths: Float64Array, cells: _Cells, freedom: Int64Array
 ) -> Float64Array:
-    """Weights, shape (n_lambdas,), of maps of shape (n_lambdas, m)."""
+    """Return the weights (n_lambdas,) of maps of shape (n_lambdas, m)."""
     n = float(cells.weight0.sum() + cells.weight1.sum())
-    # A map may say 0 or 1, whose likelihood would be 0 after one surprise.
+    # A map may say 0 or 1. Its likelihood would be 0 after one surprise.
     edge = 1.0 / (2.0 * n + 2.0)
     p = np.clip(paths, edge, 1.0 - edge)
     log_likelihood = np.log(p) @ cells.weight1 + np.log1p(-p) @ cells.weight0
     logs = criterion_logs(criterion, log_likelihood, freedom, n)
-    # Akaike weights (Burnham & Anderson 2002), less the best so that none overflows.
+    # Take Akaike weights (Burnham & Anderson 2002), less the best, so that none
+    # overflows.
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
@@ -216,14 +222,13 @@ def _average(
     marks: Float64Array,
     weights: Float64Array,
 ) -> CalibrationMap:
-    """Average the clipped maps; knots are cells where one that counts may bend."""
-    # Maps below the rounding of the average change no digit of it.
+    """Average the clipped maps. Knots are cells where a map that counts may bend."""
+    # Other maps are below the rounding of the average, and change no digit of it.
     counts = weights > np.finfo(np.float64).eps
     clipped = np.clip(paths, 0.0, 1.0)
     mean = np.clip(weights @ clipped, 0.0, 1.0)
     knots: NDArray[np.bool_] = (marks[counts] != 0.0).any(axis=0)
-    # Where a map leaves [0, 1] clipping makes a kink, between two cells: both are
-    # knots.
+    # If a map leaves [0, 1], clipping makes a kink between two cells. Both are knots.
     outside = clipped[counts] != paths[counts]
     turns = (outside[:, 1:] != outside[:, :-1]).any(axis=0)
     knots[1:] |= turns

@@ -44,13 +44,13 @@ class NearIsotonicPath:
     penalties : ndarray of shape (n_steps,)
         The breakpoints: increasing penalties at which blocks merge. From the last one
         on, the solution is the isotonic regression. If the labels increase from the
-        start, there is one breakpoint, 0.
+        start, the only breakpoint is 0.
     n_blocks : ndarray of shape (n_steps,)
         Number of blocks of the solution at each breakpoint.
     run_starts : ndarray of shape (n_runs,)
-        First cell of each run of equal neighbours, which move as one.
+        First cell of each run of equal neighbours. They move as one.
     tree : MergeTree
-        All blocks, and which merge into which.
+        All blocks, and which block merges into which.
 
     Notes
     -----
@@ -60,10 +60,10 @@ class NearIsotonicPath:
     .. math:: \tfrac12 \sum_i w_i (y_i - b_i)^2
         + \lambda \sum_i \max(b_i - b_{i+1}, 0).
 
-    Between breakpoints every block is a line in :math:`\lambda` of slope
-    (1{it lies below the block before} - 1{it lies above the block after}) / weight.
-    Blocks that meet never part, so the whole path is one forest of blocks: O(n log n)
-    time and O(n) memory.
+    Between breakpoints every block is a line in :math:`\lambda` of slope (1{it lies
+    below the block before} - 1{it lies above the block after}) / weight. Blocks that
+    meet never part, so the whole path is one forest of blocks. It takes O(n log n) time
+    and O(n) memory.
 
     References
     ----------
@@ -122,7 +122,7 @@ class NearIsotonicPath:
         Parameters
         ----------
         penalty : float
-            At least 0, which gives the event rates of the cells.
+            At least 0. The solution at 0 is the event rates of the cells.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class NearIsotonicPath:
         return np.repeat(ones / self.tree.weight[nodes], sizes)
 
     def violation(self, values: ArrayLike, penalty: float) -> float:
-        r"""Return the most by which values miss the conditions of optimality, O(n).
+        r"""Return the greatest breach of the conditions of optimality, in O(n).
 
         Parameters
         ----------
@@ -159,7 +159,8 @@ class NearIsotonicPath:
         checked = check_vector(values, "values")
         check_same_length(len(self.weight0), "the cells", len(checked), "values")
         penalty = check_number(penalty, "penalty", 0.0)
-        # Wide sums: rounding must not pass for a violation on many cells.
+        # Use wide sums, because rounding must not pass for a violation if there are
+        # many cells.
         weight = self.weight0 + self.weight1
         running = np.cumsum(self.weight1 - weight * checked, dtype=np.longdouble)
         low = penalty * np.append(checked[:-1] > checked[1:], False)
@@ -179,7 +180,7 @@ class NearIsotonicPath:
         Returns
         -------
         ndarray of shape (k,)
-            Never increasing along the path: with growing penalty the value of each
+            They never increase along the path. If the penalty grows, the value of each
             block moves away from its event rate.
         """
         floor = 0.5 / (float(self.weight0.sum() + self.weight1.sum()) + 1.0)
@@ -191,7 +192,7 @@ class NearIsotonicPath:
         Returns
         -------
         steps : ndarray of int, shape (k,)
-            Positions in `penalties` of solutions that matter; the weights of all
+            Positions in `penalties` of the solutions that matter. The weights of all
             others add up to less than 1e-12.
         weights : ndarray of shape (k,)
             Proportional to :math:`\exp(-BIC / 2)`, with a parameter per block.
@@ -201,11 +202,12 @@ class NearIsotonicPath:
         The likelihood never increases along the path. Take two breakpoints whose
         likelihoods are known. Between them, no likelihood is above that of the first,
         and no solution has fewer blocks than the last. If that bound is too low to
-        matter, nothing between is evaluated. Otherwise the one in the middle is
+        matter, no breakpoint between them is evaluated. Otherwise the middle one is
         evaluated, and so on.
         """
         n = float(self.weight0.sum() + self.weight1.sum())
-        # A parameter costs log(n) / 2, and less than one row does not make it a gain.
+        # A parameter costs log(n) / 2. With less than one row, it must not become a
+        # gain.
         charge = 0.5 * max(np.log(n), 0.0)
         least = np.log(_NEGLIGIBLE / len(self.penalties))
         steps = self._halvings()
@@ -229,7 +231,7 @@ class NearIsotonicPath:
     ) -> tuple[Int64Array, Float64Array]:
         """Return the weighted mean of the solutions at some breakpoints.
 
-        No solution is formed; the cost is that of the finest of them.
+        No solution is formed. The cost is that of the finest solution.
 
         Parameters
         ----------
@@ -248,7 +250,7 @@ class NearIsotonicPath:
         return self.run_starts[runs], means[nodes]
 
     def _halvings(self) -> Int64Array:
-        """First and last step, and between them steps where n_blocks about halves."""
+        """Return first and last step, and steps between where n_blocks about halves."""
         n_blocks = self.n_blocks
         goals = n_blocks[0] / 2.0 ** np.arange(np.log2(n_blocks[0] / n_blocks[-1]) + 1)
         steps = np.searchsorted(-n_blocks, -goals)
@@ -259,25 +261,25 @@ class NearIsotonicPath:
 class ENIRCalibrator(MapCalibrator):
     r"""Ensemble of near-isotonic regressions.
 
-    Near-isotonic regressions allow some scores to be in the wrong order, at a price. At
-    no price they are the event rates of the cells. At a high price they are the
-    isotonic regression. The calibrator averages over all prices.
+    Near-isotonic regressions allow some scores to be in the wrong order, at a price. If
+    the price is zero, they are the event rates of the cells. If it is high, they are
+    the isotonic regression. The calibrator averages over all prices.
 
     Parameters
     ----------
     monotone : bool
-        Project the average on the increasing maps: isotonic regression of its values,
-        where each value weighs as much as the rows it was learned from.
+        Project the average on the increasing maps. This is the isotonic regression of
+        its values. Each value weighs as much as the rows from which it was learned.
     scale : {"probability", "logit", "real"}
         What a score is. The fit depends on the order of scores only.
 
     Attributes
     ----------
     map_ : CalibrationMap
-        The average, in steps that lie midway between the last score of one block and
-        the first of the next.
+        The average, in steps. A step lies midway between the last score of one block
+        and the first of the next.
     penalties_ : ndarray of shape (n_models,)
-        Penalties of the regressions that were averaged, increasing.
+        Increasing penalties of the regressions that were averaged.
     n_blocks_ : ndarray of shape (n_models,)
         Their numbers of blocks.
     model_weights_ : ndarray of shape (n_models,)
@@ -295,7 +297,7 @@ class ENIRCalibrator(MapCalibrator):
     where p is clipped to [1/(2n + 2), 1 - 1/(2n + 2)], and n is the sum of weights.
     Solutions that together weigh less than 1e-12 are left out. The value of a block is
     a line in the penalty, so the average needs only running sums of the weights and of
-    weight times penalty. Time O(n log n), memory O(n).
+    weight times penalty. It takes O(n log n) time and O(n) memory.
 
     References
     ----------
@@ -334,7 +336,8 @@ class ENIRCalibrator(MapCalibrator):
         first, values = path.average(steps, self.model_weights_)
         if self.monotone:
             weight = np.add.reduceat(summary.weight, first)
-            # As if each value were so many rows of either class: PAV's weighted means.
+            # Each value counts as that many rows of each class, so PAV takes weighted
+            # means.
             start, zeros, ones = pool_adjacent_violators(
                 weight * (1.0 - values), weight * values
             )

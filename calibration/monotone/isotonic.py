@@ -80,10 +80,10 @@ class IsotonicCalibrator(BlockCalibrator):
         Returns
         -------
         CalibrationMap
-            Steps of logit(map) - logit(base rate); -inf and +inf are allowed. They do
-            not depend on the weights of the two classes. Among all increasing maps they
-            are the best at any prior (PAV-LLR). If training saw one class only, there
-            is no evidence either way: 0.
+            Steps of logit(map) - logit(base rate), where -inf and +inf are allowed.
+            They do not depend on the weights of the two classes. Among all increasing
+            maps they are the best at any prior (PAV-LLR). If training saw only one
+            class, there is no evidence either way, and they are 0.
         """
         check_is_fitted(self)
         weight0, weight1 = self.map_.block_weights()
@@ -91,7 +91,7 @@ class IsotonicCalibrator(BlockCalibrator):
         if n0 == 0.0 or n1 == 0.0:
             return CalibrationMap.step(self.map_.knots, np.zeros(len(self.map_)))
         with np.errstate(divide="ignore"):
-            # logit(n1 / n) - logit(N1 / N), without the detour by probabilities.
+            # This is logit(n1 / n) - logit(N1 / N), computed without probabilities.
             ratio = np.log(weight1 / n1) - np.log(weight0 / n0)
         return CalibrationMap.step(self.map_.knots, ratio)
 
@@ -121,7 +121,8 @@ class CenteredIsotonicCalibrator(MapCalibrator):
     Attributes
     ----------
     map_ : CalibrationMap
-        Linear between the blocks' mean scores, flat beyond the first and last.
+        The map is linear between the blocks' mean scores, and flat beyond the first and
+        last.
 
     Notes
     -----
@@ -145,8 +146,8 @@ class CenteredIsotonicCalibrator(MapCalibrator):
         first, weight0, weight1 = pool_adjacent_violators(
             summary.weight0, summary.weight1
         )
-        # Blocks' means increase strictly and so do centres: the line between is
-        # increasing.
+        # The rates and the centres of blocks both increase strictly. So the line
+        # between two blocks increases.
         weight = weight0 + weight1
         with np.errstate(over="ignore", invalid="ignore"):
             centers = group_means(summary.scores, summary.weight, first)
@@ -157,8 +158,8 @@ class CenteredIsotonicCalibrator(MapCalibrator):
         self.map_ = CalibrationMap.linear(centers, weight1 / weight)
 
 
-# Bags are fitted in chunks of this size whatever the number of threads, so that the
-# order of additions, hence the last bit of the result, never depends on it.
+# Bags are fitted in chunks of this size, whatever the number of threads. So the order
+# of additions, and the last bit of the result, never depend on that number.
 _CHUNK = 8
 
 
@@ -170,31 +171,32 @@ class BaggedIsotonicCalibrator(MapCalibrator):
     n_bags : int
         Number of bootstrap samples.
     max_samples : float
-        Size of a sample as a share of n; rows are drawn with replacement.
+        Size of a sample as a share of n. Rows are drawn with replacement.
     random_state : int, RandomState instance or None
         Source of the seeds of the bags.
     n_jobs : int
-        Threads to use; the result does not depend on it.
+        Number of threads. The result does not depend on it.
     scale : {"probability", "logit", "real"}
         What a score is.
 
     Attributes
     ----------
     map_ : CalibrationMap
-        The average map: constant over scores that every bag pools, linear between.
+        The average map. It is constant over scores that every bag pools, and linear
+        between.
 
     Notes
     -----
     1. Scores are sorted once. Neighbouring cells that every reweighting pools are
        summed.
     2. A bag draws ``max_samples * n`` rows with replacement, as counts per cell.
-    3. PAV on the reweighted cells, O(n).
-    4. Its steps are added to a running sum; 2-4 are repeated `n_bags` times.
-    5. The sum divided by `n_bags` is one increasing map, as fast to apply as a
+    3. PAV is run on the reweighted cells, in O(n).
+    4. Its steps are added to a running sum. Steps 2 to 4 are repeated `n_bags` times.
+    5. The sum divided by `n_bags` is one increasing map. It is as fast to apply as a
        single isotonic regression.
 
-    A score that a bag did not draw takes the value of the nearest that it did. In a
-    bounded summary with many rows per cell the counts are independent Poisson.
+    A score that a bag did not draw takes the value of the nearest score that it drew.
+    In a bounded summary with many rows per cell the counts are independent Poisson.
 
     References
     ----------
@@ -240,24 +242,26 @@ class BaggedIsotonicCalibrator(MapCalibrator):
         first = always_pooled(summary.weight0, summary.weight1)
         last = np.append(first[1:] - 1, summary.n_cells - 1)
         low, high = summary.scores[first], summary.scores[last]
-        # Groups that every bag pools: fewer cells for all bags, and the same fits.
+        # Every bag pools these groups. So all bags have fewer cells, and the fits are
+        # the same.
         weight0 = np.add.reduceat(summary.weight0, first)
         weight1 = np.add.reduceat(summary.weight1, first)
         n_draws = max(1, round(self.max_samples * summary.n))
 
         fit_chunk = partial(sum_of_bags, weight0, weight1, low, high, n_draws)
         chunks = self._seed_chunks()
-        # Threads and not processes: the kernel lets go of the interpreter's lock.
+        # Use threads instead of processes, because the kernel releases the
+        # interpreter's lock.
         with ThreadPoolExecutor(self.n_jobs) as pool:
             total = sum(pool.map(fit_chunk, chunks), np.zeros(len(first)))
-        # Rounding of the running sums must not undo monotonicity or the unit range.
+        # Rounding of the running sums must not make the map fall, or leave [0, 1].
         values = np.clip(np.maximum.accumulate(total / self.n_bags), 0.0, 1.0)
         self.map_ = _plateaus(low, high, values)
 
     def _seed_chunks(self) -> list[NDArray[np.uint64]]:
-        """Seeds of the bags, in chunks that threads share out."""
+        """Return the seeds of the bags, in chunks that threads share."""
         source = check_random_state(self.random_state)
-        # Drawn once from the user's source; all else follows from these four numbers.
+        # The user's source is asked once. All else follows from these four numbers.
         entropy = source.randint(0, 2**31 - 1, size=4)
         state = np.random.SeedSequence(entropy.tolist())
         seeds = state.generate_state(self.n_bags, np.uint64).astype(np.uint64)
@@ -267,9 +271,9 @@ class BaggedIsotonicCalibrator(MapCalibrator):
 def _plateaus(
     low: Float64Array, high: Float64Array, values: Float64Array
 ) -> CalibrationMap:
-    """Return the map that is values[g] on [low[g], high[g]] and linear between.
+    """Return the map that is values[g] on [low[g], high[g]], and linear between.
 
-    Neighbouring groups of one value share a plateau; a plateau of one point is one
+    Neighbouring groups of one value share a plateau. A plateau of one point is one
     knot.
     """
     new = np.concatenate([[True], values[1:] != values[:-1]])
@@ -292,28 +296,30 @@ class VennAbersCalibrator(MapCalibrator):
     Attributes
     ----------
     lower_, upper_ : CalibrationMap
-        The maps from score to p0 and to p1, both increasing.
+        The maps from score to p0 and to p1. Both increase.
     map_ : CalibrationMap
-        The merged probability, increasing too.
+        The map from score to the merged probability. It increases too.
 
     Notes
     -----
-    p0(s) and p1(s) are values at s of isotonic regressions. These are fitted to the
-    calibration rows and one more row (s, 0), or (s, 1). If rows are exchangeable, the
-    one of the true label is a calibrated forecast at any n. p1 - p0 says how much one
-    label matters: about one over the weight of the block.
+    p0(s) and p1(s) are the values at s of two isotonic regressions. They are fitted to
+    the calibration rows and one more row: (s, 0) for p0, (s, 1) for p1. If rows are
+    exchangeable, the value for the true label is a calibrated forecast at any n.
+    p1 - p0 says how much one label matters. It is about one over the weight of the
+    block.
 
-    The merged probability p1 / (1 - p0 + p1) has the least regret in log loss
-    against the worse of the two. It is never 0 or 1, so its log loss is finite.
+    The merged probability p1 / (1 - p0 + p1) has the least regret in log loss against
+    the worse of the two. It is never 0 or 1, so its log loss is finite.
 
-    For all scores at once, the two are step functions. For each, one pass of PAV and
-    one pass over its corners find it in O(n). It is applied in O(log n).
+    For all scores at once, p0 and p1 are step functions. For each of them, one pass of
+    PAV and one pass over its corners find it in O(n). It is applied in O(log n).
 
-    With one class only, or one distinct score, all rows are one cell of ties: p0 = n1 /
-    (n + 1), p1 = (n1 + 1) / (n + 1), merged to (n1 + 1) / (n + 2).
+    With one class only, or one distinct score, all rows are one cell of ties. Then
+    p0 = n1 / (n + 1) and p1 = (n1 + 1) / (n + 1). They are merged to
+    (n1 + 1) / (n + 2).
 
     With ``CalibratedClassifier(..., ensemble=True)`` this is the cross Venn-Abers
-    predictor, which merges the intervals of all folds by geometric means.
+    predictor. It merges the intervals of all folds by geometric means.
 
     References
     ----------
@@ -345,7 +351,7 @@ class VennAbersCalibrator(MapCalibrator):
         Returns
         -------
         ndarray of shape (n, 2)
-            Columns p0 and p1, p0 < p1.
+            The columns are p0 and p1, with p0 < p1.
         """
         values = self._read_scores(scores)
         return np.column_stack([self.lower_(values), self.upper_(values)])
@@ -354,18 +360,18 @@ class VennAbersCalibrator(MapCalibrator):
         scores, weight0, weight1 = summary.scores, summary.weight0, summary.weight1
         pool0, pool1 = pools_with_one_more(weight0, weight1)
         upper = pool1 / (pool0 + pool1)
-        # One more 0 is one more 1 with the order and the classes turned around.
+        # If the order and the classes are turned around, one more 0 becomes one more 1.
         pool1, pool0 = pools_with_one_more(weight1[::-1].copy(), weight0[::-1].copy())
         lower = (pool1 / (pool0 + pool1))[::-1]
         self.lower_ = _steps_up(scores, lower)
         self.upper_ = _steps_down(scores, upper)
-        # p0 steps up at scores and p1 just above them: between all of these both are
+        # p0 steps up at scores, and p1 just above them. Between all of these both are
         # constant.
         knots = np.unique(np.concatenate([self.lower_.knots, self.upper_.knots]))
         limits = zip(
             self.lower_._limits(knots), self.upper_._limits(knots), strict=True
         )
-        # p1 / (1 - p0 + p1) so written that rounding keeps it increasing.
+        # p1 / (1 - p0 + p1) is written so that rounding keeps it increasing.
         left, at, right = (1.0 / (1.0 + (1.0 - p0) / p1) for p0, p1 in limits)
         self.map_ = CalibrationMap(knots, left, at, right, "step")
 
@@ -380,8 +386,8 @@ class VennAbersCalibrator(MapCalibrator):
 def merge_intervals(intervals: Sequence[Float64Array]) -> Float64Array:
     """Merge the intervals [p0, p1] of several Venn-Abers predictors per row.
 
-    The probability with the least regret in log loss is GM(p1) / (GM(1 - p0) +
-    GM(p1)), GM the geometric mean over the predictors (Vovk, Petej & Fedorova 2015,
+    The probability with the least regret in log loss is GM(p1) / (GM(1 - p0) + GM(p1)).
+    Here GM is the geometric mean over the predictors (Vovk, Petej & Fedorova 2015,
     section 4).
 
     Parameters
@@ -398,15 +404,15 @@ def merge_intervals(intervals: Sequence[Float64Array]) -> Float64Array:
 
 
 def _steps_up(scores: Float64Array, values: Float64Array) -> CalibrationMap:
-    """Return the map that is values[i] from scores[i] on, and 0 below the first."""
-    # One knot a step, not one a score.
+    """Return the map that is values[i] from scores[i] up, and 0 below the first."""
+    # Keep one knot for each step, and not one for each score.
     kept = np.append(True, values[1:] != values[:-1])
     knots, at = scores[kept], values[kept]
     return CalibrationMap(knots, np.append(0.0, at[:-1]), at, at, "step")
 
 
 def _steps_down(scores: Float64Array, values: Float64Array) -> CalibrationMap:
-    """Return the map that is values[i] down from scores[i], and 1 above the last."""
+    """Return the map that is values[i] from scores[i] down, and 1 above the last."""
     kept = np.append(values[1:] != values[:-1], True)
     knots, at = scores[kept], values[kept]
     return CalibrationMap(knots, at, at, np.append(at[1:], 1.0), "step")

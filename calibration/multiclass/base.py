@@ -47,8 +47,8 @@ class MulticlassCalibrator(ScaledEstimator):
       numbers whose softmax is the probability).
     - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
       columns. `sample_weight` counts repetitions.
-    - A data frame that has the names of `classes` in another order is refused, or those
-      of the data frame of the fit, `feature_names_in_`.
+    - A data frame is refused if it has the names of `classes` in another order, or
+      the names of the data frame of the fit, `feature_names_in_`.
     - `predict` returns probabilities (n, k) whose rows sum to 1.
     - `class_prior_` (k,) holds the share of each class in the weight of the rows of
       the fit, or (n_c + 1) / (n + k) if a class has no row. `llr` returns what scores
@@ -109,7 +109,7 @@ class MulticlassCalibrator(ScaledEstimator):
         return self
 
     def fit_rows(self, data: ClassScores) -> Self:
-        """Learn from checked rows of two or more classes; for fits within a fit.
+        """Learn from checked rows of two or more classes, for a fit within a fit.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class MulticlassCalibrator(ScaledEstimator):
         return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:
-        """Return the one answer to degenerate data, with a warning, or None."""
+        """Return the constant answer to degenerate data, with a warning, or None."""
         k = data.scores.shape[1]
         held = np.unique(data.labels)
         if len(held) == 1:
@@ -288,7 +288,7 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         if self.classes is not None:
             rule = "be None for scores of shape (n,), whose labels are 0 and 1"
             refuse("classes", rule, f"{self.classes!r}")
-        # The bases do the same: their warnings count the calls up to the user's.
+        # The bases do the same work. Their warnings count the calls up to the user's.
         summary = ScoreSummary.from_scores(scores, y, sample_weight)
         if self._learns:
             warn_of_light(sample_weight)
@@ -325,13 +325,13 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         return self._as_fitted().llr(self, scores)
 
     def _as_fitted(self) -> type[ScoreCalibrator] | type[MulticlassCalibrator]:
-        """Return the base that knows the shape of the scores fitted on."""
+        """Return the base that knows the shape of the scores of the fit."""
         check_is_fitted(self)
         return MulticlassCalibrator if hasattr(self, "classes_") else ScoreCalibrator
 
 
 class IdentityCalibrator(EitherCalibrator):
-    """Predict the score itself: every other calibrator has to beat this one.
+    """Predict the score itself. Every other calibrator has to beat this one.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ class IdentityCalibrator(EitherCalibrator):
         """Return None, since nothing is learned from the labels."""
 
     def _fit_table(self, data: ClassScores) -> None:
-        # A 0 counts as this where a logarithm is needed.
+        # If a logarithm is needed, a 0 counts as the value learned here.
         self.logs_ = LogProbabilityScale.of(self.scale, data.scores, data.n)
 
     def _predict_table(self, table: Float64Array) -> Float64Array:

@@ -61,7 +61,7 @@ FAMILIES: dict[str, type[ScoreCalibrator]] = {
 
 
 def as_calibrator(calibrator: Any) -> ScoreCalibrator:
-    """Return a binary calibrator that is given itself or by the name of its family.
+    """Return a binary calibrator that is given as it is, or by the name of its family.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     Attributes
     ----------
     calibrators_ : list of k ScoreCalibrator
-        The fitted calibrator of each class. A class without rows has the constant
+        The fitted calibrator of each class. For a class without rows it is the constant
         1 / (n + 2).
 
     Notes
@@ -126,8 +126,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     Here :math:`g_j` is learned from all rows, with the label 1 where y = j. The nearest
     point is :math:`q_i = \max(g_i - \tau, 0)`, and a 0 counts as the least float.
     Logits enter as the log-odds of the class against the others. Maps of steps and
-    lines may say 0 and 1, which n rows cannot know. They are clipped to [1/(2n+2), 1 -
-    1/(2n+2)], so that no class is ruled out.
+    lines may say 0 and 1, but n rows cannot know this. So the answers are clipped to
+    [1/(2n+2), 1 - 1/(2n+2)], and no class is ruled out.
 
     References
     ----------
@@ -192,7 +192,7 @@ class OneVsRestCalibrator(MulticlassCalibrator):
         for j, (one, column) in enumerate(zip(self.calibrators_, columns, strict=True)):
             p[:, j] = one.predict(column)
             if not isinstance(one, LogOddsCalibrator):
-                # Half a row in n + 1, as in other averages of maps.
+                # The bound is half a row in n + 1, as in other averages of maps.
                 edge = 0.5 / (one.n_fit_ + 1.0)
                 np.clip(p[:, j], edge, 1.0 - edge, out=p[:, j])
         if self.coupling == "least_squares":
@@ -204,10 +204,10 @@ class OneVsRestCalibrator(MulticlassCalibrator):
 
 
 def _nearest_on_simplex(table: Float64Array) -> Float64Array:
-    """Return max(v - tau, 0) of each row v, tau such that the row sums to one."""
+    """Return max(v - tau, 0) of each row v, where tau makes the row sum to 1."""
     largest = -np.sort(-table, axis=1)
     numbers = np.arange(1.0, table.shape[1] + 1.0)
-    # The value of tau if only so many of the largest stay positive, and whether all do.
+    # Compute tau if only this many of the largest stay positive, and whether all do.
     shifts = (np.cumsum(largest, axis=1) - 1.0) / numbers
     count = (largest > shifts).sum(axis=1, keepdims=True)
     tau = np.take_along_axis(shifts, count - 1, axis=1)
@@ -230,13 +230,13 @@ def _against_rest(table: Float64Array, scale: str) -> Iterator[Float64Array]:
         yield z[j] - (top + np.log(np.exp(others - top).sum(axis=0)))
 
 
-# Pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm. So the answer is unique and
-# finite, whatever they say.
+# Chances of pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm. So the answer is
+# unique and finite, whatever they say.
 _CLIP = 1e-7
-# Least share of one of two classes that 1 less it still shows.
+# The least share of one of two classes that is still seen in 1 minus it.
 _FINEST = 2.0**-53
-# Matrices of rows solved together hold at most so many numbers. It bounds the memory.
-# Rows whose pairs are asked together are so many times more.
+# Matrices of rows that are solved together hold at most this many numbers, which bounds
+# the memory. This many times more rows are asked together for their pairs.
 _CHUNK, _MORE = 1 << 22, 16
 
 
@@ -263,7 +263,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
         One for each of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1). None if a class
         of the pair has no rows.
     constant_ : ndarray of shape (k,) or None
-        The one answer to degenerate data.
+        The constant answer to degenerate data.
 
     Notes
     -----
@@ -352,14 +352,15 @@ class AllPairsCalibrator(MulticlassCalibrator):
         if self.scale == "logit":
             return second - first
         both = np.where(first + second > 0.0, first + second, 1.0)
-        # Near 1 a float has few digits. As few near 0: no order of columns matters.
+        # Near 1 a float has few digits. Take as few near 0, so that the order of
+        # columns does not matter.
         rest = np.where(first >= second, 1.0 - first / both, second / both)
         score = np.where(first == second, 0.5, rest)
         return np.clip(score, _FINEST, 1.0 - _FINEST)
 
 
 def pieces_of_rows(n: int, k: int) -> list[NDArray[np.intp]]:
-    """Return numbers of rows, so many at a time that memory holds all their pairs."""
+    """Return row numbers in pieces, so that memory holds all pairs of a piece."""
     most = max(1, _MORE * _CHUNK // k**2)
     return np.split(np.arange(n), range(most, n, most))
 

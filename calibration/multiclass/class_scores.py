@@ -22,11 +22,11 @@ from calibration._validation import (
 )
 from calibration.typing import Float64Array, Int64Array
 
-# What a probability that rounds to 0 is: the least float of full precision.
+# A probability that rounds to 0 becomes this, the least float of full precision.
 LEAST = float(np.finfo(np.float64).tiny)
-# Logits this far below the largest keep their order and no more: squares are finite.
+# Logits this far below the largest keep only their order, so that squares are finite.
 _DEEPEST = -1e60
-# Numbers that a pass has at hand at once: about what a core's cache holds.
+# Numbers that one pass uses at once. It is about what the cache of a core holds.
 _BLOCK = 2**17
 
 
@@ -34,16 +34,16 @@ _BLOCK = 2**17
 class LogProbabilityScale:
     """Turns scores (n, k) into log-probabilities (k, n), a column for each row.
 
-    A probability of exactly 0, as forests say, means "less than my least positive
-    one" and not a logarithm of minus infinity: it counts as half of the least positive
-    score seen, as an assay's value below its limit of detection is read. So does any
-    score below that.
+    Forests, for instance, say a probability of exactly 0. It means "less than my least
+    positive one", and not a logarithm of minus infinity. So it counts as half of the
+    least positive score that was seen. An assay reads a value below its limit of
+    detection in this way. Any score below that half counts as that half too.
 
     Parameters
     ----------
     scale : {"probability", "logit"}
     least : float
-        What a probability of 0 counts as.
+        The value that a probability of 0 gets.
     """
 
     scale: str
@@ -51,10 +51,10 @@ class LogProbabilityScale:
 
     @classmethod
     def of(cls, scale: str, table: Float64Array, n: float) -> LogProbabilityScale:
-        """Choose what a 0 counts as, from scores (m, k) that weigh n.
+        """Choose the value of a 0, from scores (m, k) that weigh n.
 
-        Without exact zeros it is the least positive float. Scores that are all 0 and 1
-        have no least one: a 0 counts as half a row in n + 1.
+        Without exact zeros it is the least positive float. If scores are all 0 and 1,
+        there is no least one. Then a 0 counts as half a row in n + 1.
         """
         if scale != "probability" or table.min() > 0.0:
             return cls(scale)
@@ -102,10 +102,10 @@ def log_softmax(z: Float64Array) -> Float64Array:
 
 
 def mix_uniform(z: Float64Array, n: float) -> Float64Array:
-    r"""Mix columns of log-probabilities with the uniform law, as by Laplace, in place.
+    r"""Mix columns of log-probabilities in place with the uniform law, as Laplace did.
 
-    :math:`(1 - \frac{1}{n+1}) p + \frac{1}{(n+1) k}`: of n rows, one more that may be
-    of any class.
+    The result is :math:`(1 - \frac{1}{n+1}) p + \frac{1}{(n+1) k}`: n rows, and one
+    more row that may be of any class.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def mix_uniform(z: Float64Array, n: float) -> Float64Array:
 
 
 def to_probabilities(z: Float64Array) -> Float64Array:
-    """Return the softmax of columns, shape (n, k); `z` is used up.
+    """Return the softmax of columns, shape (n, k). It overwrites `z`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ Shared = TypeVar("Shared")
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Checked rows to learn from, none without weight.
+    """Checked rows to learn from. All of them have weight.
 
     Parameters
     ----------
@@ -160,9 +160,9 @@ class ClassScores:
     weight : ndarray of shape (n,)
         Positive numbers of repetitions.
     side : ndarray of shape (n, s), optional
-        Numbers known beside the scores, for those who ask for them.
+        Numbers that are known beside the scores. Some calibrators ask for them.
     names : list of str
-        Of the columns of scores; empty if they have none.
+        Names of the columns of scores. The list is empty if they have none.
     """
 
     scores: Float64Array
@@ -193,7 +193,7 @@ class ClassScores:
         return ClassScores(*kept, weight, side, self.names)
 
     def share(self, key: Any, make: Callable[[], Shared]) -> Shared:
-        """Return what calibrators of these rows have in common, made once.
+        """Return what calibrators of these rows have in common. It is made once.
 
         Parameters
         ----------
@@ -210,9 +210,9 @@ class ClassScores:
         return cast(Shared, self._shared[key])
 
     def merged(self) -> ClassScores:
-        """Return distinct rows in the order of their values, weights added up.
+        """Return distinct rows in the order of their values, with added weights.
 
-        Repeated rows are thus the same as their weights, to the last digit.
+        So repeated rows are the same as their weights, to the last digit.
         """
         parts = [self.labels[:, None], self.scores]
         if self.side is not None:
@@ -222,7 +222,8 @@ class ClassScores:
         _, first, places = np.unique(
             keys, axis=0, return_index=True, return_inverse=True
         )
-        # In the order of their size, so that sums do not depend on the order of rows.
+        # Add weights in the order of their size, so that sums do not depend on the row
+        # order.
         order = np.argsort(self.weight, kind="stable")
         weight = np.bincount(places.ravel()[order], self.weight[order], len(first))
         return self.take(first, weight.astype(np.float64))
@@ -236,7 +237,7 @@ def read_class_scores(
     scale: str,
     side: Float64Array | None = None,
 ) -> ClassScores:
-    """Check scores, labels and weights, and return the rows that weigh anything.
+    """Check scores, labels and weights, and return the rows that have weight.
 
     Parameters
     ----------
@@ -248,7 +249,7 @@ def read_class_scores(
     classes : sequence of k names, optional
     scale : {"probability", "logit"}
     side : ndarray of shape (n, s), optional
-        Checked, but for its length.
+        It is checked, except for its length.
 
     Returns
     -------
@@ -267,7 +268,7 @@ def read_class_scores(
 
 
 def check_score_table(scores: ArrayLike, scale: str) -> Float64Array:
-    """Return scores as finite float64 of shape (n, k), rows of probabilities sum to 1.
+    """Return scores as finite float64 (n, k). Rows of probabilities must sum to 1.
 
     Parameters
     ----------
@@ -280,11 +281,12 @@ def check_score_table(scores: ArrayLike, scale: str) -> Float64Array:
     """
     if scale == "logit":
         return check_table(scores, "scores")
-    # Not divided by the sums of rows: equal scores of a class must stay equal.
+    # Do not divide by the sums of rows, because equal scores of a class must stay
+    # equal.
     return check_rows(scores, "scores")
 
 
-# A simpler candidate may be behind the best by so many standard errors.
+# A simpler candidate may be worse than the best by this many standard errors.
 _NEAR = 0.25
 
 
@@ -305,15 +307,15 @@ class RowLosses:
 
     @property
     def mean(self) -> float:
-        """Mean loss of a row."""
+        """Mean loss of all rows."""
         return float(self.weight @ self.losses / self.weight.sum())
 
     @property
     def error(self) -> float:
-        """Standard error of the mean; weights count independent rows."""
+        """Standard error of the mean. Weights count independent rows."""
         n = float(self.weight.sum())
         spread = float(self.weight @ (self.losses - self.mean) ** 2)
-        # n - 1, since the mean comes from the same rows.
+        # Divide by n - 1, because the mean comes from the same rows.
         return float(np.sqrt(spread / n / (n - 1.0))) if n > 1.0 else np.inf
 
     def less(self, other: RowLosses) -> RowLosses:

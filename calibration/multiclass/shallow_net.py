@@ -36,16 +36,18 @@ from calibration.multiclass.class_scores import (
 from calibration.multiclass.softmax_map import SoftmaxMap, fit_temperature
 from calibration.typing import Float64Array, Int64Array
 
-# Steps of L-BFGS, pairs of steps and gradients it remembers, and the largest entry of
-# the gradient at which it stops. Nets of more steps are no better.
+# Steps of L-BFGS, then the number of pairs of steps and gradients that it remembers,
+# then the largest entry of the gradient at which it stops. More steps make no better
+# nets.
 _MAX_STEPS = 60
 _MEMORY = 20
 _TOLERANCE = 1e-7
-# Nets of more rows are trained on some of them first, and then for fewer steps.
+# If there are more rows than this, nets are first trained on some of them, and then for
+# fewer steps.
 _START_ROWS = 8_192
 _MORE_STEPS = 20
-# AdaGrad as chapter 6.1 of the thesis has it, and what it leaves open: TensorFlow's
-# first sums of squares, and how long to train.
+# AdaGrad as in chapter 6.1 of the thesis. The chapter leaves open the first sums of
+# squares, which are TensorFlow's here, and how long to train.
 _RATE, _BATCH = 0.1, 10
 _FIRST_SQUARES = 0.1
 _PASSES = 20
@@ -66,7 +68,7 @@ class HiddenLayer:
     intercept : ndarray of shape (k,)
         b.
     rectified : bool
-        Whether u is max(., 0), and not tanh.
+        Whether u is max(., 0) instead of tanh.
     """
 
     slopes: Float64Array
@@ -79,10 +81,10 @@ class HiddenLayer:
     def draw(
         cls, rng: np.random.Generator, h: int, d: int, k: int, rectified: bool = False
     ) -> HiddenLayer:
-        """Draw units that look in directions of their own.
+        """Draw units, each of which looks in a direction of its own.
 
-        They correct nothing yet. Rectified ones do: all their parameters are drawn, by
-        Glorot's uniform law.
+        They correct nothing yet. Rectified ones already do: all their parameters are
+        drawn, by Glorot's uniform law.
         """
         if rectified:
             far, near = np.sqrt(6.0 / (d + h)), np.sqrt(6.0 / (h + k))
@@ -122,8 +124,8 @@ class NetProblem:
 
     .. math:: CE + \frac{r}{n} \|\theta - \theta_0\|^2
 
-    with :math:`\theta_0` the parameters drawn: nets differ by where they are held to,
-    and not by when training stops.
+    Here :math:`\theta_0` are the drawn parameters. Nets differ because they are held to
+    different parameters, and not because training stops at different times.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ class NetProblem:
     ridge: float
 
     def train(self, drawn: HiddenLayer) -> HiddenLayer:
-        """Return the layer of least objective that L-BFGS finds from one drawn.
+        """Return the layer of least objective that L-BFGS finds from a drawn layer.
 
         Parameters
         ----------
@@ -164,15 +166,15 @@ class NetProblem:
     def train_by_batches(
         self, drawn: HiddenLayer, rng: np.random.Generator, n_batches: int | None
     ) -> HiddenLayer:
-        """Return the layer to which AdaGrad leads, ten rows a step; without the ridge.
+        """Return the layer that AdaGrad finds without the ridge, with ten rows a step.
 
         Parameters
         ----------
         drawn : HiddenLayer
         rng : Generator
-            Source of the order of the rows, a new one for each pass.
+            Source of the order of the rows. Each pass has a new order.
         n_batches : int or None
-            Steps to take; None stands for 20 passes over the rows.
+            Number of steps. None means 20 passes over the rows.
 
         Returns
         -------
@@ -204,7 +206,7 @@ class NetProblem:
         shape : HiddenLayer
             Any layer of the shape that the parameters have.
         anchor : ndarray of shape (p,)
-            Where the ridge holds them to.
+            The ridge holds the parameters to these.
 
         Returns
         -------
@@ -252,7 +254,7 @@ class NetProblem:
         return np.asarray(found.x, dtype=np.float64)
 
     def _thinned(self, step: int) -> NetProblem:
-        """Return the problem of every so many rows, with a ridge in proportion."""
+        """Return the problem of every `step`-th row, with a ridge in proportion."""
         rows = (self.z[:, ::step], self.inputs[:, ::step])
         z, inputs = map(np.ascontiguousarray, rows)
         weight = self.weight[::step]
@@ -275,7 +277,7 @@ class NetEnsemble:
     centre, spread : ndarrays of shape (d, 1)
         Mean and spread of the inputs: log-probabilities, then side information.
     layers : tuple of HiddenLayer
-        Rectified layers see probabilities, and have no log-probabilities to correct.
+        Rectified layers see probabilities. They have no log-probabilities to correct.
     """
 
     base: SoftmaxMap
@@ -295,8 +297,8 @@ class NetEnsemble:
     ) -> NetEnsemble:
         """Train one net for each number of hidden units.
 
-        Without a ridge they are the thesis's nets: on probabilities, some rows at a
-        time.
+        Without a ridge they are the nets of the thesis, which learn from probabilities,
+        some rows at a time.
         """
         k, by_batches = data.scores.shape[1], ridge is None
         if by_batches:
@@ -306,13 +308,14 @@ class NetEnsemble:
             z = np.zeros((k, len(data.labels)))
             raw = _join(np.exp(base.prepare(data.scores)), data.side)
         else:
-            # Mixed with the uniform law, as for a penalised matrix, hence bounded.
+            # They are mixed with the uniform law, as for a penalised matrix. So they
+            # are bounded.
             base = replace(fit_temperature(data, scale), penalty=1.0)
             z = base.prepare(data.scores)
             raw = _join(z, data.side)
         centre, spread = _standardize(raw, data.weight / data.n)
         if by_batches:
-            # Probabilities enter as they are.
+            # Probabilities enter unchanged.
             centre[:k], spread[:k] = 0.0, 1.0
         inputs = (raw - centre) / spread
         problem = NetProblem(z, inputs, data.labels, data.weight, ridge or 0.0)
@@ -361,7 +364,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     n_batches : int, optional
         Steps of "adagrad", with ten rows each. Default: as many as 20 passes take.
     random_state : int or None
-        Seed of the nets; None draws one.
+        Seed of the nets. None draws one.
     classes : sequence of k names, optional
         Names of the columns. Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
@@ -379,8 +382,8 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     Notes
     -----
     Let z be the log-probabilities at the temperature of `SoftmaxCalibrator`, mixed with
-    the uniform law as there. Let x be the standardised z and side information. A net
-    gives
+    the uniform law as they are there. Let x be the standardised z and side information.
+    A net gives
 
     .. math:: S\bigl(z + V \tanh(W x + c) + b\bigr),
 
@@ -481,7 +484,8 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         known = None if side is None else _read_side(side)
         settings = self.classes, self.scale, known
         self._learn_table(read_class_scores(scores, y, sample_weight, *settings))
-        # Set for a constant too: `predict` asks for what was given here.
+        # This is set for a constant too, because `predict` asks for what was given
+        # here.
         self.n_side_ = 0 if known is None else known.shape[1]
         self.side_names_ = names_of_columns(side)
         return self
@@ -562,7 +566,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
 def _standardize(
     raw: Float64Array, share: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Return mean and deviation (d, 1) of inputs (d, n); infinite for constant ones."""
+    """Return mean and deviation (d, 1) of inputs (d, n), infinite for constant ones."""
     centre = (raw @ share)[:, None]
     spread = np.sqrt((raw - centre) ** 2 @ share)[:, None]
     # Nothing is learned from a constant input, whatever its rounding is.

@@ -29,11 +29,11 @@ from calibration.multiclass.softmax_map import SoftmaxMap, fit_path, fit_tempera
 from calibration.typing import Float64Array
 
 _STRUCTURES = ("matrix", "vector", "temperature")
-# Multipliers of the ridge that are tried, the most careful first.
+# Multipliers of the ridge that are tried. The most careful is first.
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-# Beyond so many classes, the k^2 parameters of a matrix cost more than they bring.
+# Beyond this many classes, the k^2 parameters of a matrix cost more than they bring.
 MOST_MATRIX_CLASSES = 150
-# Penalties are tried on rows that hold at most so many numbers. The ridge counts in
+# Penalties are tried on rows that hold at most this many numbers. The ridge counts in
 # rows, so with fewer rows its multiplier is much the same.
 _TRIAL_NUMBERS = 3_000_000
 # Held-out losses differ by far more than the error of such a fit.
@@ -53,9 +53,9 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         scaling, and 0 means no ridge. "auto" chooses from 1 to 0.003 by
         cross-validation. The ridge of the temperature is always a thousandth of a row.
     n_folds : int
-        Folds of "auto".
+        Number of folds of "auto".
     random_state : int or None
-        Seed of the folds; None draws one.
+        Seed of the folds. None draws one.
     classes : sequence of k names, optional
         Names of the columns. Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
@@ -64,18 +64,18 @@ class SoftmaxCalibrator(MulticlassCalibrator):
     Attributes
     ----------
     structure_ : str
-        The structure fitted. It is "vector" in place of a matrix of more than 150
-        classes, and "temperature" if rows weigh less than the number of classes.
+        The fitted structure. It is "vector" instead of a matrix if there are more than
+        150 classes, and "temperature" if rows weigh less than the number of classes.
     penalty_ : float or None
-        The multiplier. None for a temperature.
+        The multiplier. It is None for a temperature.
     inverse_temperature_ : float
         Inverse of the temperature that comes first.
     coef_ : ndarray of shape (k, k), or (k,) of a vector; not of a temperature
         Factors of the log-probabilities at that temperature: I + W, or 1 + v.
     intercept_ : ndarray of shape (k,)
-        Missing for a temperature.
+        It is missing for a temperature.
     cv_losses_ : dict of float to float
-        With "auto": mean held-out log loss of each multiplier.
+        Mean held-out log loss of each multiplier. Only with "auto".
     map_ : SoftmaxMap
         All of this as a function.
 

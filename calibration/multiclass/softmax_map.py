@@ -28,17 +28,17 @@ TOLERANCE = 1e-9
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
 _MAX_INNER = 500
-# The preconditioner uses so many rows; a fit is started from so many.
+# The preconditioner uses this many rows. A fit starts from this many.
 _SAMPLE_ROWS = 2_000
 _START_ROWS = 4_000
-# Relative to a block's size: rounding may take this much from a flat direction.
+# Rounding may take this share of a block's size from a flat direction.
 _JITTER = 1e-12
 
 
 class ScalingPoint(NamedTuple):
     """The objective at some parameters.
 
-    `gradient` has the parameters' shape; `p` (k, n) are the class probabilities.
+    `gradient` has the shape of the parameters. `p` (k, n) are the class probabilities.
     """
 
     value: float
@@ -83,7 +83,7 @@ class MatrixProblem:
         return moved
 
     def _collect(self, slopes: Float64Array, z: Float64Array) -> Float64Array:
-        """Return the adjoint of `_move` at slopes (k, m): the parameters' shape."""
+        """Return the adjoint of `_move` at slopes (k, m), in the parameters' shape."""
         return np.hstack([slopes @ z.T, slopes.sum(axis=1, keepdims=True)])
 
     def _designs(self, z: Float64Array) -> Iterable[Float64Array]:
@@ -93,7 +93,7 @@ class MatrixProblem:
     def class_blocks(self, p: Float64Array, rows: slice) -> Float64Array:
         """Return X diag(share p (1 - p)) X' and the ridge of each class, (k, d, d).
 
-        d parameters a class, X their design. `rows` stand for all.
+        Here a class has d parameters, and X is their design. `rows` stand for all rows.
         """
         share = self.share[rows] / self.share[rows].sum()
         p_rows, z = p[:, rows], self.z[:, rows]
@@ -108,7 +108,7 @@ class MatrixProblem:
         return type(self)(z, self.labels[::step], self.share[::step], self.ridge)
 
     def at(self, theta: Float64Array, out: Float64Array | None = None) -> ScalingPoint:
-        """Return value, gradient and probabilities; these are written to `out`."""
+        """Return value, gradient and probabilities, which are written to `out`."""
         p = np.empty_like(self.z) if out is None else out
         value = float((self.ridge * theta**2).sum())
         gradient = 2.0 * self.ridge * theta
@@ -130,9 +130,9 @@ class MatrixProblem:
         return ScalingPoint(value, gradient, p)
 
     def curvature(self, p: Float64Array, direction: Float64Array) -> Float64Array:
-        """Return the Hessian, at the parameters whose probabilities are p, times one.
+        """Return the Hessian times a direction, at the parameters with probabilities p.
 
-        For a change D = A z + b of the logits, the slopes share * (p - y) change by
+        If the logits change by D = A z + b, the slopes share * (p - y) change by
         share * p * (D - sum_j p_j D_j).
         """
         out = 2.0 * self.ridge * direction
@@ -147,7 +147,7 @@ class MatrixProblem:
 
 
 class VectorProblem(MatrixProblem):
-    """One factor a class: theta = [v, b] of shape (k, 2), logits z + v * z + b."""
+    """One factor for each class: theta = [v, b] (k, 2), with logits z + v * z + b."""
 
     def _move(self, theta: Float64Array, z: Float64Array) -> Float64Array:
         moved: Float64Array = theta[:, :1] * z
@@ -194,7 +194,7 @@ def solve_scaling(
 def _descend(
     problem: MatrixProblem, theta: Float64Array, tolerance: float
 ) -> Float64Array:
-    """Take Newton steps, halved until they descend, until the gradient is 0."""
+    """Take Newton steps until the gradient is 0. Halve each until it descends."""
     point = problem.at(theta)
     for _ in range(_MAX_STEPS):
         size = float(np.abs(point.gradient).max())
@@ -205,8 +205,8 @@ def _descend(
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
             trial = theta + scale * step
-            # The old probabilities are not needed again: their memory takes the new
-            # ones.
+            # The old probabilities are not needed again. The new ones take their
+            # memory.
             now = problem.at(trial, out=point.p)
             # Near the solution, rounding hides the descent of a good step.
             noise = 1e-14 * (1.0 + abs(point.value))
@@ -239,7 +239,7 @@ def _newton_step(
     for _ in range(_MAX_INNER):
         bent = problem.curvature(point.p, direction)
         bend = float((direction * bent).sum())
-        # The direction is flat by rounding. The answer so far descends.
+        # The direction is flat, up to rounding. The answer so far descends.
         if not bend > 0.0:
             return step if step.any() else direction
         length = product / bend
@@ -298,10 +298,10 @@ class SoftmaxMap:
     def prepare(self, table: Float64Array) -> Float64Array:
         """Return z' of scores (m, k), shape (k, m).
 
-        For a penalised map, it is the logarithm of the softmax at the temperature,
+        If the map is penalised, z' is the logarithm of the softmax at the temperature,
         mixed with the uniform law. The ridge measures distances in it. Without a ridge
-        there is nothing to measure, and z' is b z: the family is that of log p. Of a
-        temperature alone, rows that hold a probability of 0 are mixed.
+        there is nothing to measure, and z' is b z: the family is that of log p. A
+        temperature alone mixes only rows that hold a probability of 0.
         """
         z = self.scale(table)
         z *= self.inverse_temperature
@@ -362,7 +362,7 @@ def fit_path(
     penalties: Sequence[float],
     tolerance: float = TOLERANCE,
 ) -> list[SoftmaxMap]:
-    """Return the maps of some penalties, each fit started from the one before.
+    """Return the maps of some penalties. Each fit starts from the one before.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def fit_path(
     scale : {"probability", "logit"}
     structure : {"matrix", "vector"}
     penalties : sequence of float
-        Multipliers of the ridge, the largest first.
+        Multipliers of the ridge. The largest is first.
     tolerance : float
         Largest entry of the objective's gradient at a fit.
 
@@ -384,10 +384,10 @@ def fit_path(
     path: list[Float64Array | None] = data.share((structure, scale), lambda: [None])
     for penalty in penalties:
         blank = replace(start, penalty=penalty)
-        # Only without a penalty z' is different.
+        # z' is different only without a penalty.
         z = data.share((scale, penalty == 0.0), partial(blank.prepare, data.scores))
-        # Each group of parameters is penalised by its size: k diagonal entries, k
-        # intercepts, k (k - 1) others.
+        # Each group of parameters is penalised by its size. There are k diagonal
+        # entries, k intercepts, and k (k - 1) others.
         unit = penalty * k / data.n if penalty > 0.0 else WEAK_RIDGE / data.n
         ridge = np.full((k, k + 1 if structure == "matrix" else 2), unit)
         if structure == "matrix" and penalty > 0.0:
@@ -437,7 +437,8 @@ def find_inverse_temperature(
             high = u
         else:
             low = u
-        # Newton's step in u, where the derivative of the slope is b times that in b.
+        # This is Newton's step in u, where the derivative of the slope is b times that
+        # in b.
         change = -slope / (bend * np.exp(u)) if bend > 0.0 else np.inf
         if abs(change) < _LAST_CHANGE or high - low < _LAST_CHANGE:
             break
@@ -464,7 +465,7 @@ def _slope(
     slope = bend = 0.0
     for block in column_blocks(z):
         part = z[:, block]
-        # Only differences matter in S. With the largest at 0 nothing overflows.
+        # Only differences matter in S. If the largest is 0, nothing overflows.
         part = part - part.max(axis=0)
         mass = part * b
         np.exp(mass, out=mass)

@@ -36,17 +36,17 @@ def logistic_intervals(
     Parameters
     ----------
     model : sklearn.linear_model.LogisticRegression
-        Fitted on two classes with an L2 penalty or none.
+        It is fitted on two classes, with an L2 penalty or none.
     X_train : array-like of shape (n_train, n_features)
-        The rows that it was fitted on.
+        The rows on which it was fitted.
     X : array-like of shape (n, n_features)
         The rows to predict.
     coverage : float
         Level of the interval, in (0, 1).
     scale : {"probability", "logit"}
-        Interval for P(y = `model.classes_[1]`), or for its log-odds.
+        Whether intervals are for P(y = `model.classes_[1]`) or for its log-odds.
     sample_weight : array-like of shape (n_train,), optional
-        The weights that it was fitted with.
+        The weights with which it was fitted.
 
     Returns
     -------
@@ -55,11 +55,11 @@ def logistic_intervals(
 
     Notes
     -----
-    With F = sum_i w_i p_i (1 - p_i) x_i x_i' the information and L the penalty's
-    second derivative, the estimate has covariance V = (F + L)^+ F (F + L)^+, and the
-    log-odds eta = x' theta the standard error se = sqrt(x' V x). The delta method
-    gives p -+ z p (1 - p) se, cut to [0, 1]. The bias that a penalty brings is not
-    covered.
+    F = sum_i w_i p_i (1 - p_i) x_i x_i' is the information, and L is the penalty's
+    second derivative. The estimate has covariance V = (F + L)^+ F (F + L)^+, so the
+    log-odds eta = x' theta have the standard error se = sqrt(x' V x). The delta method
+    gives p -+ z p (1 - p) se, cut to [0, 1]. The interval does not cover the bias that
+    a penalty brings.
 
     Examples
     --------
@@ -81,10 +81,10 @@ def logistic_intervals(
     p = expit(train @ theta)
     information = train.T @ (train * (weight * p * (1.0 - p))[:, None])
     inverse = _pseudo_inverse(information + np.diag(_penalty(model)))
-    # The sandwich: a penalised estimate varies less than the inverse of its Hessian
-    # says.
+    # Use the sandwich, because a penalised estimate varies less than the inverse of its
+    # Hessian says.
     covariance = inverse @ information @ inverse
-    # x' V x per row; rounding may leave less than nothing where it is 0.
+    # This is x' V x per row. If it is 0, rounding may leave less than nothing.
     variance = np.einsum("ij,jk,ik->i", rows, covariance, rows, optimize=True)
     radius = ndtri(0.5 + 0.5 * coverage) * np.sqrt(np.maximum(variance, 0.0))
     center = rows @ theta
@@ -115,9 +115,9 @@ def _check_model(model: Any) -> None:
 
 
 def _penalty(model: LogisticRegression) -> Float64Array:
-    """Second derivative of the penalty, intercept first, shape (n_features + 1,)."""
-    # scikit-learn minimises C * loss + |coef|^2 / 2; only liblinear's intercept is
-    # a feature of constant value, hence penalised.
+    """Return second derivatives (n_features + 1,) of the penalty, intercept first."""
+    # scikit-learn minimises C * loss + |coef|^2 / 2. Only the intercept of liblinear is
+    # a feature of constant value, so only it is penalised.
     ridge = np.full(1 + model.coef_.shape[1], 1.0 / model.C)
     free = model.solver != "liblinear" or not model.fit_intercept
     ridge[0] = 0.0 if free else ridge[0] / model.intercept_scaling**2
@@ -125,8 +125,8 @@ def _penalty(model: LogisticRegression) -> Float64Array:
 
 
 def _pseudo_inverse(hessian: Float64Array) -> Float64Array:
-    """Invert a positive semidefinite matrix; columns may have any unit or repeat."""
-    # In units of its own diagonal, so that the rank is judged alike for columns of any
+    """Invert a positive semidefinite matrix, whose columns may repeat in any unit."""
+    # Use units of its own diagonal, so that the rank is judged alike for columns of any
     # size.
     unit = np.sqrt(np.diag(hessian))
     unit[unit == 0.0] = 1.0

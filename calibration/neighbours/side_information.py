@@ -1,6 +1,6 @@
 """Calibrators that need more than a score: an interval of each row, or its features.
 
-`ACPCalibrator` gives each row its own bin, `SBACalibrator` its neighbours.
+`ACPCalibrator` gives each row its own bin. `SBACalibrator` gives it its neighbours.
 """
 
 from __future__ import annotations
@@ -123,12 +123,13 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     the event rate is no increasing function of the score, much narrower intervals do
     better. If `fit` gets intervals, it multiplies those of the calibration rows about
     their scores by 1/256, 1/128, ..., 16. It keeps the factor with the least Brier
-    score, where each row is forecast without itself. A row whose interval holds no
+    score, where each row is forecast without itself. If an interval holds no other row,
+    its row gets the base rate.
     other row has the base rate.
 
     If no calibration score lies in an interval, the interval is stretched to the score
-    nearest to the prediction (both, if two are equally near), with a
-    `CalibrationWarning`.
+    that is nearest to the prediction, with a `CalibrationWarning`. If two scores are
+    equally near, it is stretched to both.
 
     References
     ----------
@@ -168,19 +169,19 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         *,
         intervals: ArrayLike | None = None,
     ) -> Self:
-        """Learn from scores and labels, and from intervals how wide they should be.
+        """Learn from scores and labels. Learn from intervals how wide they should be.
 
         Parameters
         ----------
         scores : array-like of shape (n,) or (n, 1)
-            Scores on the scale that `scale` names, of rows that the classifier has
-            not seen.
+            Scores on the scale that `scale` names. The classifier has not seen their
+            rows.
         y : array-like of shape (n,)
             Labels coded 0 and 1.
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
         intervals : array-like of shape (n, 2), optional
-            Low and high end of each score's interval, as `predict` gets them.
+            Lower and upper end of each score's interval, as `predict` gets them.
 
         Returns
         -------
@@ -213,7 +214,8 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         ----------
         scores : array-like of shape (n,) or (n, 1)
         intervals : array-like of shape (n, 2)
-            Low and high end of each prediction's interval, which contains it.
+            Lower and upper end of each prediction's interval, which contains the
+            prediction.
 
         Returns
         -------
@@ -246,19 +248,19 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            It is logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
-            says 0 and 1, which can only happen with a `smoothing` of 0.
+            It is logit(`predict`) - logit(`base_rate_`). This is -inf where `predict`
+            says 0, and +inf where it says 1. Both need a `smoothing` of 0.
         """
         return self._evidence(self.predict(scores, intervals))
 
     def _cells(
         self, values: Float64Array, low: Float64Array, high: Float64Array, factor: float
     ) -> tuple[Int64Array, Int64Array]:
-        """First and beyond-last cell in intervals multiplied about their scores."""
+        """Return first cell and last + 1 of intervals multiplied about their scores."""
         if factor != 1.0:
             low = values - factor * np.maximum(values - low, 0.0)
             high = values + factor * np.maximum(high - values, 0.0)
-        # These cells have low <= score: the score is above the float below low.
+        # These cells have low <= score, because the score is above the float below low.
         first = count_below(self.scores_, np.nextafter(low, -np.inf))
         return first, count_below(self.scores_, high)
 
@@ -329,9 +331,9 @@ def _check_intervals(
     return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
 
 
-# Distances within this share are equal but for rounding.
+# Distances that differ by no more than this share are equal except for rounding.
 _TIE = 1e-9
-# So many distances are held at a time.
+# At most this many distances are held at a time.
 _CHUNK = 2**21
 
 
@@ -357,15 +359,15 @@ class SBACalibrator(SideInformationCalibrator):
     Attributes
     ----------
     n_neighbors_ : int
-        The k in use.
+        The number k that is used.
     units_ : ndarray of shape (n_features + 1,)
-        Features and score are multiplied by these. 0 if one is constant.
+        Features and score are multiplied by these. It is 0 for a constant one.
     weight0_, weight1_ : ndarrays of shape (n_points,)
         Weight of each class in the distinct rows.
     search_ : NearestNeighbors
-        Finds neighbours among them.
+        The search for neighbours among them.
     reach_ : int
-        Number of neighbours that are first asked for.
+        Number of neighbours that are asked for first.
     base_rate_ : float
         Share of class 1.
     constant_ : float or None
@@ -491,8 +493,8 @@ class SBACalibrator(SideInformationCalibrator):
         Returns
         -------
         ndarray of shape (n,)
-            It is logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
-            says 0 and 1, which can only happen with a `smoothing` of 0.
+            It is logit(`predict`) - logit(`base_rate_`). This is -inf where `predict`
+            says 0, and +inf where it says 1. Both need a `smoothing` of 0.
         """
         return self._evidence(self.predict(X, scores))
 
@@ -515,13 +517,13 @@ class SBACalibrator(SideInformationCalibrator):
     ) -> None:
         """Merge equal rows into points, scale them, and build the search."""
         held = weight0 + weight1 > 0.0
-        # Adding zero turns -0.0 into 0.0, its equal: no row has two names.
+        # Adding zero turns -0.0 into 0.0, its equal, so that no row has two names.
         points, place = np.unique(rows[held] + 0.0, axis=0, return_inverse=True)
         place = place.ravel()
         self.weight0_, self.weight1_ = np.zeros((2, len(points)))
         np.add.at(self.weight0_, place, weight0[held])
         np.add.at(self.weight1_, place, weight1[held])
-        # The units use weighted moments, so weights are repetitions here too.
+        # The units use weighted moments, so that weights are repetitions here too.
         total = self.weight0_ + self.weight1_
         # Distances of many features lose digits far from 0.
         self.center_ = np.average(points, axis=0, weights=total)
@@ -530,7 +532,7 @@ class SBACalibrator(SideInformationCalibrator):
         varies = points.max(axis=0) > points.min(axis=0)
         self.units_ = np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0)
         self.units_[-1] *= self.score_weight
-        # Any so many points hold a weight of k. One more point shows ties.
+        # Any points of this number hold a weight of k. One more point shows ties.
         reach = np.searchsorted(np.cumsum(np.sort(total)), self.n_neighbors_)
         self.reach_ = min(int(reach) + 2, len(points))
         self.search_ = NearestNeighbors().fit(spread * self.units_)
@@ -552,15 +554,15 @@ class SBACalibrator(SideInformationCalibrator):
         shell = ~inner & (distance <= radius * (1.0 + _TIE))
         inner0, inner1 = (weight0 * inner).sum(axis=1), (weight1 * inner).sum(axis=1)
         shell0, shell1 = (weight0 * shell).sum(axis=1), (weight1 * shell).sum(axis=1)
-        # The rest of k, as a share of the weight at the distance of the k-th. All rows
-        # together may weigh less.
+        # Take the rest of k, as a share of the weight at the distance of the k-th. All
+        # rows together may weigh less.
         share = (self.n_neighbors_ - inner0 - inner1) / (shell0 + shell1)
         share = np.minimum(share, 1.0)
         rate = self._rate(inner0 + share * shell0, inner1 + share * shell1)
         # More points at this distance may follow the neighbours that were asked for.
         cut = shell[:, -1] & (n_asked < len(self.weight0_))
         if cut.any():
-            # Double the number: few rows need it, and only a few times.
+            # Double the number. Few rows need this, and they need it only a few times.
             more = min(2 * n_asked, len(self.weight0_))
             rate[cut] = self._average(points[cut], more)
         return rate

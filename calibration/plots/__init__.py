@@ -1,4 +1,4 @@
-"""Pictures of calibration; matplotlib is imported when used."""
+"""Pictures of calibration. They import matplotlib only when they are drawn."""
 
 from calibration.plots.evidence import plot_monitor, plot_ranks
 from calibration.plots.maps import (

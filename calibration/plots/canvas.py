@@ -1,7 +1,8 @@
 """What all pictures share: axes and panels, legends, colours, names of classes.
 
-A picture is a function with the decorator `picture` or `panels`. It checks its input,
-then opens axes, draws, gives labels to what a legend is to name, and returns the axes.
+A picture is a function with the decorator `picture` or `panels`. It checks its input
+and opens axes. It draws, gives a label to everything that a legend names, and returns
+the axes.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ P = ParamSpec("P")
 Drawn = TypeVar("Drawn")
 Panels = NDArray[np.object_]
 
-# As far from black ground as from white.
+# This grey is as far from black ground as from white.
 GREY = "0.5"
-#: Looks of a band that a true forecast keeps within, and of a line to compare with.
+#: Looks of a band in which a true forecast stays, and of a line for comparison.
 BAND: dict[str, Any] = {"color": GREY, "alpha": 0.25, "lw": 0}
 DASHED: dict[str, Any] = {"color": GREY, "ls": "--", "lw": 1}
-# Letters of a name that stands beside other words.
+# A name that stands beside other words has at most this many letters.
 LONGEST_NAME = 24
-# Single outcomes that a cloud shows; more of them are a blot, and slow.
+# A cloud shows at most this many single outcomes. More would be a blot, and slow.
 _MOST_DOTS, _FEW_DOTS = 3000, 200
-# Points of a curve that a picture can tell apart.
+# A picture can show this many points of a curve apart.
 _MOST_POINTS = 2000
-# In a legend, in heights of its letters: the room between columns, and all of a column
-# but its label.
+# These are in heights of a legend's letters: the room between columns, and all of a
+# column except its label.
 _BETWEEN = 1.4
 _HANDLE = 2.8 + _BETWEEN
-# Points beside all of them.
+# Points of room that are left beside all columns.
 _BORDERS = 15.0
 _LOOKS: dict[str, Any] = {"frameon": False, "fontsize": "small"}
 _LOOKS["columnspacing"] = _BETWEEN
@@ -67,15 +68,16 @@ def _decorate(
 
 
 def _put_legend_above(axes: Panels) -> None:
-    """Put a legend above the first axes, where nothing is drawn, and no wider."""
+    """Put a legend above the first axes, where nothing is drawn, no wider than they."""
     ax = axes[0]
     handles, labels = _named(axes)
     to_points = 72.0 / ax.figure.dpi
     room = to_points * ax.get_window_extent().width
-    # A layout takes the room of long labels beside the picture from the picture.
+    # If labels beside a picture are long, a layout makes the picture narrower by as
+    # much.
     longest = max((_width(text.get_text()) for text in ax.get_yticklabels()), default=0)
     room -= max(1.2 * longest - to_points * ax.get_window_extent().x0, 0.0)
-    # Numbers such as those of millions have their factor, 1e6, on top of the axes.
+    # Large numbers, such as millions, have their factor, 1e6, on top of the axes.
     numbers, factor = ax.yaxis.get_major_formatter(), ax.yaxis.get_offset_text()
     numbers.set_locs(ax.yaxis.get_majorticklocs())
     above = 1.5 * factor.get_fontsize() if numbers.get_offset() else 0.0
@@ -86,38 +88,38 @@ def _put_legend_above(axes: Panels) -> None:
 
 
 def _put_legend_below(axes: Panels) -> None:
-    """Put one legend below panels that are a whole figure, else into the first."""
+    """Put one legend below panels if they are a whole figure, else into the first."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = axes[0].figure
     handles, labels = _named(axes)
-    # Other layouts know nothing of a legend outside.
+    # Other layouts do not allow for a legend outside.
     engine = figure.get_layout_engine()
     laid_out = isinstance(engine, ConstrainedLayoutEngine)
     if not (laid_out and set(figure.axes) == set(axes)):
         axes[0].legend(handles, labels, fontsize="small", framealpha=0.8)
         return
-    # A part of a figure has a box, too, but no width in inches.
+    # A part of a figure has a box too, but no width in inches.
     room = 72.0 * figure.bbox.width / figure.dpi - _BORDERS
     columns = _count_columns(labels, room)
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns}
     figure.legend(handles, labels, **place, **_LOOKS)
-    # Squares find their place in two rounds, of which drawing is the second.
+    # Squares find their place in two rounds. Drawing is the second round.
     engine.execute(figure.figure)
 
 
 def picture(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
-    """Make a picture of a function: one, or several below one legend."""
+    """Turn a function into a picture: one, or several below one legend."""
     return _decorate(_put_legend_above, draw)
 
 
 def panels(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
-    """Make a picture of a function: several panels above one legend."""
+    """Turn a function into a picture: several panels above one legend."""
     return _decorate(_put_legend_below, draw)
 
 
 def _named(axes: Panels) -> tuple[list[Any], list[str]]:
-    """Return what the axes have to say in a legend, that of all of them once."""
+    """Return the handles and labels of all axes for a legend, each of them once."""
     handles, labels = axes[0].get_legend_handles_labels()
     for ax in axes[1:]:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -137,20 +139,20 @@ def _width(text: str) -> float:
 
 
 def _count_columns(labels: list[str], room: float) -> int:
-    """Return how many columns a legend has so that it is no wider than its room."""
+    """Return the number of columns with which a legend is no wider than its room."""
     from matplotlib.font_manager import FontProperties
 
     handle = _HANDLE * FontProperties(size="small").get_size_in_points()
     widths = [_width(label) + handle for label in labels]
     for columns in range(len(labels), 1, -1):
-        # As the legend will part them.
+        # The legend will divide the labels in this way.
         if sum(part.max() for part in np.array_split(widths, columns)) <= room:
             return columns
     return 1
 
 
 def open_axes(ax: Axes | None, size: tuple[float, float] = (6.5, 4.0)) -> Axes:
-    """Return the axes given, or those of a new figure of that size in inches."""
+    """Return the given axes, or those of a new figure of this size in inches."""
     check_ax(ax)
     if ax is None:
         import matplotlib.pyplot as plt
@@ -168,9 +170,10 @@ def open_panels(
     name: str = "axes",
     **shared: Any,
 ) -> Panels:
-    """Return n axes: those given, or those of a new figure, each that large in inches.
+    """Return n axes: the given ones, or those of a new figure, with a size in inches.
 
-    By default 1, 2, 3, 2 by 2, 3 by 2, then 4 stand in a row.
+    By default, n up to 3 stand in one row. A row has 2 if n is 4, then 3 up to n = 6,
+    and 4 beyond.
     """
     if given is None:
         import matplotlib.pyplot as plt
@@ -192,9 +195,9 @@ def open_panels(
 
 
 def name_outer(axes: Panels, xlabel: str, ylabel: str) -> None:
-    """Name the axes of the panels that have none to their left, or none below."""
+    """Name the axes of panels that have no panel to their left, or none below."""
     places = [ax.get_subplotspec() for ax in axes]
-    # Of each column the last one counts.
+    # The last axes of each column count.
     lowest = {p.colspan.start: ax for ax, p in zip(axes, places, strict=True) if p}
     for ax, place in zip(axes, places, strict=True):
         if place is None or place.is_first_col():
@@ -204,21 +207,21 @@ def name_outer(axes: Panels, xlabel: str, ylabel: str) -> None:
 
 
 def ink_of(ax: Axes) -> Any:
-    """Return the colour that axes are written in: black, or white on dark ones."""
+    """Return the colour of the writing of axes: black, or white on dark ones."""
     return ax.xaxis.label.get_color()
 
 
 def sample_rows(n: int, most: int) -> NDArray[np.intp]:
-    """Return all of n rows in order, or of more than `most` always the same sample."""
+    """Return all of n rows in order, or if more than `most`, always the same sample."""
     if n <= most:
         return np.arange(n)
-    # A stream that no data was drawn from.
+    # No data was drawn from this stream.
     chosen = np.random.default_rng([0, 54_881]).choice(n, most, replace=False)
     return np.sort(chosen)
 
 
 def thin(places: Float64Array) -> NDArray[np.intp]:
-    """Return which of increasing places in [0, 1] to draw: one in every pixel."""
+    """Return which of increasing places in [0, 1] are drawn: one in every pixel."""
     if len(places) <= _MOST_POINTS:
         return np.arange(len(places))
     pixels = np.floor(places * (_MOST_POINTS - 1))
@@ -227,13 +230,13 @@ def thin(places: Float64Array) -> NDArray[np.intp]:
 
 
 def shades(ax: Axes, color: str, strengths: Iterable[float]) -> list[tuple[float, ...]]:
-    """Return mixtures of a colour with the ground of axes, from 0 (none of it) to 1.
+    """Return mixtures of a colour with the ground of axes, from 0 (no colour) to 1.
 
-    Opaque: what shines through would have other colours on a grid or a band.
+    They are opaque. Transparent ones would have other colours on a grid or a band.
     """
     from matplotlib.colors import to_rgb, to_rgba
 
-    # Axes without a ground of their own lie on that of the figure.
+    # If axes have no ground of their own, they lie on that of the figure.
     grounds = map(to_rgba, (ax.get_facecolor(), ax.figure.get_facecolor(), "white"))
     ground = next(np.array(rgba[:3]) for rgba in grounds if rgba[3] > 0.0)
     full = np.array(to_rgb(color))
@@ -241,7 +244,7 @@ def shades(ax: Axes, color: str, strengths: Iterable[float]) -> list[tuple[float
 
 
 def draw_dots(ax: Axes, x: Any, y: Float64Array, color: Any, **looks: Any) -> None:
-    """Draw a dot for each row, or for a sample of very many; few are bold."""
+    """Draw a dot for each row, or for a sample of many rows. A few dots are bold."""
     shown = sample_rows(len(y), _MOST_DOTS)
     size, alpha = (3.4, 0.8) if len(shown) <= _FEW_DOTS else (2.2, 0.4)
     style: dict[str, Any] = {"ms": size, "mew": 0, "alpha": alpha, "color": color}
@@ -249,7 +252,7 @@ def draw_dots(ax: Axes, x: Any, y: Float64Array, color: Any, **looks: Any) -> No
 
 
 def read_items(items: Any, name: str, kinds: tuple[type, ...], more: str = "") -> Any:
-    """Return one thing or a mapping of names to several as a mapping, all of a type."""
+    """Return a thing, or a mapping of names to things of one type, as a mapping."""
     named = dict(items) if isinstance(items, Mapping) else {"": items}
     if not named:
         refuse(name, "hold at least one item", "an empty mapping")
@@ -261,7 +264,7 @@ def read_items(items: Any, name: str, kinds: tuple[type, ...], more: str = "") -
 
 
 def read_names(classes: Sequence[Any] | None, k: int) -> list[Any]:
-    """Return the names of k columns: those given, or their numbers."""
+    """Return the names of k columns: the given ones, or their numbers."""
     return check_class_names(range(k) if classes is None else classes, k)
 
 
@@ -270,8 +273,8 @@ def read_columns(
 ) -> Int64Array:
     """Return the column of each of n labels, shape (n,).
 
-    Numbers are column numbers where all names are texts: who names the flowers in a
-    picture need not name them in the labels.
+    If all names are texts, numbers are column numbers. So names in a picture need not
+    be the names in the labels.
     """
     numbered = np.asarray(y).dtype.kind in "biuf"
     worded = all(isinstance(one, str) for one in names)

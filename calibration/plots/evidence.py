@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
-    """Draw average ranks, and join the methods not different from the control.
+    """Draw average ranks, and join the methods that do not differ from the control.
 
     Parameters
     ----------
     comparison : MethodComparison
         What `compare_methods` returned.
     ax : matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
         on_left = place < rows
         height = -1.2 - (place if on_left else k - 1 - place)
         _draw_rank(ax, comparison, int(i), on_left, height)
-    # One line from the best to the worst of them (Demsar 2006, figure 1b).
+    # Draw one line from the best to the worst of them (Demsar 2006, figure 1b).
     joined = ranks[~comparison.different]
     label = (
         f"not different from {plain_label(comparison.control, canvas.LONGEST_NAME)} "
@@ -62,7 +62,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     )
     ends = [joined.min(), joined.max()]
     ax.plot(ends, [-0.5] * 2, color="C3", lw=5, solid_capstyle="round", label=label)
-    # The rank line is the only axis, on top.
+    # The line of ranks is the only axis. It is on top.
     ax.set(xlim=(1.0 - 0.05 * (k - 1), k + 0.05 * (k - 1)), ylim=(-0.9 - rows, 0.0))
     ax.set(xticks=range(1, k + 1), yticks=[], xlabel="Average rank (1 is best)")
     ax.spines[["left", "right", "bottom"]].set_visible(False)
@@ -90,7 +90,7 @@ def _draw_rank(
     ax.text(side, height, text, **looks)
 
 
-# Powers of ten that are shown; beyond them evidence is only more of the same.
+# Powers of ten that are shown. Beyond them, more evidence tells nothing new.
 _LEAST, _MOST = -2.0, 10.0
 _ALARM, _ONSET = "C3", "C1"
 
@@ -101,16 +101,16 @@ def plot_monitor(
 ) -> NDArray[np.object_]:
     """Draw the evidence of a monitor over the rows seen, above the offsets of batches.
 
-    Above: the e-value as a power of ten, where it alarms, and from where on the change
-    is likeliest to have begun. Below: the offset of each batch, with two standard
-    errors either way, and the tolerance as a band.
+    The upper panel shows the e-value as a power of ten, the level of the alarm, and
+    where the change most likely began. The lower panel shows the offset of each batch,
+    with two standard errors either way, and the tolerance as a band.
 
     Parameters
     ----------
     monitor : CalibrationMonitor or localexpert.ForecastMonitor
-        Fed with a batch at least.
+        A monitor that has seen at least one batch.
     ax : sequence of two matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What calibrators do: curves of two classes, arrows in the triangle of three."""
+"""What calibrators do: curves for two classes, arrows in a triangle for three."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Calibrator: TypeAlias = CalibrationMap | ScoreCalibrator
 
 _GRID_SIZE = 1001
-# Log-odds shown by default: probabilities from .0025 to .9975.
+# Log-odds shown by default. They are those of probabilities from .0025 to .9975.
 _LOG_ODDS_REACH = 6.0
 
 
@@ -49,17 +49,17 @@ def plot_calibration_map(
     Parameters
     ----------
     calibrators : CalibrationMap or fitted calibrator, or mapping of names to them
-        All on one kind of scale: scores that are probabilities or log-odds can share
-        a picture, real scores cannot join them. A bare map is read as one of
+        All must be on one kind of scale. Scores that are probabilities or log-odds can
+        share a picture. Real scores cannot join them. A bare map is read as one of
         probabilities if its knots lie in [0, 1], else as one of real scores.
     ax : matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
     axis : {"probability", "log-odds"}
         "log-odds" shows the logit of the calibrated probability against the logit of
         the score (or a real score itself). Probabilities of 0 and 1 leave a gap.
     grid : array-like of shape (n,), optional
-        Scores to evaluate at, each calibrator on its own scale; default the unit
-        interval, log-odds from -6 to 6, or the range of a map's knots.
+        Scores at which maps are evaluated, each calibrator on its own scale. Default:
+        the unit interval, log-odds from -6 to 6, or the range of a map's knots.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def _scale_of(calibrator: Calibrator) -> str:
 def _map_points(
     calibrator: Calibrator, scale: str, axis: str, grid: ArrayLike | None
 ) -> tuple[Float64Array, Float64Array]:
-    """Return what to draw of a map: coordinates of scores and of probabilities."""
+    """Return the points that are drawn: coordinates of scores and of probabilities."""
     if grid is None:
         scores = _default_grid(calibrator, scale, axis)
     elif scale == "probability":
@@ -127,7 +127,7 @@ def _map_points(
 
 
 def _default_grid(calibrator: Calibrator, scale: str, axis: str) -> Float64Array:
-    """Return the scores that show all of a map."""
+    """Return scores that show all of a map."""
     if scale != "real":
         odds = np.linspace(-_LOG_ODDS_REACH, _LOG_ODDS_REACH, _GRID_SIZE)
         if scale == "logit":
@@ -136,29 +136,29 @@ def _default_grid(calibrator: Calibrator, scale: str, axis: str) -> Float64Array
     knots = getattr(getattr(calibrator, "map_", calibrator), "knots", None)
     if knots is None:
         refuse("grid", "be given for a formula of real scores", None)
-    # Beyond its knots a map is flat; a little of that is shown.
+    # Beyond its knots a map is flat. Show a little of that.
     margin = 0.05 * (knots[-1] - knots[0]) or 1.0
     return np.linspace(knots[0] - margin, knots[-1] + margin, _GRID_SIZE)
 
 
 def _logit(p: Float64Array) -> Float64Array:
-    """Log-odds of probabilities, nan (a gap in the line) at 0 and 1."""
+    """Return log-odds of probabilities, nan (a gap in the line) at 0 and 1."""
     return np.asarray(logit(np.where((p > 0.0) & (p < 1.0), p, np.nan)))
 
 
 _HEIGHT = 0.75**0.5
-# Where a class is certain: the first left, the second right, the third on top.
+# A class is certain in its corner: the first left, the second right, the third on top.
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, _HEIGHT]])
-# Where names stand: outside, and no wider than the triangle together.
+# Names stand outside. Together they are no wider than the triangle.
 _NAME_PLACES = (
     ((-0.03, -0.03), "left", "top"),
     ((1.03, -0.03), "right", "top"),
     ((0.5, _HEIGHT + 0.02), "center", "bottom"),
 )
 _COLORS = ("C0", "C1", "C2")
-# Shades that black arrows stand out from.
+# Black arrows are clear on these shades.
 _LIGHT = np.linspace(0.0, 0.55, 256)
-# Points on a side of the shaded ground, and how far inside the outer ones lie.
+# Points on a side of the shaded ground, and how far inside it the outer ones lie.
 _FINE, _INSET = 90, 0.006
 
 
@@ -174,24 +174,26 @@ def plot_simplex(
 ) -> Axes:
     """Draw arrows from the scores of three classes to the calibrated probabilities.
 
-    Each point of the triangle is a forecast: the nearer to a corner, the more probable
-    its class; the lines are probabilities of 25, 50 and 75 %.
+    Each point of the triangle is a forecast. The nearer it is to a corner, the more
+    probable is the class there. The lines are probabilities of 25, 50 and 75 %.
 
     Parameters
     ----------
     calibrator : object with a method `predict`
-        Fitted; ``predict(scores)`` returns probabilities (n, 3). If its `scale` is
-        "logit", arrows start at the softmax of the scores.
+        A fitted calibrator. ``predict(scores)`` returns probabilities (n, 3). If its
+        `scale` is "logit", arrows start at the softmax of the scores.
     scores : array-like of shape (n, 3)
-        Scores on the scale of the calibrator, else probabilities.
+        Scores on the scale of the calibrator, or probabilities if it has no `scale`.
     y : array-like of shape (n,), optional
-        Column numbers, or names among `classes`: they colour the arrows.
+        Column numbers, or names among `classes`. They give arrows their colours.
     classes : sequence of 3 names, optional
-        Of the columns; default `classes_` of the calibrator, or their numbers.
+        Names of the columns. The default is `classes_` of the calibrator, or their
+        numbers.
     max_arrows : int
-        Of more rows the same random sample is shown each time.
+        Greatest number of arrows. If there are more rows, always the same random sample
+        is shown.
     ax : matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
 
     Returns
     -------
@@ -240,20 +242,21 @@ def plot_simplex_field(
     r"""Draw the map of a calibrator of three classes as a field over the triangle.
 
     Arrows lead from forecasts on a grid to what the calibrator makes of them. The
-    ground says how much probability goes from some classes to others, and lines where
+    ground shows how much probability goes from some classes to others. Lines show where
     the most probable class changes.
 
     Parameters
     ----------
     calibrator : object with a method `predict`
-        Fitted; ``predict(scores)`` takes and returns probabilities (n, 3). If its
-        `scale` is "logit", it takes their logarithms.
+        A fitted calibrator. ``predict(scores)`` takes and returns probabilities (n, 3).
+        If its `scale` is "logit", it takes their logarithms.
     classes : sequence of 3 names, optional
-        Of the columns; default `classes_` of the calibrator, or their numbers.
+        Names of the columns. The default is `classes_` of the calibrator, or their
+        numbers.
     n_steps : int
-        Steps between arrows along a side.
+        Number of steps between arrows along a side.
     ax : matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
 
     Returns
     -------
@@ -262,8 +265,8 @@ def plot_simplex_field(
 
     Notes
     -----
-    The probability moved from p to q is :math:`\sum_j |q_j - p_j| / 2`, the distance
-    of total variation.
+    The probability that moves from p to q is :math:`\sum_j |q_j - p_j| / 2`, the
+    distance of total variation.
 
     Examples
     --------
@@ -277,7 +280,7 @@ def plot_simplex_field(
     """
     names = _name_corners(calibrator, classes)
     steps = check_integer(n_steps, "n_steps", 1)
-    # The points are the centres of the small triangles of a grid of one step more.
+    # The points are the centres of the small triangles of a grid with one step more.
     before, fine = _grid(steps, 1.0 / (steps + 1)), _grid(_FINE, _INSET)
     after, smooth = (
         _predict(calibrator, np.log(grid) if _takes_logits(calibrator) else grid)
@@ -287,21 +290,21 @@ def plot_simplex_field(
     _draw_triangle(ax, names)
     _draw_ground(ax, fine, smooth)
     _draw_borders(ax, fine, smooth)
-    # The ground is light whatever the style is.
+    # The ground is light in every style, so arrows and dots are black.
     ax.plot(*(before @ _CORNERS).T, "o", color="black", ms=2.0, mew=0.0, zorder=4)
     _draw_arrows(ax, before, after, "black")
     return ax
 
 
 def _takes_logits(calibrator: Any) -> bool:
-    """Say whether scores are logits to a calibrator; others take probabilities."""
+    """Return whether a calibrator takes logits. The others take probabilities."""
     return bool(getattr(calibrator, "scale", "probability") == "logit")
 
 
 def _read_scores(
     calibrator: Any, scores: ArrayLike
 ) -> tuple[Float64Array, Float64Array]:
-    """Return scores as the calibrator takes them, and as probabilities."""
+    """Return scores as the calibrator takes them, and scores as probabilities."""
     table = as_numbers(scores, "scores")
     if table.ndim != 2 or table.shape[1] != 3:
         rule = "have shape (n, 3), a column for each corner of a triangle"
@@ -312,7 +315,7 @@ def _read_scores(
 
 
 def _name_corners(calibrator: Any, classes: Sequence[Any] | None) -> list[Any]:
-    """Return the names of three classes: those given, the calibrator's, or numbers."""
+    """Return names of three classes: the given ones, the calibrator's, or numbers."""
     labels = getattr(calibrator, "classes_", None)
     if labels is not None and len(labels) != 3:
         refuse("calibrator", "be one of three classes", f"{len(labels)} classes")
@@ -320,7 +323,7 @@ def _name_corners(calibrator: Any, classes: Sequence[Any] | None) -> list[Any]:
 
 
 def _predict(calibrator: Any, table: Float64Array) -> Float64Array:
-    """Return the calibrated probabilities, which must be rows for rows."""
+    """Return the calibrated probabilities. There must be a row for each row."""
     if not callable(getattr(calibrator, "predict", None)):
         rule = "have a method predict(scores)"
         refuse("calibrator", rule, type(calibrator).__name__, TypeError)
@@ -334,8 +337,8 @@ def _predict(calibrator: Any, table: Float64Array) -> Float64Array:
 def _grid(n_steps: int, inset: float) -> Float64Array:
     """Return a triangular grid of probabilities, shape ((m + 1) (m + 2) / 2, 3).
 
-    m is `n_steps`. The outer points lie inside by `inset` / 3, for a map may treat a
-    probability of 0 as a case of its own, and it has no logit.
+    m is `n_steps`. The outer points lie inside by `inset` / 3. A probability of 0 has
+    no logit, and a map may treat it as a case of its own.
     """
     left, right = np.indices((n_steps + 1, n_steps + 1)).reshape(2, -1)
     steps = np.column_stack([left, right, n_steps - left - right])
@@ -377,7 +380,8 @@ def _draw_ground(ax: Axes, before: Float64Array, after: Float64Array) -> None:
 
     moved = 0.5 * np.abs(after - before).sum(axis=1)
     top = max(float(moved.max()), 1e-3)
-    # Pixels in vector formats, too: thousands of triangles are slow to show.
+    # Draw pixels in vector formats too, because thousands of triangles are slow to
+    # show.
     colors = ListedColormap(colormaps["Blues"](_LIGHT))
     looks: dict[str, Any] = {"cmap": colors, "vmin": 0.0, "vmax": top, "zorder": 0}
     looks |= {"shading": "gouraud", "rasterized": True}
@@ -394,10 +398,10 @@ def _draw_borders(ax: Axes, before: Float64Array, after: Float64Array) -> None:
     for half in halves:
         ends = np.array([middle, half]) @ _CORNERS
         ax.plot(*ends.T, "--", color=canvas.GREY, lw=1.3, zorder=2, label=label)
-        label = ""  # one line in the legend stands for all three
+        label = ""  # one line in the legend is enough for all three
     x, y = (before @ _CORNERS).T
     looks: dict[str, Any] = {"colors": "C3", "linewidths": 1.3, "zorder": 2}
-    # A border of the third class is one of the first or the second.
+    # Every border of the third class is also one of the first or the second.
     for column in (0, 1):
         lead = after[:, column] - np.delete(after, column, axis=1).max(axis=1)
         if lead.min() < 0.0 < lead.max():

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 # Height of the strip of each curve's forecasts below the reliability diagram.
 _STRIP = 0.08
-# A curve of more points has no markers.
+# A curve with more points has no markers.
 _MOST_MARKERS = 50
-# More diagrams than that are too many for one figure.
+# More diagrams than this are too many for one figure.
 _MOST_PANELS = 20
 _FORECAST, _OBSERVED = "Forecast probability", "Observed event rate"
 
@@ -44,20 +44,21 @@ def plot_reliability(
 ) -> Axes:
     """Draw a reliability diagram.
 
-    Observed event rate against forecast, with the curve's band; the strip below
-    shows where the forecasts lie.
+    It shows the observed event rate against the forecast, with the curve's band. The
+    strip below shows where the forecasts lie.
 
     Parameters
     ----------
     curve : ReliabilityCurve, mapping of names to them, or array-like of shape (n,)
-        What `reliability_curve` returned. Several are told apart by colour. Or the
-        labels, coded 0 and 1, as in ``plot_reliability(y_true, y_prob)``.
+        What `reliability_curve` returned. Each curve has its own colour. Or the labels,
+        coded 0 and 1, as in ``plot_reliability(y_true, y_prob)``.
     y_prob : array-like of shape (n,), or mapping of names to such, optional
-        With labels: forecast probabilities of class 1.
+        With labels: the forecast probabilities of class 1.
     ax : matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
     **options
-        With labels: of `reliability_curve`, such as `n_bins` and `sample_weight`.
+        With labels: further parameters of `reliability_curve`, such as `n_bins` and
+        `sample_weight`.
 
     Returns
     -------
@@ -94,24 +95,25 @@ def plot_class_reliability(
 ) -> NDArray[np.object_]:
     """Draw a reliability diagram for each class against all others.
 
-    A panel is what `plot_reliability` draws of one class: bins, band and strip are the
-    same. The title says how many of the rows are of the class.
+    A panel is what `plot_reliability` draws for one class, with the same bins, band and
+    strip. The title says how many of the rows are of the class.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Column numbers, or names among `classes`.
     y_prob : array-like of shape (n, k), or mapping of names to such
-        Forecast probabilities, a column for each class. Several forecasts are told
-        apart by colour.
+        Forecast probabilities, a column for each class. Each forecast has its own
+        colour.
     classes : sequence of k names, optional
-        Of the columns; default their numbers, 0 to k - 1.
+        Names of the columns. The default is their numbers, 0 to k - 1.
     shown : sequence, optional
-        The classes to draw, at most 20; default all.
+        The classes that are drawn, at most 20. The default is all.
     axes : array-like of matplotlib Axes, optional
-        One for each class shown; default a new figure.
+        Axes for each class that is shown. Default: a new figure.
     **options
-        Of `reliability_curve`, such as `n_bins`, `bands` and `sample_weight`.
+        Further parameters of `reliability_curve`, such as `n_bins`, `bands` and
+        `sample_weight`.
 
     Returns
     -------
@@ -150,7 +152,8 @@ def plot_class_reliability(
     ]
     drawn = canvas.open_panels(axes, len(columns), (2.8, 2.9))
     for ax, column, some in zip(drawn, columns, curves, strict=True):
-        # Ties leave some classes fewer bins: their number is no name for all of them.
+        # Ties give some classes fewer bins, so the number of bins cannot name all
+        # curves.
         _draw_diagram(ax, some, unnamed="observed")
         one = next(iter(some.values()))
         share = (one.event_rate * one.weight).sum() / one.weight.sum()
@@ -163,7 +166,7 @@ def plot_class_reliability(
 def _read_curves(
     curve: Any, y_prob: Any, options: Mapping[str, Any]
 ) -> dict[str, ReliabilityCurve]:
-    """Return curves by name, as given or of labels and probabilities."""
+    """Return curves by name. They are given, or made of labels and probabilities."""
     if y_prob is not None and not isinstance(curve, ReliabilityCurve | Mapping):
         named = canvas.read_items(y_prob, "y_prob", (object,))
         return {k: reliability_curve(curve, p, **options) for k, p in named.items()}
@@ -182,13 +185,13 @@ def _draw_diagram(
 ) -> None:
     """Draw curves around the diagonal, each with its band and its strip.
 
-    A curve without a name is called `unnamed`, or else by its bins.
+    A curve without a name is called `unnamed`, or by its bins if that is not given.
     """
     ax.plot([0, 1], [0, 1], label="calibrated", **canvas.DASHED)
     for place, (name, one) in enumerate(curves.items()):
         color = f"C{place % 10}"
         _draw_curve(ax, one, plain_label(name, canvas.LONGEST_NAME), color, unnamed)
-        # The strip: a histogram of the forecasts.
+        # The strip is a histogram of the forecasts.
         heights = 0.8 * _STRIP * one.histogram / one.histogram.max()
         edges, base = np.linspace(0.0, 1.0, len(heights) + 1), -_STRIP * (place + 1.25)
         looks: dict[str, Any] = {"align": "edge", "color": color, "alpha": 0.7, "lw": 0}
@@ -205,7 +208,7 @@ def _draw_curve(
     """Draw a curve and its band."""
     isotonic = curve.binning == "isotonic"
     label = name or unnamed or ("isotonic" if isotonic else f"{len(curve.weight)} bins")
-    # Vector formats would keep millions of points that no one sees.
+    # Vector formats would keep millions of points that nobody sees.
     shown = canvas.thin(curve.mean_prob)
     x = curve.mean_prob[shown]
     if curve.lower is not None and curve.upper is not None:
@@ -213,7 +216,7 @@ def _draw_curve(
         band = f"{whose}{100.0 * curve.level:.3g}% {curve.bands} band"
         lower, upper = curve.lower[shown], curve.upper[shown]
         if len(x) == 1 or (curve.bands == "confidence" and not isotonic):
-            # Bins are apart, and so are their intervals. One has no area.
+            # Bins are apart, and so are their intervals. A single bin has no area.
             ax.vlines(x, lower, upper, color=color, alpha=0.6, label=band)
         else:
             ax.fill_between(x, lower, upper, color=color, alpha=0.18, lw=0, label=band)
@@ -236,7 +239,7 @@ def plot_roc(
     Parameters
     ----------
     scores : array-like of shape (n,), or mapping of names to such
-        The higher, the more likely is class 1. Several are told apart by colour.
+        Higher scores make class 1 more likely. Each curve has its own colour.
     y : array-like of shape (n,)
         Labels, coded 0 and 1, of both classes.
     sample_weight : array-like of shape (n,), optional
@@ -244,19 +247,19 @@ def plot_roc(
     hull : bool
         Whether to draw the hull as a dashed line.
     ax : matplotlib Axes, optional
-        Where to draw; default a new figure.
+        Where to draw. Default: a new figure.
 
     Returns
     -------
     matplotlib Axes
-        The axes that were drawn on; labels say the areas below.
+        The axes that were drawn on. Labels tell the areas below the curves.
 
     Notes
     -----
-    The hull is the ROC curve of the scores after isotonic regression (PAV): a side of
-    it is a block of pooled scores, and its slope is the block's ratio of likelihoods.
-    What lies between curve and hull is the area that the calibrator gains where scores
-    are in the wrong order.
+    The hull is the ROC curve of the scores after isotonic regression (PAV). A side of
+    it is a block of pooled scores. The slope of the side is the block's ratio of
+    likelihoods. The area between curve and hull is what the calibrator gains where
+    scores are in the wrong order.
 
     References
     ----------
@@ -273,7 +276,7 @@ def plot_roc(
     check_flag(hull, "hull")
     named = canvas.read_items(scores, "scores", (object,))
     some = [ScoreSummary.from_scores(one, y, sample_weight) for one in named.values()]
-    # All have the same labels.
+    # All scores have the same labels.
     if min(some[0].n0, some[0].n1) == 0.0:
         refuse("y", "hold both classes", f"{some[0].n0:g} rows of 0 of {some[0].n:g}")
     ax = canvas.open_axes(ax, (5.0, 5.2))

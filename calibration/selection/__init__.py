@@ -1,6 +1,6 @@
-"""Choosing among calibrators by held-out trials, and the rows to calibrate by.
+"""Choice among calibrators by held-out trials, and of the rows to calibrate on.
 
-Above the calibrators of two classes and of more: `trials` holds them on either,
-`auto` stacks or selects by them, `compare` scores whatever it is given, `names` is the
-one table of names. `label_sample` draws rows to be labelled.
+This room is above the calibrators of two classes and of more. `trials` tries both
+kinds. `auto` pools or selects calibrators by trials. `compare` scores any calibrators.
+`names` is the only table of names. `label_sample` draws rows to be labelled.
 """

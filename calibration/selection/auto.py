@@ -1,4 +1,4 @@
-"""`AutoCalibrator` tries calibrators on held-out rows; calibrators by their names."""
+"""`AutoCalibrator` tries calibrators on held-out rows. Names stand for calibrators."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from calibration.selection.trials import (
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# With more than two classes, each weight of a proposal costs so many nats, since it is
-# judged on the rows that it was learned on. It is half of AIC's charge, since a ridge
-# holds the weight.
+# With more than two classes, each weight of a proposal costs this many nats, because
+# the proposal is judged on the rows from which it was learned. This is half of what AIC
+# charges, because a ridge holds the weight.
 _CHARGE = 0.5
 
 
@@ -148,7 +148,7 @@ def choose(
     Parameters
     ----------
     names : sequence of c str
-        Of all candidates, the reference first.
+        Names of all candidates. The reference is first.
     trials : Trials or None
         None if there were too few rows. Then the reference is taken.
     rows : Rows
@@ -192,7 +192,7 @@ def choose(
     return answer, AutoReport(names[0], scores, verdict)
 
 
-# From so many rows on, the menu holds formulas that extrapolate badly from fewer.
+# From this many rows on, the menu holds formulas that extrapolate badly from fewer.
 _ROWS_FOR_CURVES = 1_000
 
 
@@ -212,13 +212,13 @@ class AutoCalibrator(EitherCalibrator):
     n_folds : int
         Folds that yield the held-out rows.
     random_state : int or None
-        Seed of the folds and of candidates that draw; None draws one.
+        Seed of the folds, and of candidates that draw. None draws one.
     classes : sequence of k names, optional
         Names of the columns of scores (n, k). Default: their numbers, 0 to k - 1.
     scale : {"probability", "logit", "real"}
-        What a score is; scores (n, k) are not "real".
+        What a score is. Scores (n, k) cannot be "real".
     verbose : int
-        1 shows on stderr how many folds are done, 0 nothing.
+        1 shows on stderr how many folds are done. 0 shows nothing.
 
     Attributes
     ----------
@@ -337,7 +337,7 @@ class AutoCalibrator(EitherCalibrator):
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         cells = ScoreSummary(*collapse_ties(x, summary.weight0, summary.weight1))
         if cells.n_cells == 1:
-            # Scores that differ by less than a logit can resolve.
+            # The scores differ by less than a logit can resolve.
             self.constant_ = float(np.log((cells.n1 + 1.0) / (cells.n0 + 1.0)))
             return
         real = self.scale == "real"
@@ -347,7 +347,7 @@ class AutoCalibrator(EitherCalibrator):
         scale: Scale = "real" if real else "logit"
         menu = set_menu(menu, "candidates", scale, several=False)
         self._choose(menu, Cells(cells))
-        # logit(1 - 1 / (2 n + 2)).
+        # This is logit(1 - 1 / (2 n + 2)).
         bound = float(np.log(2.0 * cells.n + 1.0))
         self.bound_ = bound if self.report_.accepted else 2.0 * bound
 
@@ -414,7 +414,7 @@ def _menu_of_scores(
 def _menu_of_tables(
     k: int, random_state: int | None
 ) -> dict[str, MulticlassCalibrator]:
-    """Return the candidates for k classes besides doing nothing, the simplest first."""
+    """Return the candidates for k classes except doing nothing, the simplest first."""
     menu: dict[str, MulticlassCalibrator] = {
         "temperature": SoftmaxCalibrator("temperature"),
         "vector": SoftmaxCalibrator("vector", 1.0),
@@ -425,13 +425,13 @@ def _menu_of_tables(
         menu |= {
             f"matrix {one:g}": SoftmaxCalibrator("matrix", one) for one in PENALTIES
         }
-        # As good in a pool as ten nets, at a third of the cost.
+        # Three nets are as good in a pool as ten, at a third of the cost.
         menu["shallow_net"] = ShallowNetCalibrator(3, random_state=random_state)
     return menu
 
 
 _OF_SCORES: dict[str, Callable[[], Any]] = {"auto": AutoCalibrator, **FAMILIES}
-# A binary one of another name is one for each class.
+# If a name is not here, it is a binary calibrator, and each class gets one.
 _OF_TABLES: dict[str, Callable[[], Any]] = {
     "auto": AutoCalibrator,
     "matrix": lambda: SoftmaxCalibrator("matrix"),
@@ -447,7 +447,8 @@ def calibrator_names(n_classes: int = 2) -> tuple[str, ...]:
     Parameters
     ----------
     n_classes : int
-        2: of calibrators of one score a row. More: of a score for each class.
+        2 means calibrators of one score for each row. More means a score for each
+        class.
 
     Returns
     -------
@@ -473,14 +474,14 @@ def make_calibrator(
     Parameters
     ----------
     name : str
-        One of `calibrator_names(n_classes)`. Of more than two classes "matrix",
-        "vector" and "temperature" are a `SoftmaxCalibrator`, "auto" and "shallow_net"
-        have classes of their own, and all others are one binary calibrator for each
-        class against the others.
+        One of `calibrator_names(n_classes)`. With more than two classes, "matrix",
+        "vector" and "temperature" are a `SoftmaxCalibrator`. "auto" and "shallow_net"
+        have classes of their own. All others are one binary calibrator for each class
+        against the others.
     n_classes : int
-        2: a calibrator of scores (n,). More: of scores (n, k).
+        2 means a calibrator of scores (n,). More means one of scores (n, k).
     random_state : int or None
-        Seed, where the calibrator draws.
+        Seed, if the calibrator draws.
 
     Returns
     -------

@@ -51,7 +51,7 @@ class CalibratorComparison:
     Parameters
     ----------
     names : tuple of str
-        The c calibrators, in the order given.
+        Names of the c calibrators, in the given order.
     reference : str
         The first of them. It is doing nothing, if the scores allow it.
     log_loss, standard_error : ndarrays of shape (c,)
@@ -69,7 +69,7 @@ class CalibratorComparison:
         classes, the mean of Hand and Till), and share of rows whose class is the
         likeliest. Higher is better.
     curves : dict of str to ReliabilityCurve
-        Event rate against forecast. With more than two classes, all in one set.
+        Event rate against forecast. With more than two classes, all are in one set.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class CalibratorComparison:
 Calibrator: TypeAlias = ScoreCalibrator | MulticlassCalibrator
 Calibrators: TypeAlias = Mapping[str, Calibrator] | Sequence[Calibrator]
 
-# One of each family.
+# There is one of each family.
 _OF_SCORES = ("platt", "quadratic", "beta", "elite", "isotonic", "auto")
 _OF_TABLES = ("temperature", "vector", "matrix", "isotonic", "shallow_net", "auto")
 
@@ -152,21 +152,21 @@ def compare_calibrators(
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_folds : int
-        Every row is scored by calibrators fitted on the other folds.
+        Number of folds. Every row is scored by calibrators fitted on the other folds.
     random_state : int or None
-        Seed of the folds; None draws one.
+        Seed of the folds. None draws one.
     classes : sequence of k names, optional
         The labels of the columns. For scores (n,): the labels of class 0 and 1.
     scale : {"probability", "logit", "real"}
         What a score is. Scores (n, k) cannot be "real".
     verbose : int
-        1 shows on stderr how many folds are done, 0 shows nothing.
+        1 shows on stderr how many folds are done. 0 shows nothing.
 
     Returns
     -------
     CalibratorComparison
-        ``print(comparison)`` shows the table, ``plot_reliability(comparison.curves)``
-        the curves.
+        ``print(comparison)`` shows the table. ``plot_reliability(comparison.curves)``
+        shows the curves.
 
     Notes
     -----
@@ -174,7 +174,7 @@ def compare_calibrators(
     :math:`[1/(2n+2), 1 - 1/(2n+2)]`, where n is the number of rows of the fit. So log
     losses are finite. With more than two classes they are mixed with the uniform law,
     as if by one more row. If there are very many scores, close ones count as one. If
-    there are more than 16 384 rows of several classes, so many are drawn. The
+    there are more than 16 384 rows of several classes, 16 384 are drawn. The
     probability of harm is that of `AutoCalibrator`. AUC uses the rows of all folds
     together.
 
@@ -237,10 +237,10 @@ def compare_calibrators(
 def _score(trials: Trials, *, several: bool) -> CalibratorComparison:
     """Return the scores of held-out forecasts, and their curves.
 
-    Of scores (n,) the forecasts of the second class are judged.
+    If there are scores (n,), the forecasts of the second class are judged.
     """
     losses = [trials.losses(one) for one in trials.logs]
-    # The rows of each class, one class after another.
+    # Take the rows of each class, one class after another.
     labels, places = np.nonzero(trials.weight)
     weight = trials.weight[labels, places]
     tables = [np.exp(logs)[:, places].T for logs in trials.logs]
@@ -284,7 +284,8 @@ def _curve(
         return reliability_curve(labels, p, sample_weight=weight)
     k = p.shape[1]
     hits = (labels[:, None] == np.arange(k)).ravel()
-    # Events of one row are no independent ones, as the band would have them.
+    # Events of one row are not independent, but the band would take them as
+    # independent.
     return reliability_curve(
         hits, p.ravel(), sample_weight=np.repeat(weight, k), bands=None
     )
@@ -301,9 +302,9 @@ def _default_menu(scale: Scale, *, several: bool) -> dict[str, Calibrator]:
 
 
 def _name_all(calibrators: Any) -> dict[str, Calibrator]:
-    """Return calibrators by name: that of the class, numbered if it is shared.
+    """Return calibrators by the name of the class, which is numbered if it is shared.
 
-    As in scikit-learn's `make_pipeline`: isotonic-1, isotonic-2.
+    This is as in scikit-learn's `make_pipeline`: isotonic-1, isotonic-2.
     """
     if isinstance(calibrators, Mapping):
         return dict(calibrators)

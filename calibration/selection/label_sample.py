@@ -1,4 +1,4 @@
-"""Which rows to label, where labels are dear."""
+"""Which rows to label, if labels are expensive."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from calibration._validation import (
 from calibration.base.calibrators import SCALES, Scale
 from calibration.typing import Float64Array, Int64Array
 
-# A chance within so little of 1 is 1: what is missing is rounding.
+# A chance this near to 1 is 1. The difference is rounding.
 _SURE = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class LabelSample:
-    """Rows drawn to be labelled.
+    """Rows that were drawn to be labelled.
 
     Parameters
     ----------
     rows : ndarray of shape (n,)
-        Their places in the table, ascending.
+        Their places in the table, in ascending order.
     chance : ndarray of shape (n,)
-        With which each was drawn.
+        The chance with which each row was drawn.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class LabelSample:
 
     @property
     def weight(self) -> Float64Array:
-        """Inverse chances that add up to n: the sample as it is in the population."""
+        """Inverse chances that add up to n: a drawn row stands for this many."""
         inverse = 1.0 / self.chance
         weight: Float64Array = inverse * (len(inverse) / inverse.sum())
         return weight
@@ -63,49 +63,50 @@ def draw_rows_to_label(
     scale: Scale = "probability",
     random_state: int | None = 0,
 ) -> LabelSample:
-    r"""Draw rows to label, spread over the scores, to calibrate by.
+    r"""Draw rows to label for a calibration. They are spread over the scores.
 
     Parameters
     ----------
     scores : array-like of shape (n,), (n, 1) or (n, k)
-        Of all rows; a column for each class.
+        Scores of all rows. A table has a column for each class.
     n_rows : int
-        Rows to draw, n at most; each is drawn once at most.
+        Number of rows to draw, at most n. Each row is drawn at most once.
     n_bins : int
-        Strata.
+        Number of strata.
     scale : {"probability", "logit", "real"}
-        What a score is, as for calibrators. Log-odds are binned as probabilities; a
-        table is not "real".
+        What a score is, as for calibrators. Log-odds are binned as probabilities. A
+        table cannot be "real".
     random_state : int or None
-        Seed; None draws one.
+        Seed. None draws one.
 
     Returns
     -------
     LabelSample
-        `rows`, the `chance` that each had, and `weight`, its inverse.
+        It holds the `rows`, the `chance` that each had, and `weight`, its inverse.
 
     Notes
     -----
     The range of the scores is cut into bins of equal width. Each bin has the same
-    number of draws m; where it holds fewer rows they are all drawn, and the others
-    share what is left. Of k columns each has n / k draws:
+    number of draws m. If a bin holds fewer rows, they are all drawn, and the other bins
+    share what is left. If there are k columns, each has n / k draws:
 
     .. math:: \pi_i = \frac{1}{k} \sum_c \min\Bigl(1, \frac{m_c}{N_{c b_c(i)}}\Bigr),
 
-    :math:`N_{cb}` being the rows in bin b of column c. A systematic sample along the
-    sorted rows (Madow 1949) has these chances and the size `n_rows` to a row.
+    where :math:`N_{cb}` are the rows in bin b of column c. A systematic sample along
+    the sorted rows (Madow 1949) has these chances. Its size is exactly `n_rows`.
 
-    **Calibrate without the weights.** The choice looked at scores, not at labels, so
-    the share of events among drawn rows of one score is that among all of them. A
-    calibrator learns this share and fits the drawn rows as they are; weights that turn
-    the sample into the population give most rows of the rare class next to none. *Use
-    the weights for averages over the population*: the log loss, calibration errors, the
-    rate of events. Where rows were drawn by their labels, calibrators need them too.
+    **Calibrate without the weights.** The choice looked at scores, not at labels. So
+    among rows of one score, the share of events is the same in drawn rows as in all
+    rows. A calibrator learns this share, and fits the drawn rows as they are. Weights
+    that turn the sample into the population would give most rows of the rare class
+    almost no weight. *Use the weights for averages over the population*: the log loss,
+    calibration errors, the rate of events. If rows were drawn by their labels,
+    calibrators need the weights too.
 
-    With 100 of 20 000 rows, 2 % of them events, bold scores and `LogisticCalibrator`,
-    the log loss is above that of all labels by 0.013 for random rows, 0.004 for these,
-    and 0.017 for these with their weights (``benchmarks/scarce_labels.py``, and the
-    manual for other scores).
+    We took 100 of 20 000 rows, of which 2 % are events, with bold scores and
+    `LogisticCalibrator`. The log loss is above that of all labels by 0.013 for random
+    rows, by 0.004 for these rows, and by 0.017 for these rows with their weights
+    (``benchmarks/scarce_labels.py``, and the manual for other scores).
 
     References
     ----------
@@ -135,14 +136,14 @@ def draw_rows_to_label(
     check_optional_seed(random_state)
     shares = [_spread(column, n_rows, n_bins) for column in columns.T]
     chance = np.mean(shares, axis=0)
-    # Rows of one predicted class side by side, by how likely it is.
+    # Put rows of one predicted class side by side, in the order of its chance.
     order = np.lexsort((columns.max(axis=1), columns.argmax(axis=1)))
     rows = _draw(chance, order, np.random.default_rng(random_state))
     return LabelSample(rows, chance[rows])
 
 
 def _read_columns(scores: ArrayLike, scale: str) -> Float64Array:
-    """Return scores to be binned, shape (n, 1) or (n, k)."""
+    """Return the scores that are binned, shape (n, 1) or (n, k)."""
     check_choice(scale, "scale", SCALES)
     if np.ndim(scores) == 2 and np.shape(scores)[1] != 1 and scale != "real":
         if scale == "probability":
@@ -155,8 +156,8 @@ def _read_columns(scores: ArrayLike, scale: str) -> Float64Array:
 
 
 def _spread(column: Float64Array, n_rows: int, n_bins: int) -> Float64Array:
-    """Return the chances of rows (n,) that give bins of equal width equal draws."""
-    # Halves: the range of the largest floats overflows.
+    """Return the chances (n,) of rows that give bins of equal width equal draws."""
+    # Take halves, because the range of the largest floats overflows.
     steps = 0.5 * column - 0.5 * column.min()
     widest = steps.max()
     bins = np.zeros(len(column), dtype=np.int64)
@@ -178,7 +179,7 @@ def _spread(column: Float64Array, n_rows: int, n_bins: int) -> Float64Array:
 def _draw(
     chance: Float64Array, order: Int64Array, rng: np.random.Generator
 ) -> Int64Array:
-    """Return a systematic sample along an order, as large as the chances add up to."""
+    """Return a systematic sample along an order. Its size is the sum of the chances."""
     is_sure = chance[order] > _SURE
     sure, walk = order[is_sure], order[~is_sure]
     ends = np.cumsum(chance[walk])

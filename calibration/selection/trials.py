@@ -1,6 +1,7 @@
 """Held-out trials of calibrators, on scores of two classes or tables of more.
 
-What they say is joined in a logarithmic pool: learned weights of log-probabilities.
+Their results are joined in a logarithmic pool, with learned weights of
+log-probabilities.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
-# Newton's decrement, relative to the value: below the first rounding hides the descent
-# of a step that is sure, after one below the second the weights stand still.
+# Newton's decrement, relative to the value. Below the first number, rounding hides the
+# descent of a step that is sure. After a step below the second, the weights stand
+# still.
 _SURE, _LAST = 1e-10, 1e-16
 
 
@@ -68,7 +70,7 @@ def learn_weights(
     weight : ndarray of shape (k, n)
         Numbers of repetitions of each class.
     start : ndarray of shape (c,)
-        Weights that few rows stay close to.
+        With few rows, the weights stay close to these.
     ridge : float
 
     Returns
@@ -85,8 +87,8 @@ def learn_weights(
             return np.maximum(w + step, 0.0)
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
-            # On the segment between two feasible points; the maximum takes back
-            # rounding only.
+            # The trial is on the segment between two feasible points. The maximum only
+            # undoes rounding.
             trial = np.maximum(w + scale * step, 0.0)
             now = _derive(trial, logs, weight, start, ridge)
             if -slope < _SURE * size or now[0] <= value + 1e-4 * scale * slope:
@@ -126,8 +128,8 @@ def _newton_step(
 ) -> Float64Array:
     """Return the d of least g'd + d'Hd / 2 with w + d >= 0.
 
-    With H = R'R it is that of least |R v - R'^-1 (H w - g)| over v = w + d >= 0. No
-    curvature is below the ridge, but by rounding, where log-odds are as large as 1e8.
+    Let H = R'R. Then it is the d of least |R v - R'^-1 (H w - g)| over v = w + d >= 0.
+    No curvature is below the ridge, except by rounding if log-odds are as large as 1e8.
     """
     curvatures, axes = np.linalg.eigh(hessian)
     roots = np.sqrt(np.maximum(curvatures, ridge))
@@ -136,13 +138,15 @@ def _newton_step(
     return step
 
 
-# Trials are held on at most this many cells or rows: far finer than any map, and cheap.
+# Trials use at most this many cells or rows. They are far finer than any map, and
+# cheap.
 _TRIAL_ROWS = 16_384
-# Of tables the forecasts of one candidate hold at most so many numbers.
+# If scores are a table, the forecasts of one candidate hold at most this many numbers.
 _TRIAL_NUMBERS = 1_700_000
 # Weights of a pool are held to their start as if by this many squared log-odds.
 _RIDGE = 10.0
-# Standard errors behind the best candidate of the first fold that leave no hope.
+# After the first fold, a candidate this many standard errors behind the best is
+# hopeless.
 _HOPELESS = 2.0
 
 
@@ -170,8 +174,8 @@ class Cells(NamedTuple):
     ) -> list[tuple[Cells, Cells]]:
         """Return (rest, fold) pairs whose rest can be learned from.
 
-        A fit on the others is one on the difference to a fold: nothing is sorted again.
-        A rest of one score teaches nothing but a constant.
+        A fit on the other folds is a fit on the difference to a fold, so nothing is
+        sorted again. A rest of one score teaches nothing but a constant.
         """
         cells = self.summary.condense(_TRIAL_ROWS)
         pairs = deal_by_rank(cells, n_folds, random_state)
@@ -184,7 +188,7 @@ class Cells(NamedTuple):
     def read(self, fitted: Any, n: float) -> Float64Array:
         """Return log-probabilities of both classes, shape (2, m)."""
         x = read_log_odds(fitted, self.summary.scores, n)
-        # Without going through a probability that rounds to 1.
+        # Do not use the probability, which may round to 1.
         return np.stack([-np.logaddexp(0.0, x), -np.logaddexp(0.0, -x)])
 
     def limit(self, log_p: Float64Array) -> Float64Array:
@@ -214,7 +218,10 @@ class Table(NamedTuple):
     def folds(
         self, n_folds: int, random_state: int | None
     ) -> list[tuple[Table, Table]]:
-        """Return (rest, fold) pairs, classes spread evenly; of many rows of some."""
+        """Return (rest, fold) pairs in which classes are spread evenly.
+
+        If there are many rows, only some of them are used.
+        """
         most = min(_TRIAL_ROWS, _TRIAL_NUMBERS // self.data.scores.shape[1])
         some = draw_rows(self.data.merged(), most, random_state)
         pairs = deal_by_class(some, n_folds, random_state)
@@ -229,7 +236,7 @@ class Table(NamedTuple):
         return read_logs(fitted, self.data.scores, n)
 
     def limit(self, log_p: Float64Array) -> Float64Array:
-        """Return log-probabilities as they are: a pool of mixed ones."""
+        """Return log-probabilities unchanged, because they are a pool of mixed ones."""
         return log_p
 
 
@@ -239,14 +246,14 @@ Rows: TypeAlias = Cells | Table
 def read_log_odds(
     calibrator: ScoreCalibrator, x: Float64Array, n: float
 ) -> Float64Array:
-    """Return a fitted calibrator's log-odds, shape (m,), finite whatever it says.
+    """Return a fitted calibrator's log-odds, shape (m,). They are always finite.
 
-    Maps of steps and lines may say 0 and 1, which n rows cannot know: they are
+    Maps of steps and lines may say 0 and 1, but n rows cannot know this. So they are
     clipped to [1/(2n+2), 1 - 1/(2n+2)].
     """
     if isinstance(calibrator, LogOddsCalibrator):
         return calibrator.predict_log_odds(x)
-    # As in the other average of maps, ELiTE's: half a row in n + 1.
+    # The bound is half a row in n + 1, as in ELiTE, the other average of maps.
     edge = 0.5 / (n + 1.0)
     return np.asarray(logit(np.clip(calibrator.predict(x), edge, 1.0 - edge)))
 
@@ -256,8 +263,8 @@ def read_logs(
 ) -> Float64Array:
     """Return a fitted calibrator's log-probabilities of scores (m, k), shape (k, m).
 
-    Mixed with the uniform law as by n rows, which cannot rule a class out; but for
-    those of doing nothing, which are what they are.
+    They are mixed with the uniform law as by n rows, which cannot rule a class out.
+    Those of doing nothing are left unchanged.
     """
     logs = log_softmax(calibrator.log_predict(table))
     return logs if isinstance(calibrator, IdentityCalibrator) else mix_uniform(logs, n)
@@ -270,14 +277,14 @@ class Trials:
     Parameters
     ----------
     names : tuple of c str
-        Of the candidates that stayed to the end, the reference first.
+        Names of the candidates that stayed to the end. The reference is first.
     logs : ndarray of shape (c, k, m)
-        Each fitted without the fold of the column.
+        Each candidate is fitted without the fold of the column.
     weight : ndarray of shape (k, m)
         Weight of each class.
     given_up : dict of str to (RowLosses, RowLosses)
-        Of candidates without hope: losses of the first fold, theirs and those of the
-        reference.
+        Candidates without hope, with two losses of the first fold: their own, and those
+        of the reference.
     """
 
     names: tuple[str, ...]
@@ -293,7 +300,7 @@ class Trials:
     def stack(self) -> Float64Array:
         """Return the weights of the pool of least loss, shape (c,).
 
-        They are held by a ridge to the reference alone.
+        A ridge holds them to the reference alone.
         """
         alone = np.eye(1, len(self.names)).ravel()
         return learn_weights(self.logs, self.weight, alone, _RIDGE)
@@ -308,17 +315,17 @@ def hold_trials(
     all_folds: bool = True,
     verbose: int = 0,
 ) -> Trials | None:
-    """Return every candidate's held-out forecasts; None of rows too few for folds.
+    """Return held-out forecasts of all candidates, or None if rows are too few.
 
     Parameters
     ----------
     menu : mapping of names to calibrators
-        On the scale of the rows, the reference first.
+        Calibrators on the scale of the rows. The reference is first.
     rows : Rows
     n_folds : int
     random_state : int or None
     all_folds : bool
-        False: after the first fold candidates without hope are given up.
+        False means that candidates without hope are given up after the first fold.
     verbose : int
         Whether a bar shows how many fits are done.
 
@@ -348,31 +355,31 @@ def hold_trials(
 
 @contextmanager
 def counting(total: int, verbose: int, what: str) -> Iterator[None]:
-    """Show a bar on stderr, if it is asked for, that `tick` moves on.
+    """Show a bar on stderr, if one is wanted. `tick` moves it on.
 
-    Trials within it move it as well, and show none of their own.
+    Trials within it move this bar as well, and show no bar of their own.
     """
     if not verbose or _bar.get() is not None:
         yield
         return
-    # Here, not above: only those who want to see a bar wait for the import.
+    # Import here, so that only those who want to see a bar wait for it.
     from tqdm.auto import tqdm
 
     with tqdm(total=total, desc=what) as bar, setting(_bar, bar):
         yield
-        # Rare classes leave fewer folds than were announced.
+        # Rare classes may leave fewer folds than were announced.
         bar.update(total - bar.n)
 
 
 def tick() -> None:
-    """Move the bar on by a step, if there is one and it is not at its end."""
+    """Move the bar on by a step, if there is a bar and it is not at its end."""
     bar = _bar.get()
     if bar is not None and bar.n < bar.total:
         bar.update()
 
 
 def _give_up(first: Trials) -> dict[str, tuple[RowLosses, RowLosses]]:
-    """Return what is far worse than the best, and of no use in a pool."""
+    """Return candidates that are far worse than the best, and of no use in a pool."""
     losses = [first.losses(one) for one in first.logs]
     best = int(np.argmin([one.mean for one in losses]))
     weights = first.stack()
@@ -385,7 +392,7 @@ def _give_up(first: Trials) -> dict[str, tuple[RowLosses, RowLosses]]:
 
 
 def check_menu(menu: Mapping[str, object], name: str) -> None:
-    """Refuse an empty menu, and what is no calibrator."""
+    """Refuse an empty menu, and objects that are no calibrators."""
     wanted = "ScoreCalibrator or MulticlassCalibrator"
     check_mapping(menu, name, f"names to {wanted}")
     if not menu:
@@ -402,9 +409,9 @@ def check_menu(menu: Mapping[str, object], name: str) -> None:
 def set_menu(
     menu: Mapping[str, Any], name: str, scale: Scale, *, several: bool
 ) -> dict[str, Any]:
-    """Return clones on a scale by text; where it has doing nothing, that comes first.
+    """Return clones on a scale by text. Doing nothing comes first, if it makes sense.
 
-    Of several classes a ScoreCalibrator is one for each, against the others.
+    With several classes, a ScoreCalibrator means one for each class against the others.
     """
     check_menu(menu, name)
     if scale != "real":

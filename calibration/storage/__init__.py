@@ -1,7 +1,7 @@
-"""Saved models: one zip file of a description and arrays, checked as it is read.
+"""Saved models: a zip file of a description and arrays, checked when it is read.
 
-Knows no calibrator: classes are found by where they are defined, and written attribute
-by attribute.
+This room knows no calibrator. Classes are found in the modules that define them. They
+are written attribute by attribute.
 """
 
 from calibration.storage.archive import (

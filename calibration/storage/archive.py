@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and that of a saved model on a budget."""
+"""Files that are written whole or not at all, and saved models read on a budget."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-# Letters of a file's name in that of its temporary one: no more than 255 bytes in all.
+# A temporary name has this many letters of the file's name, so it has 255 bytes at
+# most.
 _NAME = 50
 
 
 def writable_file(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path or link names; refuse one that cannot be written.
+    """Return the file that a path or link names. Refuse one that cannot be written.
 
     Parameters
     ----------
@@ -36,17 +37,17 @@ def writable_file(path: str | os.PathLike[str]) -> Path:
         Its `strerror` says why nothing can be written there.
     """
     target = Path(os.path.realpath(path))
-    # Not the target's: what a link such as /dev/fd/3 leads to may have no name.
+    # Ask for the path. The target of a link such as /dev/fd/3 may have no name.
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
         if not stat.S_ISREG(mode):
-            # A device or pipe would be replaced by a file.
+            # A file would take the place of a device or pipe.
             raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    # Whether files can be made there is found out by making one.
+    # Make a file to find out whether files can be made there.
     try:
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
@@ -56,10 +57,10 @@ def writable_file(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing_file(path: Path) -> Iterator[Path]:
-    """Yield a path beside the given one, which takes its place if all goes well.
+    """Yield a path beside the given one. It takes its place if all goes well.
 
-    A link stays, and what it names is replaced; a file that is replaced hands on its
-    permissions.
+    A link stays, and the file that it names is replaced. The new file gets the
+    permissions of the old one.
 
     Parameters
     ----------
@@ -68,13 +69,13 @@ def replacing_file(path: Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        Of an empty file.
+        The path of an empty file.
     """
     target = writable_file(path)
     old = target.stat() if target.exists() else None
     name = f".{target.name[:_NAME]}.{secrets.token_hex(8)}.tmp"
     temporary = target.with_name(name)
-    # Nobody may read the new file before who might not read the old one.
+    # Whoever may not read the old file must not read the new one at any time.
     mode = 0o666 if old is None else 0o600
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, mode))
     try:
@@ -84,18 +85,19 @@ def replacing_file(path: Path) -> Iterator[Path]:
                 with suppress(OSError):
                     os.chown(temporary, old.st_uid, old.st_gid)
             temporary.chmod(old.st_mode & 0o777)
-        # It may have become something else meanwhile.
+        # Meanwhile it may have become something else.
         temporary.replace(writable_file(target))
     finally:
         temporary.unlink(missing_ok=True)
 
 
-# A sound file of any size may take this, and so many times its own size. What is
-# written keeps within it, if need be by not being packed.
+# Reading a sound file of any size may take this memory, and this many times its own
+# size. What we write keeps within this, if need be unpacked.
 _FREE_BYTES = 2**28
 _MOST_RATIO = 100
-# About what Python takes for the character of a description that opens a list, ends a
-# text or parts two items, which may be keys of a dict; for the others.
+# Python takes about this many bytes for the character of a description that opens a
+# list, ends a text, or separates two items, which may be keys of a dict. The second
+# number is for the others.
 _OF_TEXT = {b"[": 150, b'"': 16, b",": 250}
 _OF_LETTER = 4
 
@@ -121,12 +123,13 @@ def refuse(message: str) -> NoReturn:
 
 @contextmanager
 def refusing(message: str) -> Iterator[None]:
-    """Make all errors those of storage, which themselves pass unchanged.
+    """Turn all errors into those of storage. Errors of storage pass unchanged.
 
     Parameters
     ----------
     message : str
-        With {error} where the reason goes, and {kind} where the class of the error.
+        Text with {error} in the place of the reason, and {kind} in that of the error's
+        class.
     """
     try:
         yield
@@ -138,23 +141,23 @@ def refusing(message: str) -> Iterator[None]:
 
 
 def default_limit(size: int) -> int:
-    """Return the bytes of memory that reading a file of some size may take."""
+    """Return how many bytes of memory may be taken to read a file of some size."""
     return _FREE_BYTES + _MOST_RATIO * size
 
 
 def cost_of_text(text: bytes) -> int:
-    """Return the bytes that a description takes, with the nodes that it lists."""
+    """Return how many bytes a description takes, with the nodes that it lists."""
     marks = sum(text.count(mark) * cost for mark, cost in _OF_TEXT.items())
     return _OF_LETTER * len(text) + marks
 
 
 class Budget:
-    """Bytes of memory, spent before they are taken.
+    """Bytes of memory. They are spent before they are taken.
 
     Parameters
     ----------
     limit : float
-        Most bytes to spend.
+        Greatest number of bytes to spend.
     """
 
     def __init__(self, limit: float):
@@ -162,7 +165,7 @@ class Budget:
         self.spent = 0
 
     def spend(self, n_bytes: int, what: str) -> None:
-        """Refuse the file if the bytes are more than are left."""
+        """Refuse the file if there are more bytes than are left."""
         self.spent += n_bytes
         if self.spent > self.limit:
             refuse(
@@ -171,28 +174,28 @@ class Budget:
             )
 
 
-#: Version of the format, the only one that is read.
+#: Version of the format. No other version is read.
 FORMAT_VERSION = 4
 
-#: The members: the description, and the bytes of all arrays one after the other.
+#: The members: the description, and the bytes of all arrays, one after the other.
 MEMBERS = ("model.json", "arrays.bin")
 
 _FORMAT = b"calibration/model"
-# Of deflate; beyond it time doubles and 4 % are gained.
+# Effort of deflate. Beyond it, time doubles and 4 % are gained.
 _EFFORT = 4
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-# Members are held as read and unpacked, and once more each. What is made of a byte of
-# arrays in all: one of these, and a value that copies it.
+# Members are held as they are read and as they are unpacked, and each once more. Then
+# the bytes that are made of one byte of arrays in all: an array, and a value's copies.
 _COPIES, _OF_BYTE = 3, 15
 
 
 def write_archive(path: Path, text: bytes, arrays: bytes) -> None:
-    """Write a description and arrays to a file, all of it or nothing.
+    """Write a description and arrays to a file, or write nothing.
 
     Parameters
     ----------
     path : Path
-        Replaced if it is there.
+        It is replaced if it is there.
     text, arrays : bytes
     """
     data = _pack(text, arrays, zipfile.ZIP_DEFLATED)
@@ -215,24 +218,25 @@ def _pack(text: bytes, arrays: bytes, packing: int) -> bytes:
 
 
 def read_archive(path: Path, max_memory: float | None) -> tuple[bytes, bytes, Budget]:
-    """Return description and arrays of a file; nothing is unpacked to disk.
+    """Return description and arrays of a file. Nothing is unpacked to disk.
 
     Parameters
     ----------
     path : Path
     max_memory : float or None
-        Most bytes that reading may take; None: by the size of the file.
+        Greatest number of bytes that reading may take. None: it depends on the size of
+        the file.
 
     Returns
     -------
     text, arrays : bytes
     budget : Budget
-        What is left to make a model of them.
+        What is left to make a model from them.
     """
-    # One read: what is checked is what is used, whatever happens to the file.
+    # Read once. So what is checked is what is used, whatever happens to the file.
     data = path.read_bytes()
     budget = Budget(default_limit(len(data)) if max_memory is None else max_memory)
-    # Of bytes that are no zip anything may come.
+    # If the bytes are no zip, any error may come.
     with (
         refusing("it is no saved model, or damaged or truncated ({error})."),
         zipfile.ZipFile(io.BytesIO(data)) as archive,
@@ -245,7 +249,7 @@ def read_archive(path: Path, max_memory: float | None) -> tuple[bytes, bytes, Bu
 
 
 def _check_format(archive: zipfile.ZipFile) -> None:
-    """Refuse all files but those of the format that is read here."""
+    """Refuse all files except those of the format that is read here."""
     mark, _, version = archive.comment.partition(b" ")
     if mark != _FORMAT:
         refuse("it is not a saved model.")
@@ -260,10 +264,10 @@ def _check_format(archive: zipfile.ZipFile) -> None:
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return a member, not packed or hidden by ways that we do not write."""
+    """Return a member, unless it is packed or hidden in a way that is not ours."""
     known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if info.flag_bits or not known:
         refuse(f"the member {info.filename!r} is not packed as we do it.")
-    # Never more than declared, whatever the packed bytes go on to say.
+    # Never read more than was declared, whatever the packed bytes say.
     with archive.open(info) as member:
         return member.read(info.file_size + 1)

@@ -1,10 +1,10 @@
-"""Saving and loading: `Writer` and `Reader`, a model as a flat list of nodes, and back.
+"""Saving and loading. `Writer` lists a model as nodes, `Reader` makes it from them.
 
-`find_named` is the one rule of which classes and functions a node may name.
+`find_named` is the only rule for which classes and functions a node may name.
 
-A node is a list: its kind, then its parts. A part is None, a number or a text as it
-stands, or [i], the node of that number, which comes before. So nothing can hold itself,
-and what a list of nodes makes is not much longer than the list.
+A node is a list: its kind, then its parts. A part is None, a number or a text, written
+directly. Or it is [i], which means node number i. That node comes before. So nothing
+can contain itself, and what a list of nodes makes is not much longer than the list.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from calibration.storage.values import (
     take_pairs,
 )
 
-# Packages whose classes are ours, by name: one is imported where a file asks for it.
+# Packages whose classes are ours, by name. A package is imported if a file asks for it.
 _OURS = ("calibration", "localexpert")
 # Classes of scikit-learn that hold numbers and parameters. No other class of it is
-# trusted, for some do things when they are made.
+# trusted, because some classes act when they are made.
 _BASES = (
     "sklearn.base.BaseEstimator sklearn.model_selection.BaseCrossValidator "
     "sklearn.model_selection.BaseShuffleSplit "
@@ -64,11 +64,11 @@ _BASES = (
     "sklearn.utils._metadata_requests.MetadataRequest "
     "sklearn.utils._metadata_requests.MethodMetadataRequest"
 )
-# Packages of scikit-learn that are not imported because a file asks for them.
+# Packages of scikit-learn that are never imported because a file asks for them.
 _CLOSED = {"datasets", "experimental", "externals"}
 _BESIDE = {"base", "utils", "_loss"}
-# Names that nodes of a kind may have. Those that are called get what their own
-# `__reduce__` has said.
+# Names that nodes of a kind may have. Names that are called get the arguments that
+# their own `__reduce__` gave.
 _KNOWN = {
     "call": (
         "datetime.date datetime.datetime datetime.time datetime.timedelta "
@@ -82,7 +82,7 @@ _KNOWN = {
     "object": "xgboost.core.Booster",
 }
 _BOOSTERS = ("lightgbm.sklearn", "xgboost.sklearn")
-# Compiled losses, which in some versions do not know which package they are in.
+# Compiled losses. In some versions they do not know in which package they are.
 _LOSSES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
 # Their public functions turn numbers into numbers, as ufuncs do.
 _MEASURES = ("sklearn.metrics", "sklearn.feature_selection")
@@ -90,7 +90,7 @@ _UFUNCS = ("numpy", "scipy.special")
 
 
 def name_of(thing: Any) -> str:
-    """Return the name of a class or function: where it is found, and its own."""
+    """Return the name of a class or function: where it is found, and its own name."""
     own = getattr(thing, "__qualname__", getattr(thing, "__name__", repr(thing)))
     homes = _LOSSES if inspect.isclass(thing) else (*_UFUNCS, *_MEASURES)
     for module in (*homes, getattr(thing, "__module__", None)):
@@ -100,18 +100,18 @@ def name_of(thing: Any) -> str:
 
 
 def find_loaded(name: str) -> Any:
-    """Return what is there already, or None: nothing is imported."""
+    """Return what is loaded already, or None. Nothing is imported."""
     module, _, own = name.rpartition(".")
     return getattr(sys.modules.get(module), own, None)
 
 
 def find_named(kind: str, name: str, trusted: frozenset[str] = frozenset()) -> Any:
-    """Return the class or function that a name stands for, None if it may not.
+    """Return the class or function that a name stands for, or None if it is forbidden.
 
     Parameters
     ----------
     kind : {"object", "call", "type", "function"}
-        Of the node that names it.
+        Kind of the node that names it.
     name : str
     trusted : frozenset of str
         Names that nodes of every kind may have.
@@ -138,10 +138,10 @@ def find_named(kind: str, name: str, trusted: frozenset[str] = frozenset()) -> A
 
 
 def _is_safe(kind: str, module: str, found: Any) -> bool:
-    """Say whether a node may name what was found in a module.
+    """Return whether a node may name what was found in a module.
 
-    Classes of our packages are found by one rule, that they are defined there. Those
-    of scikit-learn have a base that holds numbers.
+    Classes of our packages follow one rule: they are defined there. Those of
+    scikit-learn have a base that holds numbers.
     """
     if kind == "function":
         if module in _UFUNCS:
@@ -161,25 +161,25 @@ def _is_safe(kind: str, module: str, found: Any) -> bool:
 
 
 _ATOMS = (type(None), bool, int, float, str)
-# Kinds of nodes whose first part is a name, and how many different ones are looked up.
+# Kinds of nodes whose first part is a name, and how many different names are looked up.
 _NAMED, _MOST_NAMES = ("object", "call", "type", "function"), 1000
-# Bytes of one item of an array, and what sizes are counted up to.
+# Most bytes of one item of an array, and the size up to which sizes are counted.
 _MOST_ITEM, _MOST_SIZE = 2**12, 2**62
-# Bytes of a value in another one, and how deep values are: `save` goes less deep.
+# Bytes of a value in another one, and how deep values may be. `save` goes less deep.
 _OF_VALUE, _MOST_DEPTH = 8, 500
-# How often the arrays in a value are copied, as texts of boosters are in pieces.
+# How often the arrays in a value are copied. Texts of boosters are copied in pieces.
 _COPIES = dict.fromkeys(
     ("builtins.bytes", "builtins.bytearray", "call", "numpy.generic", "sklearn.Tree"), 1
 ) | {"lightgbm.Booster": 10}
 
 
 class Writer:
-    """Nodes of a model, each object once, and the bytes of all arrays."""
+    """The nodes of a model, each object once, and the bytes of all arrays."""
 
     def __init__(self) -> None:
         self.nodes: list[list[Any]] = []
         self.arrays = bytearray()
-        # With the original: alive, so that no other object gets its address.
+        # The original is kept alive, so that no other object gets its address.
         self._places: dict[int, tuple[Any, int]] = {}
 
     def part(self, value: Any, path: str) -> Any:
@@ -189,7 +189,7 @@ class Writer:
         ----------
         value : object
         path : str
-            Where it stands, for messages.
+            Where the value stands. Messages name it.
         """
         if type(value) in _ATOMS:
             return value
@@ -236,7 +236,7 @@ class Writer:
         is_flipped = flags.f_contiguous and not flags.c_contiguous
         order: Literal["C", "F"] = "F" if is_flipped else "C"
         if names := array.dtype.names:
-            # Between fields may be gaps, which hold whatever was in memory before.
+            # There may be gaps between fields. They hold whatever was in memory before.
             held, array = array, np.zeros(array.shape, array.dtype, order)
             for name in names:
                 array[name] = held[name]
@@ -245,7 +245,7 @@ class Writer:
         return ["array", descr, order, not flags.writeable, start, *array.shape]
 
     def _object_node(self, value: Any, path: str) -> list[Any]:
-        """Return an object as its class, its state and what makes it."""
+        """Return an object as its class, its state and the arguments that make it."""
         cls, kind = type(value), "call"
         if hasattr(cls, "from_json"):
             _blame("`to_json` writes it, and `from_json` reads that")
@@ -263,7 +263,8 @@ class Writer:
             held = {
                 key: self.part(item, f"{path}.{key}")
                 for key, item in state.items()
-                # What is computed when asked for is not written, nor what is grown.
+                # What is computed on demand is not written, nor are trees that are
+                # grown again.
                 if not isinstance(getattr_static(cls, str(key), None), cached_property)
                 and not (key == "_tree" and type(item) in GROWN.values())
             }
@@ -275,7 +276,7 @@ class Writer:
 
 
 def _name(thing: Any) -> str:
-    """Return the name of a class or function, if it is found by it."""
+    """Return the name of a class or function, if it can be found by this name."""
     name = name_of(thing)
     if find_loaded(name) is not thing:
         _blame(f"{name} cannot be found by its name")
@@ -287,26 +288,26 @@ def _blame(reason: str) -> NoReturn:
 
 
 class _Made(NamedTuple):
-    """A value, with what stands in it, as often as it stands there."""
+    """A value, and how much stands in it. What stands there twice counts twice."""
 
     value: Any
-    # Bytes of arrays; values; and the most of these that are in one another.
+    # Bytes of arrays, number of values, and how deep values stand in one another.
     size: int = 0
     n_values: int = 1
     depth: int = 1
 
 
 class Reader:
-    """Values of nodes, made one after the other once all names are known.
+    """Makes the values of nodes one after the other, once all names are known.
 
     Parameters
     ----------
     text, arrays : bytes
         Description and arrays.
     trusted : frozenset of str
-        What the description may name besides what is known.
+        Names that the description may have besides the known ones.
     budget : Budget
-        Of the memory that this takes.
+        Budget of the memory that this takes.
     """
 
     def __init__(
@@ -344,12 +345,13 @@ class Reader:
                 for part in parts
             ]
             size = min(sum(one.size for one in held), _MOST_SIZE)
-            # Items of sets are held against all others of their hash.
+            # An item of a set is compared with all others that have its hash.
             times = MOST_ALIKE if kind == "builtins.frozenset" else 1
             n_values = 1 + times * sum(one.n_values for one in held)
             depth = 1 + max((one.depth for one in held), default=0)
             self.budget.spend(_COPIES.get(kind, 0) * size, "values made of arrays")
-            # Few nodes may stand for many values. Hashes and texts are made of all.
+            # Few nodes may stand for many values. Hashes and texts are made of all of
+            # them.
             self.budget.spend(_OF_VALUE * n_values, "values in values")
             if depth > _MOST_DEPTH:
                 refuse("it holds values that are nested too deeply.")
@@ -379,10 +381,11 @@ class Reader:
         if "_fit_X" in getattr(value, "__dict__", {}):
             self.budget.spend(2 * size, "trees of neighbours")
         check_tables(value)
-        # Methods of the class: what was read may hide them in the object.
+        # Use the methods of the class, because what was read may hide them in the
+        # object.
         if hasattr(cls, "_check_saved"):
             cls._check_saved(value)
-        # What checks its fields when it is made checks them here.
+        # If a class checks its fields when it is made, it checks them here.
         made_once = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
         if made_once and hasattr(cls, "__post_init__"):
             self.budget.spend(size, "copies of arrays")
@@ -407,7 +410,7 @@ class Reader:
 
 
 def _thaw(descr: Any) -> Any:
-    """Return the description of a dtype with tuples where JSON has lists."""
+    """Return the description of a dtype, with tuples in the place of JSON's lists."""
     if isinstance(descr, str):
         return descr
     return [(name, _thaw(kind), *map(tuple, shape)) for name, kind, *shape in descr]
@@ -422,26 +425,26 @@ class Saved:
         Parameters
         ----------
         path : path-like
-            Replaced if it is there; after an error it is as it was.
+            It is replaced if it is there. After an error it is as it was before.
         """
         save(self, path)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file, all of it or nothing.
+    """Write a model to a file, or write nothing.
 
     Parameters
     ----------
     model : object
-        Of a class of ours.
+        A model of one of our classes.
     path : path-like
-        Replaced if it is there.
+        It is replaced if it is there.
 
     Raises
     ------
     StorageError
-        If the model holds functions that have no name, or anything else that cannot
-        be saved.
+        If the model holds functions without a name, or anything else that cannot be
+        saved.
     """
     target = check_path(path)
     writer = Writer()
@@ -465,35 +468,35 @@ def load(
     Parameters
     ----------
     path : path-like
-        Of the file.
+        Path of the file.
     trusted : sequence of str or type, optional
         Types that the file may hold besides ours and those of scikit-learn, LightGBM
-        and XGBoost: a classifier of your own, for instance. The error for one that is
-        missing names it.
+        and XGBoost. An example is your own classifier. If a type is missing here, the
+        error names it.
     max_memory : float, optional
-        Most bytes of memory that reading may take, about. Default 256 MB and 100 times
-        the size of the file.
+        Greatest number of bytes of memory that reading may take, about. The default is
+        256 MB and 100 times the size of the file.
 
     Returns
     -------
     object
-        Its predictions are those of the model saved, to the last bit, and so are all
-        its attributes.
+        Its predictions, and all its attributes, are those of the saved model, to the
+        last bit.
 
     Raises
     ------
     StorageError
-        If the file is no saved model, is damaged, truncated, of another format, or
-        holds types that are not trusted, or takes more memory than it may.
+        If the file is no saved model, is damaged, is truncated, or has another format.
+        Also if it holds types that are not trusted, or takes more memory than it may.
 
     Notes
     -----
-    The file is a zip archive: a description in JSON, a flat list of nodes, and the
-    bytes of arrays. Every name in the description is held against a list before
-    anything is made. Nothing in the file is run, nothing is unpickled, and it is
-    unpacked in memory only: what it takes is counted before it is taken. Tables that
-    compiled code would take on trust are checked. The checksums tell damage, not
-    forgery: numbers that someone has made up give forecasts that are made up.
+    The file is a zip archive. It holds a description in JSON, which is a flat list of
+    nodes, and the bytes of arrays. Every name in the description is compared with a
+    list before anything is made. Nothing in the file is run, and nothing is unpickled.
+    It is unpacked in memory only, and memory is counted before it is taken. Compiled
+    code would trust some tables, so these are checked. The checksums find damage, but
+    not forgery: if someone has made up the numbers, the forecasts are made up.
 
     Examples
     --------
@@ -515,7 +518,7 @@ def load(
         check_number(max_memory, "max_memory", 0.0, open_low=True)
     try:
         text, arrays, budget = read_archive(target, max_memory)
-        # A description that is not ours may go wrong in any way.
+        # A description that is not ours may fail in any way.
         with refusing("its description makes no sense ({kind}: {error})."):
             return Reader(text, arrays, frozenset(known), budget).read()
     except StorageError as error:

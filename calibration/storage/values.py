@@ -1,6 +1,6 @@
-"""Values by their kinds: what takes them apart, and what makes them of the parts.
+"""Kinds of values: how each is taken apart, and how it is made from its parts.
 
-Tables that compiled code takes on trust are checked first: where a number is wrong,
+Compiled code trusts some tables, so they are checked first. If a number is wrong,
 LightGBM or scikit-learn ends the program, or reads memory that is not its own.
 """
 
@@ -57,20 +57,20 @@ class TextTable:
     def numbers(
         self, name: str, length: int | None = None, kind: type = np.float64
     ) -> NDArray[Any]:
-        """Return the numbers of a line, none where it is missing."""
+        """Return the numbers of a line, or none if the line is missing."""
         text, one = self.lines.get(name, "").strip(), _NUMBERS[kind]
         known = re.fullmatch(rf"({one}( +{one})*)?", text) is not None
         _require(known, f"a number of {name}")
         values: NDArray[Any] = np.fromstring(text, dtype=kind, sep=" ")
         _require(length is None or len(values) == length, f"the length of {name}")
-        # Bits of categories are 32 in a word.
+        # A word holds 32 bits of categories.
         limit = 2**32 if name == "cat_threshold" else 2**31
         within = kind is np.float64 or (np.abs(values) < limit).all()
         _require(bool(within), f"a number of {name}")
         return values
 
     def integers(self, name: str, length: int | None = None) -> Int64Array:
-        """Return the integers of a line, none where it is missing."""
+        """Return the integers of a line, or none if the line is missing."""
         return self.numbers(name, length, np.int64)
 
     def integer(self, name: str) -> int:
@@ -84,7 +84,7 @@ def read_trees(text: str) -> list[TextTable]:
     Parameters
     ----------
     text : str
-        As `model_to_string` writes it.
+        Text that `model_to_string` has written.
 
     Returns
     -------
@@ -100,12 +100,12 @@ def check_booster_text(text: str) -> None:
     Parameters
     ----------
     text : str
-        As `model_to_string` writes it.
+        Text that `model_to_string` has written.
     """
     with refusing("it holds a model of LightGBM that is not sound ({error})."):
-        # Its reader ends lines at these, too.
+        # The reader of LightGBM ends lines at these too.
         _require(not {"\r", "\0"} & {*text}, "its lines")
-        # Sizes of trees are in bytes: one letter each.
+        # Sizes of trees are in bytes, so there is one letter for each byte.
         _check_text(text.encode().decode("latin-1"))
 
 
@@ -142,7 +142,7 @@ def _check_text(text: str) -> None:
 
 
 def _check_tree(tree: TextTable, n_features: int) -> None:
-    """Lines are as long as they say, and children come after their parents."""
+    """Check that lines have their lengths, and that children come after parents."""
     n_leaves, n_runs = tree.integer("num_leaves"), tree.integer("num_cat")
     _require(n_leaves >= 1 and n_runs >= 0, "a tree's numbers of leaves")
     _require(tree.lines.get("is_linear", "0") == "0", "a tree's linear leaves")
@@ -151,7 +151,7 @@ def _check_tree(tree: TextTable, n_features: int) -> None:
     for kind, names in _OF_TREES.items():
         for name in names.split():
             length = n_leaves - (not name.startswith("leaf"))
-            # Of a tree that is one leaf some lines are empty or missing.
+            # If a tree is one leaf, some lines are empty or missing.
             tree.numbers(name, length if n_leaves > 1 else None, kind)
     if n_leaves == 1:
         return
@@ -181,32 +181,33 @@ def _require(sound: bool, what: str) -> None:
         raise ValueError(what)
 
 
-#: Different values that may have one hash: -1 and -2 do, 2**61 - 1 and 0 as well.
+#: Different values that may have one hash, as -1 and -2 have, or 2**61 - 1 and 0.
 MOST_ALIKE = 16
-# Attributes that hold rows of as many columns as are asked about.
+# Attributes that hold rows. They must have as many columns as new rows.
 _ROWS = ("_fit_X", "cluster_centers_")
-#: Trees of neighbours, which are not written: they are grown again from their rows.
+#: Trees of neighbours. They are not written, but grown again from their rows.
 GROWN = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
 def check_hashes(values: Iterable[Any]) -> None:
-    """Refuse values many of which have one hash: finding them takes forever.
+    """Refuse values if many have one hash, because a search among them never ends.
 
     Parameters
     ----------
     values : iterable
-        Of a set, keys of a dict, or categories. What has no hash is passed over.
+        Items of a set, keys of a dict, or categories. Those without a hash are passed
+        over.
     """
     alike: dict[int, list[Any]] = {}
     for value in values:
-        # The hash of a text is not to be foreseen.
+        # Nobody can foresee the hash of a text.
         if type(value) is str:
             continue
         try:
             found = alike.setdefault(hash(value), [])
         except TypeError:
             continue
-        # Most are the first of their hash; a value may be there many times.
+        # Most values are the first of their hash. A value may be there many times.
         if not any(value is one or value == one for one in found):
             found.append(value)
             if len(found) > MOST_ALIKE:
@@ -219,7 +220,7 @@ def check_nodes(
     inner: NDArray[Any],
     n_features: float,
 ) -> None:
-    """Refuse nodes whose children do not come after them: one may walk in circles.
+    """Refuse nodes whose children do not come after them, so that no walk is a circle.
 
     Parameters
     ----------
@@ -235,21 +236,21 @@ def check_nodes(
 
 
 def check_tables(value: Any) -> None:
-    """Refuse an object whose tables do not fit each other; grow its tree again.
+    """Refuse an object whose tables do not fit each other, and grow its tree again.
 
     Parameters
     ----------
     value : object
-        Just read; all that it holds has been checked before.
+        An object that was just read. All that it holds has been checked before.
     """
     state = getattr(value, "__dict__", {})
     for rows in (state[name] for name in _ROWS if name in state):
         if rows.shape[0] == 0 or rows.shape[1] != state["n_features_in_"]:
             refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
-    # Each by itself: an attribute too many must not stand in for a check.
+    # Check each of these. One attribute too many must not replace the check of another.
     if "support_vectors_" in state:
         _check_vectors(state, value._impl)
-    # An imputer by neighbours has rows without a method.
+    # An imputer by neighbours has rows, but no method.
     if "_fit_method" in state:
         _check_neighbours(state)
     if "tree_" in state:
@@ -266,15 +267,15 @@ def _check_features(tree: Any, limit: float) -> None:
 
 
 def _check_ensemble(value: Any, state: dict[str, Any]) -> None:
-    """Ensembles check the table themselves, and then ask trees without checks."""
+    """Check the trees, because an ensemble asks them without any checks."""
     held = state["estimators_"]
-    # Item by item: a list of few arrays may stand for more than fits into memory.
+    # Go item by item. A list of few arrays may stand for more than fits into memory.
     members = held if isinstance(held, np.ndarray) else np.fromiter(held, dtype=object)
-    # Boosting adds up a column of trees in each column of a table.
+    # Boosting adds up a column of trees for each column of its table.
     n_columns = state.get("n_trees_per_iteration_")
     if n_columns not in (None, *members.shape[1:]):
         refuse(f"it holds trees of the shape {members.shape} for {n_columns} sums.")
-    # What votes asks its first member for the number, and each tree with checks.
+    # An ensemble that votes asks its first member for the number, and each tree checks.
     votes = hasattr(type(value), "n_features_in_")
     limit = np.inf if votes else state.get("n_features_in_", 0)
     for member in members.ravel():
@@ -283,7 +284,7 @@ def _check_ensemble(value: Any, state: dict[str, Any]) -> None:
 
 
 def _check_predictors(state: dict[str, Any]) -> None:
-    """Trees of histograms: categories go left whose bits are set."""
+    """Check trees of histograms. A category goes left if its bit is set."""
     known = state["_bin_mapper"].is_categorical_
     for predictor in chain.from_iterable(state["_predictors"]):
         nodes = predictor.nodes
@@ -298,14 +299,14 @@ def _check_predictors(state: dict[str, Any]) -> None:
 
 
 def _check_vectors(state: dict[str, Any], kind: str) -> None:
-    """The tables of a support vector machine are as long as each other says."""
+    """Check that the tables of a support vector machine have the right lengths."""
     counts, rows = state["_n_support"], state["support_"]
     n_classes, n_vectors, n_rows = len(counts), len(rows), state["shape_fit_"][0]
     n_pairs = n_classes * (n_classes - 1) // 2
-    # Of kernels that are given only places of rows are kept.
+    # If a kernel is given, only the places of rows are kept.
     is_given = callable(state["kernel"]) or state["kernel"] == "precomputed"
     shape = (0, 0) if is_given else (n_vectors, state["n_features_in_"])
-    # Those that tell no classes count their vectors twice.
+    # Machines that are no classifiers count their vectors twice.
     of_classes = kind in ("c_svc", "nu_svc")
     if not (
         state["support_vectors_"].shape == shape
@@ -321,9 +322,9 @@ def _check_vectors(state: dict[str, Any], kind: str) -> None:
 
 
 def _check_neighbours(state: dict[str, Any]) -> None:
-    """Labels are places among the classes; trees are grown."""
+    """Check that labels are places among the classes, and grow trees."""
     rows, classes = state["_fit_X"], state.get("classes_", [])
-    # Of several targets a list of classes.
+    # If there are several targets, there is a list of classes.
     limits = list(map(len, classes if isinstance(classes, list) else [classes]))
     if limits and not _within(state["_y"].reshape(rows.shape[0], -1), limits):
         refuse("it holds rows of classes that are none.")
@@ -332,20 +333,20 @@ def _check_neighbours(state: dict[str, Any]) -> None:
         state["_tree"] = GROWN[state["_fit_method"]](rows, state["leaf_size"], **how)
 
 
-# Words of a Mersenne twister's state, and of what Philox makes at once.
+# Words of the state of a Mersenne twister, and words that Philox makes at once.
 _POSITIONS = {"MT19937": 624, "Philox": 4}
 _GENERATORS = ("MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64")
 
 
 def kind_of(value: Any) -> str:
-    """Return what the kind of a value would be called, whether there is one or not."""
+    """Return the name of the kind of a value, whether there is such a kind or not."""
     bases = (base for base in (np.generic, np.dtype) if isinstance(value, base))
     cls = next(bases, type(value))
     return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
 
 def take_pairs(value: dict[Any, Any]) -> list[Any]:
-    """Return keys and values in turn."""
+    """Return a flat list of key, value, key, value and so on."""
     return [part for pair in value.items() for part in pair]
 
 
@@ -377,7 +378,7 @@ def _make_objects(frozen: bool, n_axes: int, *rest: Any) -> NDArray[Any]:
 
 
 def _check_position(state: Any) -> str:
-    """Return the name of a generator that draws no numbers from beyond its state."""
+    """Return a generator's name. Refuse one that would read from beyond its state."""
     name = str(state["bit_generator"])
     position = state.get("buffer_pos", state["state"].get("pos", 0))
     if name not in _GENERATORS or not 0 <= position <= _POSITIONS.get(name, 0):
@@ -407,13 +408,13 @@ def _make_generator(state: Any, entropy: Any, key: Any, children: int) -> Any:
 
 
 def _make_tree(n_features: int, n_classes: Any, n_outputs: int, state: Any) -> Any:
-    """Return a tree of scikit-learn, which trusts all that it is made of."""
+    """Return a tree of scikit-learn, which trusts all parts, so they are checked."""
     nodes = state["nodes"]
     left, right = nodes["left_child"], nodes["right_child"]
     if n_classes.shape != (n_outputs,) or state["node_count"] != len(nodes):
         refuse("it holds a tree whose tables do not fit.")
     check_nodes(np.stack([left, right]), nodes["feature"], left != -1, n_features)
-    # Without a public name.
+    # This class has no public name.
     of = importlib.import_module("sklearn.tree._tree").Tree
     tree = of(n_features, n_classes, n_outputs)
     tree.__setstate__(state)
@@ -428,7 +429,7 @@ def _take_booster(value: Any) -> tuple[Any, ...]:
 
 
 def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) -> Any:
-    """Return a booster of LightGBM, which has no training data any more."""
+    """Return a booster of LightGBM. It has no training data any more."""
     import lightgbm
 
     check_booster_text(text.decode())
@@ -441,7 +442,7 @@ def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) 
 def _take_interval(value: Any) -> tuple[Any, ...]:
     import pandas as pd
 
-    # Numbers and dates as arrays have them.
+    # The ends become numbers and dates as arrays have them.
     held = pd.IntervalIndex([value])
     return held.left.to_numpy(), held.right.to_numpy(), value.closed
 
@@ -452,7 +453,7 @@ def _make_interval(left: Any, right: Any, closed: str) -> Any:
     return pd.IntervalIndex.from_arrays(left, right, closed)[0]
 
 
-#: By kind what takes a value apart, and what makes it of the parts.
+#: For each kind, what takes a value apart, and what makes it from the parts.
 KINDS: dict[str, tuple[Callable[[Any], Iterable[Any]], Callable[..., Any]]] = {
     "builtins.list": _list(list),
     "builtins.tuple": _list(tuple),
