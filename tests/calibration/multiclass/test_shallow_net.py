@@ -228,19 +228,16 @@ def test_bad_side_information_is_named(side, error, words, rng):
 @pytest.mark.parametrize("columns", [0, 1, 3])
 def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
     p, y = draw(rng, 20)
-    known = rng.normal(size=(20, 2))
-    fitted = ShallowNetCalibrator(1).fit(p, y, side=known)
-    side = rng.normal(size=(20, columns)) if columns else None
-    with pytest.raises(ValueError, match="`side` must have the 2 columns of the fit"):
-        fitted.predict(p, side)
-    with pytest.raises(ValueError, match=r"`side` must have the 0 columns .* got 2"):
-        ShallowNetCalibrator(1).fit(p, y).predict(p, known)
+    known, other = (np.ones((20, k)) if k else None for k in (2, columns))
+    for one, side in ((known, other), (other, known)):
+        fitted = ShallowNetCalibrator(1).fit(p, y, side=one)
+        with pytest.raises(ValueError, match=r"`side` must have the \d columns of the"):
+            fitted.predict(p, side)
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
-        ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
         ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
         ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),
         ({"hidden_units": (7, 4)}, ValueError, "`hidden_units` must be at least 7,"),

@@ -178,8 +178,6 @@ class TestBadInput:
             calibration.plot_simplex(fitted, frame, classes=list("abc"))
 
     def test_what_predict_returns(self, scores):
-        with pytest.raises(TypeError, match="`calibrator` must have a method predict"):
-            calibration.plot_simplex("softmax", scores)
         message = r"`calibrator.predict\(scores\)` must have"
         with pytest.raises(ValueError, match=f"{message} rows that sum to 1"):
             calibration.plot_simplex(always(np.ones((40, 3)) / 2), scores)

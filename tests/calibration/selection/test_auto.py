@@ -6,7 +6,6 @@ from scipy.special import expit, logit
 
 from calibration import (
     AutoCalibrator,
-    BetaCalibrator,
     CalibrationWarning,
     HistogramCalibrator,
     IsotonicCalibrator,
@@ -170,27 +169,6 @@ def test_report_is_a_table(rng):
     platt = report.candidates["platt"]
     assert f"{platt.log_loss:.4f}" in lines[3]
     assert f"{platt.probability_of_harm:.3f}" in lines[3]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "match"),
-    [
-        ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
-        (
-            {"candidates": {"identity": PlattCalibrator()}},
-            ValueError,
-            "is the name of doing nothing, got PlattCalibrator",
-        ),
-        (
-            {"candidates": {"beta": BetaCalibrator()}, "scale": "real"},
-            ValueError,
-            "the method needs probabilities or log-odds",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(parameters, error, match):
-    with pytest.raises(error, match=match):
-        AutoCalibrator(**parameters).fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1])
 
 
 FEW = {

@@ -10,6 +10,7 @@ from calibration import (
     IsotonicCalibrator,
     PlattCalibrator,
     ScoreSummary,
+    SoftmaxCalibrator,
     auc_score,
     brier_score,
     compare_calibrators,
@@ -114,22 +115,31 @@ def test_table_is_sorted_by_log_loss(data, some):
     assert lines[-1].split()[0] == "identity"
 
 
-def test_bad_arguments_are_named(data, some):
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"calibrators": {"a": "isotonic"}}, TypeError, r"\['a'\]` must be .* 'isoto"),
+        ({"calibrators": [SoftmaxCalibrator()]}, TypeError, r"be a ScoreCal.* \(n,\)"),
+        (
+            {"calibrators": {"identity": PlattCalibrator()}},
+            ValueError,
+            r"\['identity'\]` must be an IdentityCalib",
+        ),
+        (
+            {"calibrators": [BetaCalibrator()], "scale": "real"},
+            ValueError,
+            "needs probabilities or log-odds",
+        ),
+        ({"scores": [0.1, 0.9], "y": [0, 1]}, ValueError, "`y` must leave two classes"),
+        ({"y": np.eye(400)[7]}, ValueError, "`y` must leave two classes, at two sco"),
+        ({"classes": [0, 1, 2]}, ValueError, "`classes` must name each of the 2 col"),
+        ({"classes": [0, 7]}, ValueError, "`y` must hold labels that `classes` names"),
+    ],
+)
+def test_bad_arguments_are_named(data, change, error, words):
     scores, y = data
-    with pytest.raises(ValueError, match="`n_folds` must be at least 2, got 1"):
-        compare_calibrators(scores, y, some, n_folds=1)
-    with pytest.raises(TypeError, match=r"`calibrators\['a'\]` must be a .* got 'isot"):
-        compare_calibrators(scores, y, {"a": "isotonic"})
-    with pytest.raises(ValueError, match="the method needs probabilities or log-odds"):
-        compare_calibrators(scores, y, {"b": BetaCalibrator()}, scale="real")
-    with pytest.raises(ValueError, match="`y` must leave two classes"):
-        compare_calibrators([0.1, 0.9], [0, 1], some)
-    with pytest.raises(ValueError, match="`y` must leave two classes"):
-        compare_calibrators(scores, scores == scores.max(), some)
-    with pytest.raises(ValueError, match=r"\['identity'\]` must be an IdentityCalib"):
-        compare_calibrators(scores, y, {"identity": PlattCalibrator()})
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
-        compare_calibrators([1.5, 0.2, 0.4, 0.5], [0, 1, 1, 0], some)
+    with pytest.raises(error, match=words):
+        compare_calibrators(**{"scores": scores, "y": y, **change})
 
 
 def test_a_list_is_named_by_classes(data):
@@ -159,7 +169,3 @@ def test_labels_of_two_classes_have_names(data, some):
     words = np.array(["no", "yes"])[y]
     named = compare_calibrators(scores, words, some, classes=["no", "yes"])
     np.testing.assert_array_equal(named.log_loss, plain.log_loss)
-    with pytest.raises(ValueError, match="`y` must hold labels that `classes` names"):
-        compare_calibrators(scores, words, some, classes=["no", "maybe"])
-    with pytest.raises(ValueError, match="`classes` must name each of the 2 columns"):
-        compare_calibrators(scores, y, some, classes=[0, 1, 2])

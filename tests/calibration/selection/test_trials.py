@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit, log_softmax
 from scipy.stats import norm
 
 from calibration import (
@@ -18,7 +18,6 @@ from calibration.selection.trials import (
     Cells,
     Trials,
     hold_trials,
-    learn_weights,
     read_log_odds,
 )
 from tests.calibration.multiclass.draws import draw
@@ -125,19 +124,27 @@ def test_simplest_of_best_is_the_first_within_a_quarter_of_an_error(trials):
     assert best(steep) == 1
 
 
-def test_stack_is_the_optimum_of_a_general_optimiser(trials):
-    def loss(w):
-        return (
-            row_losses(trials, w @ odds_of(trials)).sum()
-            + 5.0 * ((w - [1, 0, 0]) ** 2).sum()
-        )
+def total(w, trials):
+    """The total loss of a pool as it is written."""
+    z = np.tensordot(w, trials.logs, axes=1)
+    loss = -(trials.weight * log_softmax(z, axis=0)).sum()
+    return loss + 5.0 * ((w - np.eye(len(w))[0]) ** 2).sum()
 
-    weights = trials.stack()
-    how = {"bounds": [(0, None)] * 3, "options": {"ftol": 1e-15, "gtol": 1e-9}}
-    best = minimize(loss, np.full(3, 0.3), method="L-BFGS-B", **how)
-    assert (weights >= 0.0).all()
-    assert loss(weights) <= best.fun + 1e-9
-    np.testing.assert_allclose(weights, best.x, atol=1e-4)
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_stack_is_the_optimum_of_a_general_optimiser(k, rng):
+    p, y = draw(rng, 200, k)
+    candidates = [p, draw(rng, 200, k)[0], p**0.3, 1.0 - 0.9 * p]
+    logs = np.stack([log_softmax(np.log(one.T), axis=0) for one in candidates])
+    weight = np.eye(k)[y].T * rng.integers(1, 4, size=200)
+    trials = Trials(tuple("abcd"), logs, weight, {})
+    how = {"bounds": [(0.0, None)] * 4, "options": {"ftol": 1e-15, "gtol": 1e-10}}
+    truth = minimize(total, np.full(4, 0.3), trials, "L-BFGS-B", **how)
+    found = trials.stack()
+    np.testing.assert_allclose(found, truth.x, atol=1e-4)
+    assert total(found, trials) <= truth.fun + 1e-9
+    # One of them is at its bound.
+    assert (found == 0.0).any()
 
 
 def test_stack_of_extreme_log_odds_is_finite():
@@ -178,28 +185,3 @@ def test_log_odds_of_maps_are_clipped_to_what_n_rows_can_know():
     platt = PlattCalibrator(scale="logit").fit([-1, 0, 1, 2], [0, 0, 1, 1])
     far = read_log_odds(platt, np.array([800.0]), 4.0)
     assert far[0] == platt.predict_log_odds([800.0])[0] > 100.0
-
-
-def total(w, logs, y, weight, ridge, prior):
-    """The total loss of a pool as it is written."""
-    z = np.tensordot(w, logs, axes=1)
-    loss = weight @ (logsumexp(z, axis=0) - z[y, np.arange(len(y))])
-    return loss + ridge / 2 * ((w - prior) ** 2).sum()
-
-
-@pytest.mark.parametrize("ridge", [0.1, 10.0])
-def test_weights_are_the_least_of_what_is_written(ridge, rng):
-    p, y = draw(rng, 200, 3)
-    candidates = [p, draw(rng, 200, 3)[0], p**0.3, 1.0 - 0.9 * p]
-    shares = [one / one.sum(axis=1, keepdims=True) for one in candidates]
-    logs = np.stack([np.log(one).T for one in shares])
-    weight = rng.integers(1, 4, size=200).astype(float)
-    prior = np.eye(4)[0]
-    found = learn_weights(logs, np.eye(3)[y].T * weight, prior, ridge)
-    arguments = (logs, y, weight, ridge, prior)
-    how = {"bounds": [(0.0, None)] * 4, "options": {"ftol": 1e-15, "gtol": 1e-10}}
-    truth = minimize(total, prior, arguments, "L-BFGS-B", **how)
-    np.testing.assert_allclose(found, truth.x, atol=1e-4)
-    assert total(found, *arguments) <= truth.fun + 1e-9
-    # One of them is at its bound.
-    assert (found == 0.0).any()

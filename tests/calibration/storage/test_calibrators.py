@@ -141,11 +141,6 @@ def rows(rng):
         {"calibrator": VennAbersCalibrator(), "ensemble": True, "cv": 3},
         {"cv": StratifiedKFold(3, shuffle=True, random_state=0)},
         {"estimator": ensemble.RandomForestClassifier(5, random_state=0), "n_jobs": 1},
-        {
-            "estimator": ensemble.HistGradientBoostingClassifier(
-                max_iter=5, random_state=0
-            )
-        },
         {"estimator": make_pipeline(StandardScaler(), svm.SVC()), "cv": 2},
         {"estimator": ensemble.VotingClassifier([("a", GaussianNB())], voting="soft")},
         {"estimator": make_pipeline(StandardScaler(), CalibratedClassifier())},
@@ -190,9 +185,10 @@ def test_boosters_of_other_libraries(library, rows, reload):
         ensemble.HistGradientBoostingClassifier(max_iter=2, random_state=0),
     ],
 )
-def test_boosters_of_three_classes(booster, rows, reload):
+@pytest.mark.parametrize("cuts", [[0.5], [-0.5, 0.5]])
+def test_boosters_of_two_and_three_classes(booster, cuts, rows, reload):
     X, _ = rows
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    y = np.digitize(X[:, 0], cuts)
     model = CalibratedClassifier(booster, cv=2).fit(X, y)
     assert_array_equal(reload(model).predict_proba(X), model.predict_proba(X))
 
