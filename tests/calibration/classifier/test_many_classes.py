@@ -117,15 +117,12 @@ def test_what_names_mean(iris, n_classes, given, meant):
 def test_two_classes_as_columns(iris, method):
     X, y = iris[0][50:], iris[1][50:]
     base = linear_model.LogisticRegression()
-    columns = CalibratedClassifier(
-        base, SoftmaxCalibrator("temperature"), response=method
-    ).fit(X, y)
-    binary = CalibratedClassifier(
-        base, TemperatureCalibrator(scale="logit"), response=method
-    ).fit(X, y)
+    both = SoftmaxCalibrator("temperature"), TemperatureCalibrator(scale="logit")
+    columns, binary = (
+        CalibratedClassifier(base, one, response=method).fit(X, y) for one in both
+    )
     assert columns.oof_scores_.shape == (100, 2)
-    second = columns.oof_scores_[:, 1]
-    assert_allclose(second, binary.oof_scores_, rtol=1e-14)
+    assert_allclose(columns.oof_scores_[:, 1], binary.oof_scores_, rtol=1e-14)
     assert_allclose(columns.predict_proba(X), binary.predict_proba(X), atol=1e-5)
 
 

