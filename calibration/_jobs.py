@@ -55,11 +55,9 @@ def one_thread(
         yield
 
 
-@cache
-def _known_libraries() -> Any:
-    """Return the libraries that are loaded at the first call."""
-    # Finding them takes longer than a row's forecast.
-    return ThreadpoolController()
+# Those that are loaded at the first call. Finding them takes longer than a row's
+# forecast.
+_known_libraries = cache(ThreadpoolController)
 
 
 class _Keeper:

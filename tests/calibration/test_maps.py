@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibration import (
-    CalibrationMap,
-    HistogramCalibrator,
-    IsotonicCalibrator,
-    load,
-)
+from calibration import CalibrationMap, HistogramCalibrator, IsotonicCalibrator, load
 
 
 def random_map(rng, kind, size=6):

@@ -13,12 +13,7 @@ from calibration import (
     ScoreSummary,
 )
 from calibration.multiclass.class_scores import simplest_of_best
-from calibration.selection.trials import (
-    Cells,
-    Trials,
-    hold_trials,
-    read_log_odds,
-)
+from calibration.selection.trials import Cells, Trials, hold_trials, read_log_odds
 from tests.calibration.multiclass.draws import draw
 
 
