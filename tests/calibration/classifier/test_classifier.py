@@ -63,19 +63,7 @@ class Constant(Recorder):
         return np.broadcast_to(self.output, (len(X), *np.shape(self.output)[-1:]))
 
 
-@pytest.fixture(scope="module")
-def data():
-    return datasets.make_classification(200, n_features=6, flip_y=0.1, random_state=3)
-
-
-@pytest.fixture(name="X")
-def x_of_data(data):
-    return data[0]
-
-
-@pytest.fixture
-def y(data):
-    return data[1]
+X, y = datasets.make_classification(200, n_features=6, flip_y=0.1, random_state=3)
 
 
 @pytest.fixture
@@ -86,7 +74,7 @@ def weights(rng):
 # --- what is fitted ---------------------------------------------------------------
 
 
-def test_ensemble_is_the_average_of_pairs_made_by_hand(X, y, weights):
+def test_ensemble_is_the_average_of_pairs_made_by_hand(weights):
     ours = CalibratedClassifier(GaussianNB(), "isotonic", cv=FOLDS, ensemble=True)
     ours.fit(X, y, weights)
     answers, held_out = [], np.empty(len(y))
@@ -104,7 +92,7 @@ def test_ensemble_is_the_average_of_pairs_made_by_hand(X, y, weights):
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_a_fold_without_weight_calibrates_nothing(X, y, ensemble):
+def test_a_fold_without_weight_calibrates_nothing(ensemble):
     fold = np.arange(len(y)) % 4
     model = CalibratedClassifier(GaussianNB(), cv=PredefinedSplit(fold))
     model.set_params(ensemble=ensemble).fit(X, y, (fold > 0).astype(float))
@@ -113,7 +101,7 @@ def test_a_fold_without_weight_calibrates_nothing(X, y, ensemble):
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_prefit_is_the_calibrator_fitted_on_frozen_scores(X, y, weights, ensemble):
+def test_prefit_is_the_calibrator_fitted_on_frozen_scores(weights, ensemble):
     base = RandomForestClassifier(20, random_state=0).fit(X[:100], y[:100])
     ours = CalibratedClassifier(FrozenEstimator(base), ensemble=ensemble, cv="unused")
     ours.fit(X[100:], y[100:], weights[100:])
@@ -125,7 +113,7 @@ def test_prefit_is_the_calibrator_fitted_on_frozen_scores(X, y, weights, ensembl
     assert not hasattr(ours, "oof_scores_")
 
 
-def test_prefit_knows_the_classes_of_the_classifier(X, y):
+def test_prefit_knows_the_classes_of_the_classifier():
     base = FrozenEstimator(GaussianNB().fit(X, np.where(y == 1, "yes", "no")))
     model = CalibratedClassifier(base)
     with pytest.warns(CalibrationWarning, match="holds class 1 only"):
@@ -136,14 +124,14 @@ def test_prefit_knows_the_classes_of_the_classifier(X, y):
         model.fit(X[:2], ["yes", "maybe"])
 
 
-def test_prefit_takes_the_classes_of_y_where_the_classifier_names_none(X, y):
+def test_prefit_takes_the_classes_of_y_where_the_classifier_names_none():
     base = Recorder().fit(X, y)
     del base.classes_
     model = CalibratedClassifier(FrozenEstimator(base)).fit(X, y)
     assert model.classes_.tolist() == [0, 1]
 
 
-def test_predict_is_the_more_probable_label_and_the_first_at_one_half(X, y):
+def test_predict_is_the_more_probable_label_and_the_first_at_one_half():
     model = CalibratedClassifier().fit(X, y)
     proba = model.predict_proba(X)
     assert proba.shape == (200, 2)
@@ -156,26 +144,26 @@ def test_predict_is_the_more_probable_label_and_the_first_at_one_half(X, y):
 # --- scale and response -----------------------------------------------------------
 
 
-def test_auto_prefers_probabilities(data):
+def test_auto_prefers_probabilities():
     logistic = CalibratedClassifier(LogisticRegression())
-    assert logistic.fit(*data).response_ == "predict_proba"
+    assert logistic.fit(X, y).response_ == "predict_proba"
     hinge = SGDClassifier(random_state=0)  # has `predict_proba` for other losses only
-    assert CalibratedClassifier(hinge).fit(*data).response_ == "decision_function"
+    assert CalibratedClassifier(hinge).fit(X, y).response_ == "decision_function"
 
 
 @pytest.mark.parametrize("given", ["probability", "logit", "real"])
-def test_scale_is_set_by_the_response(data, given):
+def test_scale_is_set_by_the_response(given):
     calibrator = LogisticCalibrator(penalty=2.0, scale=given)
-    model = CalibratedClassifier(LogisticRegression(), calibrator).fit(*data)
+    model = CalibratedClassifier(LogisticRegression(), calibrator).fit(X, y)
     assert model.calibrator_.scale == "probability"
     assert model.calibrator_.penalty == 2.0
-    model.set_params(response="decision_function").fit(*data)
+    model.set_params(response="decision_function").fit(X, y)
     assert model.calibrator_.scale == ("logit" if given == "logit" else "real")
     assert calibrator.scale == given
     assert not hasattr(calibrator, "coef_")
 
 
-def test_probabilities_beyond_0_and_1_by_rounding_only_are_clipped(X, y):
+def test_probabilities_beyond_0_and_1_by_rounding_only_are_clipped():
     base = Constant(np.float32([-1e-7, 1.0000001]))
     model = CalibratedClassifier(base, IdentityCalibrator()).fit(X, y)
     assert model.predict_proba(X[:1]).tolist() == [[0.0, 1.0]]
@@ -193,7 +181,7 @@ LABELS = [(-1, 1), (1, 2), (0, 10), (False, True), ("bad", "good"), (-0.0, 7.0)]
 @pytest.mark.parametrize("low_high", LABELS, ids=str)
 @pytest.mark.parametrize("container", [np.array, list, pd.Series])
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_any_two_labels_give_the_same_answers(X, y, low_high, container, ensemble):
+def test_any_two_labels_give_the_same_answers(low_high, container, ensemble):
     labels = container([low_high[label] for label in y])
     parts = LogisticRegression(), TemperatureCalibrator(scale="logit")
     asked = {"response": "decision_function", "ensemble": ensemble}
@@ -207,7 +195,7 @@ def test_any_two_labels_give_the_same_answers(X, y, low_high, container, ensembl
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", "object"])
-def test_labels_of_pandas_types(X, y, dtype):
+def test_labels_of_pandas_types(dtype):
     labels = pd.Series(np.where(y == 1, "yes", "no"), dtype=dtype)
     model = CalibratedClassifier().fit(X, labels)
     assert model.classes_.tolist() == ["no", "yes"]
@@ -215,7 +203,7 @@ def test_labels_of_pandas_types(X, y, dtype):
 
 
 @pytest.mark.parametrize("kind", [int, bool, float, Decimal, Fraction])
-def test_objects_that_are_numbers_are_labels(X, y, kind):
+def test_objects_that_are_numbers_are_labels(kind):
     labels = np.array([kind(int(label)) for label in y], dtype=object)
     model = CalibratedClassifier(LogisticRegression()).fit(X, labels)
     assert model.classes_.tolist() == [0, 1]
@@ -244,16 +232,16 @@ def test_objects_that_are_numbers_are_labels(X, y, kind):
         ([[0, 1], [1, 0], [1, 1], [0, 0]], "y should be a 1d array"),
     ],
 )
-def test_labels_refused(data, labels, match):
+def test_labels_refused(labels, match):
     error = TypeError if "one kind" in match else ValueError
     with pytest.raises(error, match=match):
-        CalibratedClassifier().fit(data[0][:4], labels)
+        CalibratedClassifier().fit(X[:4], labels)
 
 
 # --- sample weights ---------------------------------------------------------------
 
 
-def test_weights_reach_the_calibrator_only_where_fit_takes_none(X, y, weights):
+def test_weights_reach_the_calibrator_only_where_fit_takes_none(weights):
     base = neighbors.KNeighborsClassifier()
     model = CalibratedClassifier(base, PlattCalibrator(), cv=FOLDS)
     with pytest.warns(CalibrationWarning, match="reach the calibrator only") as caught:
@@ -264,7 +252,7 @@ def test_weights_reach_the_calibrator_only_where_fit_takes_none(X, y, weights):
     assert model.calibrator_.intercept_ == by_hand.intercept_
 
 
-def test_fit_parameters_are_cut_to_the_fold_if_they_hold_a_value_per_row(X, y, rng):
+def test_fit_parameters_are_cut_to_the_fold_if_they_hold_a_value_per_row(rng):
     per_row, other = rng.normal(size=200), {"a": 1}
     model = CalibratedClassifier(Recorder(), cv=FOLDS, ensemble=True)
     model.fit(X, y, per_row=per_row, text="x" * 200, other=other, few=[1, 2])
@@ -280,28 +268,28 @@ def test_fit_parameters_are_cut_to_the_fold_if_they_hold_a_value_per_row(X, y, r
 # --- folds ------------------------------------------------------------------------
 
 
-def test_default_is_five_stratified_folds(X, y):
+def test_default_is_five_stratified_folds():
     default = CalibratedClassifier(GaussianNB()).fit(X, y)
     for cv in (5, StratifiedKFold(5), list(StratifiedKFold(5).split(X, y))):
         given = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y)
         assert_array_equal(given.oof_scores_, default.oof_scores_)
 
 
-def test_fewer_folds_for_a_rare_class(data):
-    X, y = data[0][:50], np.arange(50) < 3
+def test_fewer_folds_for_a_rare_class():
+    few, rare = X[:50], np.arange(50) < 3
     with pytest.warns(
         CalibrationWarning, match="3 rows of class True only; 3 folds are used instead"
     ) as caught:
-        model = CalibratedClassifier(LogisticRegression(), ensemble=True).fit(X, y)
+        model = CalibratedClassifier(LogisticRegression(), ensemble=True).fit(few, rare)
     assert caught[0].filename == __file__
     assert len(model.calibrated_pairs_) == 3
     with pytest.raises(ValueError, match="5 folds for 3 rows of class True"):
-        model.set_params(cv=5).fit(X, y)
+        model.set_params(cv=5).fit(few, rare)
     with pytest.raises(ValueError, match=r"two rows of each class.*one row of class"):
-        model.set_params(cv=None).fit(X, np.arange(50) < 1)
+        model.set_params(cv=None).fit(few, np.arange(50) < 1)
 
 
-def test_rows_in_no_test_part_have_no_score(X, y):
+def test_rows_in_no_test_part_have_no_score():
     cv = TimeSeriesSplit(3)
     tested = np.concatenate([test for _, test in cv.split(X)])
     model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y)
@@ -310,7 +298,7 @@ def test_rows_in_no_test_part_have_no_score(X, y):
     assert model.calibrator_.intercept_ == by_hand.intercept_
 
 
-def test_rows_in_several_test_parts_are_for_ensembles_only(X, y):
+def test_rows_in_several_test_parts_are_for_ensembles_only():
     cv = RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0)
     model = CalibratedClassifier(GaussianNB(), cv=cv)
     with pytest.raises(ValueError, match=r"`cv` must put no row.*got row 0 in 3 of"):
@@ -324,18 +312,17 @@ def test_rows_in_several_test_parts_are_for_ensembles_only(X, y):
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_result_does_not_depend_on_n_jobs(data, ensemble):
+def test_result_does_not_depend_on_n_jobs(ensemble):
     trees = RandomForestClassifier(5, random_state=0)
     model = CalibratedClassifier(trees, ensemble=ensemble, cv=3)
-    alone = clone(model).fit(*data)
-    together = model.set_params(n_jobs=2).fit(*data)
+    alone = clone(model).fit(X, y)
+    together = model.set_params(n_jobs=2).fit(X, y)
     assert_array_equal(together.oof_scores_, alone.oof_scores_)
-    assert_array_equal(together.predict_proba(data[0]), alone.predict_proba(data[0]))
+    assert_array_equal(together.predict_proba(X), alone.predict_proba(X))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_calibrators_warn_whatever_n_jobs(data, n_jobs):
-    X = data[0]
+def test_calibrators_warn_whatever_n_jobs(n_jobs):
     model = CalibratedClassifier(dummy.DummyClassifier(), cv=2, n_jobs=n_jobs)
     with pytest.warns(CalibrationWarning, match="`scores` are all equal"):
         model.fit(X[:100], np.arange(100) % 2)
@@ -345,7 +332,7 @@ def test_calibrators_warn_whatever_n_jobs(data, n_jobs):
 # --- metadata routing -------------------------------------------------------------
 
 
-def test_weights_are_routed_as_requested(X, y, weights):
+def test_weights_are_routed_as_requested(weights):
     with config_context(enable_metadata_routing=True):
         model = CalibratedClassifier(GaussianNB())
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
@@ -367,7 +354,7 @@ def test_weights_are_routed_as_requested(X, y, weights):
 # --- containers -------------------------------------------------------------------
 
 
-def test_data_frames_reach_the_classifier_with_their_names(X, y):
+def test_data_frames_reach_the_classifier_with_their_names():
     frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(200)[::-1] * 7)
     model = CalibratedClassifier(LogisticRegression(), cv=FOLDS).fit(frame, y)
     array = clone(model).fit(X, y)
@@ -376,13 +363,13 @@ def test_data_frames_reach_the_classifier_with_their_names(X, y):
     assert not hasattr(model.fit(X, y), "feature_names_in_")
 
 
-def test_arrow_sparse_arrays_and_lists_give_what_arrays_give(data):
+def test_arrow_sparse_arrays_and_lists_give_what_arrays_give():
     pa = pytest.importorskip("pyarrow")
-    X, y = np.round(data[0]), data[1]
+    whole = np.round(X)
     model = CalibratedClassifier(RidgeClassifier(solver="sparse_cg", tol=1e-12))
-    expected = clone(model).fit(X, y).predict_proba(X)
-    arrow = pa.table({str(j): column for j, column in enumerate(X.T)})
-    for table in (csr_array(X), X.tolist(), arrow):
+    expected = clone(model).fit(whole, y).predict_proba(whole)
+    arrow = pa.table({str(j): column for j, column in enumerate(whole.T)})
+    for table in (csr_array(whole), whole.tolist(), arrow):
         got = clone(model).fit(table, y).predict_proba(table)
         assert_allclose(got, expected, rtol=1e-8)
 
@@ -398,7 +385,7 @@ def test_tags_are_those_of_the_classifier():
 # --- life of the object -----------------------------------------------------------
 
 
-def test_refit_forgets(X, y):
+def test_refit_forgets():
     model = CalibratedClassifier(GaussianNB()).fit(X, y)
     model.set_params(ensemble=True).fit(X, y)
     assert not hasattr(model, "calibrator_")
@@ -424,32 +411,32 @@ WRONG_SCALE = "`scale` of TemperatureCalibrator must be one of .* got 'real'"
         ({"estimator": Constant([0.0, np.nan])}, "`scores of Constant` must be finite"),
     ],
 )
-def test_parameters_refused(data, params, match):
+def test_parameters_refused(params, match):
     with pytest.raises(ValueError, match=match):
-        CalibratedClassifier(**params).fit(*data)
+        CalibratedClassifier(**params).fit(X, y)
     with pytest.raises(TypeError, match=r"`cv` must be a number, .* got np.float64\(1"):
-        CalibratedClassifier(cv=np.array([1.0, 2.0])).fit(*data)
+        CalibratedClassifier(cv=np.array([1.0, 2.0])).fit(X, y)
 
 
-def test_a_scale_without_meaning_is_refused_before_any_fit(data):
+def test_a_scale_without_meaning_is_refused_before_any_fit():
     class Expensive(Recorder):
         fit = pytest.fail
 
     model = CalibratedClassifier(Expensive(), IdentityCalibrator())
     with pytest.raises(ValueError, match="`scale` of IdentityCalibrator"):
-        model.fit(*data)
+        model.fit(X, y)
 
 
-def test_training_parts_need_both_classes(data):
+def test_training_parts_need_both_classes():
     for k, words in ((2, "both classes in .* on class 1 only"), (4, "all .* class 0")):
         message = f"must leave {words}"
         with pytest.raises(ValueError, match=message):
-            CalibratedClassifier(cv=KFold(k)).fit(data[0], np.arange(200) * k // 200)
+            CalibratedClassifier(cv=KFold(k)).fit(X, np.arange(200) * k // 200)
     with pytest.raises(ValueError, match="got fold 0 that trains on no row"):
-        CalibratedClassifier(cv=[(np.arange(0), np.arange(200))]).fit(*data)
+        CalibratedClassifier(cv=[(np.arange(0), np.arange(200))]).fit(X, y)
 
 
-def test_frozen_classifiers_refused(X, y):
+def test_frozen_classifiers_refused():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         CalibratedClassifier(FrozenEstimator(GaussianNB())).fit(X, y)
     one = FrozenEstimator(dummy.DummyClassifier().fit(X, np.zeros(200)))
@@ -478,14 +465,14 @@ def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
-def test_one_bar_counts_all_fits(data, ensemble, capsys):
+def test_one_bar_counts_all_fits(ensemble, capsys):
     calibrator = AutoCalibrator(n_folds=3, verbose=1)
     how = {"cv": 4, "ensemble": ensemble, "verbose": 1}
-    model = CalibratedClassifier(GaussianNB(), calibrator, **how).fit(*data)
+    model = CalibratedClassifier(GaussianNB(), calibrator, **how).fit(X, y)
     said = capsys.readouterr().err
     # Four classifiers, one of all rows, and a calibrator of three folds for each kept.
     total = 4 + 4 * 4 if ensemble else 5 + 4
     assert f"| {total}/{total} [" in said
     assert "folds" not in said
-    model.set_params(verbose=0).fit(*data)
+    model.set_params(verbose=0).fit(X, y)
     assert "folds of calibrators" in capsys.readouterr().err
