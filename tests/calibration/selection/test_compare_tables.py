@@ -83,10 +83,9 @@ def test_columns_have_names_and_logits_are_scores():
 
 
 def test_rows_that_weigh_next_to_nothing():
+    light = np.full(len(Y), 1e-20)
     with pytest.warns(calibration.CalibrationWarning, match="counts repetitions"):
-        found = calibration.compare_calibrators(
-            P, Y, SOME, sample_weight=np.full(len(Y), 1e-20)
-        )
+        found = calibration.compare_calibrators(P, Y, SOME, sample_weight=light)
     np.testing.assert_allclose(found.log_loss[1], np.log(4))  # nothing is learned
 
 
