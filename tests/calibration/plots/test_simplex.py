@@ -55,9 +55,7 @@ def always(answer):
     return SimpleNamespace(predict=lambda _: answer)
 
 
-@pytest.fixture
-def scores(rng):
-    return rng.dirichlet([1, 1, 1], size=40)
+SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], size=40)
 
 
 def arrows(ax):
@@ -74,11 +72,11 @@ def corner_names(ax):
 
 class TestArrows:
     @pytest.mark.parametrize("calibrator", [Sharpened(), Flat()])
-    def test_lead_from_scores_to_predictions(self, ax, scores, calibrator):
-        given = np.log(scores) + 7.0 if isinstance(calibrator, Flat) else scores
+    def test_lead_from_scores_to_predictions(self, ax, calibrator):
+        given = np.log(SCORES) + 7.0 if isinstance(calibrator, Flat) else SCORES
         assert calibration.plot_simplex(calibrator, given, ax=ax) is ax
         ((start, head),) = arrows(ax)
-        np.testing.assert_allclose(start, to_plane(scores))
+        np.testing.assert_allclose(start, to_plane(SCORES))
         np.testing.assert_allclose(head, to_plane(calibrator.predict(given)))
         assert ax.get_legend() is None
         assert len(plt.get_fignums()) == 1
@@ -94,12 +92,12 @@ class TestArrows:
         assert colors == ["C0", "C1", "C2"]
 
     @pytest.mark.parametrize("named", [False, True])
-    def test_outcomes_colour_the_arrows(self, ax, scores, named):
+    def test_outcomes_colour_the_arrows(self, ax, named):
         y = np.arange(40) % 3
         labels = np.array(NAMES)[y] if named else y
-        calibration.plot_simplex(Sharpened(), scores, labels, classes=NAMES, ax=ax)
+        calibration.plot_simplex(Sharpened(), SCORES, labels, classes=NAMES, ax=ax)
         for column, (start, _) in enumerate(arrows(ax)):
-            np.testing.assert_allclose(start, to_plane(scores[y == column]))
+            np.testing.assert_allclose(start, to_plane(SCORES[y == column]))
         legend = [text.get_text() for text in ax.get_legend().get_texts()]
         assert legend == [f"outcome {name}" for name in NAMES]
 
@@ -155,15 +153,14 @@ class TestBadInput:
         with pytest.raises(ValueError, match=message):
             calibration.plot_simplex_field(fitted)
 
-    def test_columns_in_another_order(self, scores):
-        fitted = calibration.IdentityCalibrator().fit(scores, np.arange(40) % 3)
-        frame = pd.DataFrame(scores, columns=list("bac"))
+    def test_columns_in_another_order(self):
+        frame = pd.DataFrame(SCORES, columns=list("bac"))
         with pytest.raises(ValueError, match="`scores` must have its columns in the"):
-            calibration.plot_simplex(fitted, frame, classes=list("abc"))
+            calibration.plot_simplex(Sharpened(), frame, classes=list("abc"))
 
-    def test_what_predict_returns(self, scores):
+    def test_what_predict_returns(self):
         message = r"`calibrator.predict\(scores\)` must have"
         with pytest.raises(ValueError, match=f"{message} rows that sum to 1"):
-            calibration.plot_simplex(always(np.ones((40, 3)) / 2), scores)
+            calibration.plot_simplex(always(np.ones((40, 3)) / 2), SCORES)
         with pytest.raises(ValueError, match=f"{message} the shape of its scores"):
-            calibration.plot_simplex(always(np.eye(3)), scores)
+            calibration.plot_simplex(always(np.eye(3)), SCORES)

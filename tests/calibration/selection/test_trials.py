@@ -34,20 +34,12 @@ def odds_of(trials):
     return trials.logs[:, 1] - trials.logs[:, 0]
 
 
-@pytest.fixture
-def trials(rng):
-    """Three candidates on 60 cells: one too steep, one good, one of noise."""
-    z = np.sort(rng.normal(scale=2.0, size=60))
-    weight0 = rng.binomial(5, expit(-z)).astype(float)
-    odds = np.stack([3.0 * z, z + 0.1, rng.normal(size=60)])
-    return hold(odds, weight0, 5.0 - weight0)
-
-
-def rows_of(trials):
-    """Every row on its own: place of its cell, and its label."""
-    cells = np.arange(trials.weight.shape[1])
-    place = np.concatenate([np.repeat(cells, w.astype(int)) for w in trials.weight])
-    return place, np.repeat([0, 1], trials.weight.sum(axis=1).astype(int))
+# Three candidates on 60 cells: one too steep, one good, one of noise.
+RNG = np.random.default_rng(0)
+Z = np.sort(RNG.normal(scale=2.0, size=60))
+WEIGHT0 = RNG.binomial(5, expit(-Z)).astype(float)
+ODDS = np.stack([3.0 * Z, Z + 0.1, RNG.normal(size=60)])
+TRIALS = hold(ODDS, WEIGHT0, 5.0 - WEIGHT0)
 
 
 def gap_and_error(trials, one, other):
@@ -59,27 +51,28 @@ def harm(trials, one, other):
     return trials.losses(both(one)).harm(trials.losses(both(other)))
 
 
-def row_losses(trials, log_odds):
-    place, y = rows_of(trials)
-    return np.logaddexp(0.0, np.where(y == 1, -1.0, 1.0) * log_odds[place])
+def row_losses(log_odds):
+    """Losses of each row of the trials, those without the event first."""
+    losses = np.logaddexp(0.0, np.stack([log_odds, -log_odds]))
+    return np.repeat(losses.ravel(), TRIALS.weight.ravel().astype(int))
 
 
-def test_mean_and_error_are_those_of_single_rows(trials):
-    for row in odds_of(trials):
-        losses = row_losses(trials, row)
-        found = trials.losses(both(row))
+def test_mean_and_error_are_those_of_single_rows():
+    for row in ODDS:
+        losses = row_losses(row)
+        found = TRIALS.losses(both(row))
         assert found.mean == pytest.approx(losses.mean())
         assert found.error == pytest.approx(losses.std(ddof=1) / np.sqrt(len(losses)))
 
 
-def test_harm_is_the_smaller_of_normal_tail_and_likelihood_ratio(trials):
-    bad, good, _ = odds_of(trials)
+def test_harm_is_the_smaller_of_normal_tail_and_likelihood_ratio():
+    bad, good, _ = ODDS
     for one, other in [(good, bad), (bad, good), (good, good + 0.03)]:
-        gaps = row_losses(trials, one) - row_losses(trials, other)
+        gaps = row_losses(one) - row_losses(other)
         z = gaps.mean() / (gaps.std(ddof=1) / np.sqrt(len(gaps)))
         expected = min(norm.cdf(z), np.exp(gaps.sum()))
-        assert harm(trials, one, other) == pytest.approx(expected)
-    assert harm(trials, good, good) == 0.0
+        assert harm(TRIALS, one, other) == pytest.approx(expected)
+    assert harm(TRIALS, good, good) == 0.0
 
 
 def test_one_impossible_event_is_proof_enough():
@@ -97,22 +90,19 @@ def test_one_row_has_no_error_to_go_by():
     assert harm(one, *odds_of(one)[::-1]) == 0.5
 
 
-def test_simplest_of_best_is_the_first_within_a_quarter_of_an_error(trials):
+def test_simplest_of_best_is_the_first_within_a_quarter_of_an_error():
     def best(trials):
-        losses = [trials.losses(one) for one in trials.logs]
-        return simplest_of_best(losses)
+        return simplest_of_best([trials.losses(one) for one in trials.logs])
 
-    assert best(trials) == 1
-    good = odds_of(trials)[1]
-    rough = good + 0.01 * (-1.0) ** np.arange(60)
-    gap, error = gap_and_error(trials, rough, good)
-    near = hold(np.stack([rough, good]), trials.weight[0], trials.weight[1])
+    assert best(TRIALS) == 1
+    good = ODDS[1]
+    rough, steep = good + 0.01 * (-1.0) ** np.arange(60), 1.05 * good
+    gap, error = gap_and_error(TRIALS, rough, good)
     assert 0.0 < gap <= 0.25 * error
-    assert best(near) == 0
-    steep = hold(np.stack([1.05 * good, good]), trials.weight[0], trials.weight[1])
-    gap, error = gap_and_error(steep, 1.05 * good, good)
+    assert best(hold(np.stack([rough, good]), *TRIALS.weight)) == 0
+    gap, error = gap_and_error(TRIALS, steep, good)
     assert gap > 0.25 * error
-    assert best(steep) == 1
+    assert best(hold(np.stack([steep, good]), *TRIALS.weight)) == 1
 
 
 def total(w, trials):
@@ -164,9 +154,8 @@ def test_trials_are_fits_on_the_other_folds(rng):
     np.testing.assert_allclose(odds_of(held)[1], np.concatenate(by_hand), atol=1e-12)
     np.testing.assert_allclose(np.sort(odds_of(held)[0]), cells.scores, atol=1e-12)
     assert not hasattr(menu["platt"], "coef_")
-    assert (
-        hold_trials(menu, Cells(ScoreSummary.from_scores([0, 1], [0, 1])), 4, 0) is None
-    )
+    few = Cells(ScoreSummary.from_scores([0, 1], [0, 1]))
+    assert hold_trials(menu, few, 4, 0) is None
 
 
 def test_log_odds_of_maps_are_clipped_to_what_n_rows_can_know():
