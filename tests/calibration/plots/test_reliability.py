@@ -203,17 +203,16 @@ class TestROC:
             plot_roc(P, np.ones(len(P)))
 
 
-class TestRanks:
-    @pytest.fixture
-    def comparison(self, rng):
-        losses = rng.normal([0.0, 0.1, 1.0, 2.0, 3.0], 0.5, size=(30, 5))
-        return compare_methods(losses, names=["BBQ", "ENIR", "Platt", "raw", "coin"])
+LOSSES = RNG.normal([0.0, 0.1, 1.0, 2.0, 3.0], 0.5, size=(30, 5))
+COMPARISON = compare_methods(LOSSES, names=["BBQ", "ENIR", "Platt", "raw", "coin"])
 
-    def test_draws_every_method_at_its_rank(self, ax, comparison):
-        assert plot_ranks(comparison, ax=ax) is ax
+
+class TestRanks:
+    def test_draws_every_method_at_its_rank(self, ax):
+        assert plot_ranks(COMPARISON, ax=ax) is ax
         names = " ".join(text.get_text() for text in ax.texts)
         assert len({(t.get_ha(), t.get_position()[1]) for t in ax.texts}) == 5
-        for name, rank in zip(comparison.names, comparison.average_ranks, strict=True):
+        for name, rank in zip(COMPARISON.names, COMPARISON.average_ranks, strict=True):
             assert name in names
             assert any(
                 line.get_xdata()[0] == rank and line.get_ydata()[0] == 0.0
@@ -221,10 +220,10 @@ class TestRanks:
             )
         assert ax.get_xlabel() == "Average rank (1 is best)"
 
-    def test_bar_joins_what_is_not_different_from_the_control(self, ax, comparison):
-        plot_ranks(comparison, ax=ax)
+    def test_bar_joins_what_is_not_different_from_the_control(self, ax):
+        plot_ranks(COMPARISON, ax=ax)
         (bar,) = [line for line in ax.lines if line.get_linewidth() == 5]
-        joined = comparison.average_ranks[~comparison.different]
+        joined = COMPARISON.average_ranks[~COMPARISON.different]
         assert len(joined) == 2
         assert_array_equal(bar.get_xdata(), [joined.min(), joined.max()])
         (text,) = legend(ax)
