@@ -55,11 +55,9 @@ def one_thread(
         yield
 
 
-@cache
-def _known_libraries() -> Any:
-    """Return the libraries that are loaded at the first call."""
-    # The search for them takes longer than the forecast of a row.
-    return ThreadpoolController()
+# Return the libraries that are loaded at the first call. The search for them takes
+# longer than the forecast of a row.
+_known_libraries = cache(ThreadpoolController)
 
 
 class _Keeper:

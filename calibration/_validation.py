@@ -10,7 +10,7 @@ import re
 import reprlib
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from decimal import Decimal
 from pathlib import Path
@@ -261,11 +261,9 @@ def warn_of_light(sample_weight: ArrayLike | None, stacklevel: int = 2) -> None:
     warnings.warn(msg, CalibrationWarning, stacklevel=stacklevel + 1)
 
 
-@contextmanager
-def told_of_light() -> Iterator[None]:
+def told_of_light() -> AbstractContextManager[None]:
     """Stop warnings of light weights in fits within a fit that has already warned."""
-    with setting(_told_of_light, True):
-        yield
+    return setting(_told_of_light, True)
 
 
 def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:

@@ -115,11 +115,8 @@ def _map_points(
         scores = np.sort(check_probabilities(grid, "grid"))
     else:
         scores = np.sort(check_vector(grid, "grid"))
-    calibrated = (
-        calibrator.predict(scores)
-        if isinstance(calibrator, ScoreCalibrator)
-        else calibrator(scores)
-    )
+    ask = calibrator if isinstance(calibrator, CalibrationMap) else calibrator.predict
+    calibrated = ask(scores)
     if axis == "log-odds":
         coordinates = _logit(scores) if scale == "probability" else scores
         return coordinates, _logit(calibrated)

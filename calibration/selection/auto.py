@@ -17,10 +17,7 @@ from calibration._validation import (
     check_verbose,
 )
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.multiclass.base import (
-    EitherCalibrator,
-    MulticlassCalibrator,
-)
+from calibration.multiclass.base import EitherCalibrator, MulticlassCalibrator
 from calibration.multiclass.binary import FAMILIES, OneVsRestCalibrator
 from calibration.multiclass.class_scores import ClassScores, to_probabilities
 from calibration.multiclass.shallow_net import ShallowNetCalibrator
@@ -397,17 +394,11 @@ def _menu_of_scores(
     n: float, real: bool, random_state: int | None
 ) -> dict[str, ScoreCalibrator]:
     """Return the candidates except doing nothing, the simplest first."""
-    curves = n >= _ROWS_FOR_CURVES
-    offered = {
-        "temperature": not real,
-        "platt": True,
-        "beta": curves and not real,
-        "quadratic": True,
-        "piecewise": curves,
-        "elite": True,
-        "venn_abers": True,
-    }
-    names = [name for name, is_offered in offered.items() if is_offered]
+    offered = "temperature platt beta quadratic piecewise elite venn_abers"
+    left_out = {"temperature", "beta"} if real else set()
+    if n < _ROWS_FOR_CURVES:
+        left_out |= {"beta", "piecewise"}
+    names = [name for name in offered.split() if name not in left_out]
     return {name: make_calibrator(name, random_state=random_state) for name in names}
 
 

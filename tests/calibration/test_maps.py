@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibration import (
-    CalibrationMap,
-    HistogramCalibrator,
-    IsotonicCalibrator,
-    load,
-)
+from calibration import CalibrationMap, HistogramCalibrator, IsotonicCalibrator, load
 
 
 def random_map(rng, kind, size=6):
@@ -21,10 +16,8 @@ def random_map(rng, kind, size=6):
     return CalibrationMap.linear(knots, rng.uniform(size=len(knots)))
 
 
-@pytest.fixture
-def step():
-    columns = [0.0, 0.5], [0.25, 0.8], [3.0, 2.0], [1.0, 8.0]
-    return CalibrationMap.step(*map(np.array, columns))
+COLUMNS = [0.0, 0.5], [0.25, 0.8], [3.0, 2.0], [1.0, 8.0]
+STEP = CalibrationMap.step(*map(np.array, COLUMNS))
 
 
 @pytest.mark.parametrize("kinds", [["step"] * 3, ["linear"] * 3, ["step", "linear"]])
@@ -58,8 +51,8 @@ def test_inverse_is_the_least_score_that_reaches_a_probability(rng):
                 assert got == pytest.approx(fine[where[0]], abs=1e-4)
 
 
-def test_beta_interval_is_the_jeffreys_posterior(step):
-    got = step.interval([0.2, 0.7], coverage=0.8)
+def test_beta_interval_is_the_jeffreys_posterior():
+    got = STEP.interval([0.2, 0.7], coverage=0.8)
     expected = [beta(1.5, 3.5).interval(0.8), beta(8.5, 2.5).interval(0.8)]
     np.testing.assert_allclose(got, expected)
 
@@ -71,11 +64,11 @@ def test_beta_interval_reaches_the_ends_that_were_observed():
     assert interval[1, 1] == 1.0
 
 
-def test_what_cannot_be_answered_is_refused(step):
+def test_what_cannot_be_answered_is_refused():
     falling = CalibrationMap.linear(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
     for call, given, message in (
-        (step, ([np.nan],), "`scores` must be finite, got nan"),
-        (step.interval, ([0.1], 1), r"`coverage` must lie in \(0, 1\), got 1"),
+        (STEP, ([np.nan],), "`scores` must be finite, got nan"),
+        (STEP.interval, ([0.1], 1), r"`coverage` must lie in \(0, 1\), got 1"),
         (falling.interval, ([0.1],), "`weight0` and `weight1` must be known"),
         (falling.inverse, ([0.5],), "never decreases, got one that does"),
         (CalibrationMap.average, ([],), "`maps` must hold at least one map, got none"),
@@ -84,10 +77,10 @@ def test_what_cannot_be_answered_is_refused(step):
             call(*given)
 
 
-def test_files_and_pickles_hold_the_map(step, rng, tmp_path):
+def test_files_and_pickles_hold_the_map(rng, tmp_path):
     llr = CalibrationMap.step(np.array([0.0, 1.0]), np.array([-np.inf, np.inf]))
     points = rng.uniform(-1, 2, 100)
-    for one in (step, llr, random_map(rng, "linear")):
+    for one in (STEP, llr, random_map(rng, "linear")):
         one.save(tmp_path / "map.zip")
         for copy in (load(tmp_path / "map.zip"), pickle.loads(pickle.dumps(one))):
             np.testing.assert_array_equal(copy(points), one(points))
@@ -103,8 +96,8 @@ def test_arrays_are_read_only_copies():
         one.at[0] = 1.0
 
 
-def test_repr_says_what_it_is(step):
-    assert repr(step) == "CalibrationMap(kind='step', n_knots=2, from 0.25 to 0.8)"
+def test_repr_says_what_it_is():
+    assert repr(STEP) == "CalibrationMap(kind='step', n_knots=2, from 0.25 to 0.8)"
 
 
 @pytest.mark.parametrize(

@@ -205,12 +205,10 @@ def test_errors_name_the_part(frame):
     assert caught.value.__notes__ == ["This is said of frame 1."]
 
 
-@pytest.fixture
-def scored(rng):
-    """Scores that mean less than they say, labels, weights with zeros."""
-    s = rng.beta(1.5, 2.0, 6000)
-    y = (rng.uniform(size=6000) < s**2).astype(np.int8)
-    return pd.DataFrame({"s": s, "y": y, "w": rng.integers(0, 4, 6000)})
+# Scores that mean less than they say, labels, and weights with zeros.
+RNG = np.random.default_rng(1)
+SCORED = pd.DataFrame({"s": RNG.beta(1.5, 2.0, 6000), "w": RNG.integers(0, 4, 6000)})
+SCORED["y"] = (RNG.uniform(size=6000) < SCORED["s"] ** 2).astype(np.int8)
 
 
 def in_parts(frame, ends):
@@ -240,23 +238,23 @@ def test_rows_of_weight_0_count_among_places_alone(kind):
 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("max_cells", [None, 64])
-def test_any_parts_in_any_order_are_the_whole(rng, scored, weight, max_cells):
-    counts = None if weight is None else scored["w"]
-    rows = scored["s"], scored["y"], counts
+def test_any_parts_in_any_order_are_the_whole(rng, weight, max_cells):
+    counts = None if weight is None else SCORED["w"]
+    rows = SCORED["s"], SCORED["y"], counts
     whole = ScoreSummary.from_scores(*rows, max_cells=max_cells)
     for _ in range(4):
         ends = np.sort(rng.integers(0, 6000, rng.integers(1, 30)))
-        parts = in_parts(scored.sample(frac=1.0, random_state=1), ends)
+        parts = in_parts(SCORED.sample(frac=1.0, random_state=1), ends)
         rng.shuffle(parts)
         got = summarize(lambda p=parts: iter(p), "s", "y", weight, max_cells=max_cells)
         assert_same(got, whole)
 
 
 @pytest.mark.parametrize("method", [BetaCalibrator, PlattCalibrator])
-def test_a_smooth_map_lies_within_the_displacement_of_the_exact_one(scored, method):
-    bounded = summarize(scored, "s", "y", max_cells=256)
+def test_a_smooth_map_lies_within_the_displacement_of_the_exact_one(method):
+    bounded = summarize(SCORED, "s", "y", max_cells=256)
     assert 0.0 < bounded.max_displacement <= 1.0 / 128
-    exact = method().fit(scored["s"], scored["y"])
+    exact = method().fit(SCORED["s"], SCORED["y"])
     merged = method().fit_summary(bounded)
     grid = np.linspace(0.0, 1.0, 2001)
     gap = np.abs(merged.predict(grid) - exact.predict(grid)).max()
@@ -273,8 +271,8 @@ def test_a_smooth_map_lies_within_the_displacement_of_the_exact_one(scored, meth
         ({"y": np.nan}, "part_1.*: `y` must be finite, got nan"),
     ],
 )
-def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, message):
-    parts = in_parts(scored.astype(float), [2000, 4000])
+def test_bad_rows_are_named_with_their_part(tmp_path, source, change, message):
+    parts = in_parts(SCORED.astype(float), [2000, 4000])
     ((column, value),) = change.items()
     parts[1] = parts[1].copy()
     parts[1].loc[parts[1].index[5], column] = value
@@ -299,6 +297,6 @@ def test_bad_rows_are_named_with_their_part(tmp_path, scored, source, change, me
         ({}, "sys", ValueError, "`weight` must be different, got s, y, s"),
     ],
 )
-def test_what_cannot_be_summarised(scored, change, given, error, message):
+def test_what_cannot_be_summarised(change, given, error, message):
     with pytest.raises(error, match=message):
-        summarize(scored.assign(**change), *given)
+        summarize(SCORED.assign(**change), *given)

@@ -23,22 +23,20 @@ def assert_same(a, b, rtol=0.0):
     assert (a.level, a.lowest, a.highest) == (b.level, b.lowest, b.highest)
 
 
-@pytest.fixture
-def rows(rng):
-    """Scores with ties, labels, integer weights with zeros."""
-    scores = np.round(rng.uniform(size=300), 2)
-    return scores, rng.integers(0, 2, 300), rng.integers(0, 4, 300)
+RNG = np.random.default_rng(1)
+# With ties, and weights of zero.
+SCORES, Y = np.round(RNG.uniform(size=300), 2), RNG.integers(0, 2, 300)
+WEIGHT = RNG.integers(0, 4, 300)
 
 
 class TestFromScores:
-    def test_cells_are_the_distinct_scores(self, rows):
-        scores, y, _ = rows
-        summary = ScoreSummary.from_scores(scores, y)
-        distinct = np.unique(scores)
+    def test_cells_are_the_distinct_scores(self):
+        summary = ScoreSummary.from_scores(SCORES, Y)
+        distinct = np.unique(SCORES)
         assert_array_equal(summary.scores, distinct)
-        assert_array_equal(summary.weight1, [y[scores == s].sum() for s in distinct])
+        assert_array_equal(summary.weight1, [Y[s == SCORES].sum() for s in distinct])
         assert summary.n == 300
-        assert summary.base_rate == pytest.approx(y.mean())
+        assert summary.base_rate == pytest.approx(Y.mean())
 
     def test_negative_zero_is_zero(self):
         summary = ScoreSummary.from_scores([-0.0, 0.0, 1.0], [0, 1, 1])
@@ -54,13 +52,8 @@ class TestFromScores:
         ("arguments", "error", "message"),
         [
             (([], []), ValueError, "`scores` must hold at least one value"),
-            (([0.1, np.nan], [0, 1]), ValueError, "`scores` must be finite, got nan"),
-            (([0.1, np.inf], [0, 1]), ValueError, "`scores` must be finite, got inf"),
             (([0.1, 0.2], [0]), ValueError, "`y` must be as long as scores, got 1"),
-            (([0.1, 0.2], [0, 2]), ValueError, "`y` must hold the two classes"),
-            (([0.1, 0.2], [0, np.nan]), ValueError, "`y` must be finite"),
             (([[0.1, 0.2]], [0, 1]), ValueError, r"shape \(n,\) or \(n, 1\)"),
-            ((["a", "b"], [0, 1]), TypeError, "`scores` must be numeric"),
             ((np.array([0, "b"], object), [0, 1]), TypeError, "got 'b' at position 1"),
             (([0.1, None], [0, 1]), ValueError, "`scores` must be finite, got nan"),
             (([0.1, pd.NA], [0, 1]), ValueError, "`scores` must be finite, got nan"),
@@ -69,12 +62,9 @@ class TestFromScores:
             ((np.array([b"0", 1], object), [0, 1]), TypeError, "got b'0' at position"),
             (([10**400, 1], [0, 1]), ValueError, "`scores` must be numeric: int too"),
             (([[1], [2, 3]], [0, 1]), ValueError, "`scores` must be numeric: setting"),
-            (({"a": 1}, [0, 1]), TypeError, "`scores` must be an array or a list of"),
             (([0.1, 0.2], np.array(["0", "1"], object)), TypeError, "`y` must be num"),
-            (([0.1, 0.2], [0, 1], [1, -1]), ValueError, "`sample_weight` must not be"),
             (([0.1, 0.2], [0, 1], [0, 0]), ValueError, "must not be zero everywhere"),
             (([0.1, 0.2], [0, 1], [1]), ValueError, "`sample_weight` must be as long"),
-            (([0.1, 0.2], [0, 1], [1, np.nan]), ValueError, "`sample_weight` must be"),
         ],
     )
     def test_bad_input_is_named(self, arguments, error, message):
@@ -84,11 +74,10 @@ class TestFromScores:
 
 class TestMerge:
     @pytest.mark.parametrize("max_cells", [None, 16])
-    def test_shards_give_the_summary_of_all_rows(self, rng, rows, max_cells):
-        scores, y, weight = rows
-        scores = scores + rng.uniform(size=300) * (max_cells is not None)
-        whole = ScoreSummary.from_scores(scores, y, weight, max_cells=max_cells)
-        parts = zip(*(np.split(one, 5) for one in (scores, y, weight)), strict=True)
+    def test_shards_give_the_summary_of_all_rows(self, rng, max_cells):
+        scores = SCORES + rng.uniform(size=300) * (max_cells is not None)
+        whole = ScoreSummary.from_scores(scores, Y, WEIGHT, max_cells=max_cells)
+        parts = zip(*(np.split(one, 5) for one in (scores, Y, WEIGHT)), strict=True)
         shards = [ScoreSummary.from_scores(*p, max_cells=max_cells) for p in parts]
         for order in itertools.permutations(range(5)):
             chosen = [shards[i] for i in order]
@@ -105,19 +94,15 @@ class TestMerge:
         assert both.n_cells <= 8
         assert both.n == 105
 
-    def test_subtraction_leaves_a_part_out(self, rows):
-        scores, y, weight = rows
-        part = ScoreSummary.from_scores(scores[:100], y[:100], weight[:100])
-        rest = ScoreSummary.from_scores(scores[100:], y[100:], weight[100:])
+    def test_subtraction_leaves_a_part_out(self):
+        part = ScoreSummary.from_scores(SCORES[:100], Y[:100], WEIGHT[:100])
+        rest = ScoreSummary.from_scores(SCORES[100:], Y[100:], WEIGHT[100:])
         assert_same((part + rest) - part, rest)
 
-    def test_subtracting_more_than_there_is_is_refused(self):
-        small = ScoreSummary.from_scores([0.1, 0.2], [0, 1])
-        large = ScoreSummary.from_scores([0.1, 0.1], [0, 0])
-        with pytest.raises(ValueError, match="`other` must be a part"):
-            small - large
+    def test_subtracting_all_is_refused(self):
+        whole = ScoreSummary.from_scores([0.1, 0.2], [0, 1])
         with pytest.raises(ValueError, match="`other` must leave some weight"):
-            small - small
+            whole - whole
 
     @pytest.mark.parametrize(
         ("scores", "y", "weight"),
@@ -126,8 +111,9 @@ class TestMerge:
             ([0.3], [1], [1e-3]),
             ([0.05], [1], None),
             ([0.95], [1], None),
-            # The other class, in a cell that is there.
+            # The other class, in a cell that is there; or more of it.
             ([0.1], [1], [1e-3]),
+            ([0.1], [0], [1.001e13]),
         ],
     )
     def test_subtracting_what_is_not_contained_is_refused(self, scores, y, weight):
@@ -151,20 +137,19 @@ class TestMerge:
 
 class TestSplit:
     @pytest.mark.parametrize("max_cells", [None, 32])
-    def test_folds_sum_to_the_whole(self, rows, max_cells):
-        whole = ScoreSummary.from_scores(*rows, max_cells=max_cells)
+    def test_folds_sum_to_the_whole(self, max_cells):
+        whole = ScoreSummary.from_scores(SCORES, Y, WEIGHT, max_cells=max_cells)
         folds = whole.split(5, 0)
         assert len(folds) == 5
         assert_same(sum(folds), whole)
         for fold in folds:
             assert_same((whole - fold) + fold, whole)
 
-    def test_folds_do_not_depend_on_order_or_repetition(self, rng, rows):
-        scores, y, weight = rows
-        long = rng.permutation(np.repeat(np.arange(300), weight))
+    def test_folds_do_not_depend_on_order_or_repetition(self, rng):
+        long = rng.permutation(np.repeat(np.arange(300), WEIGHT))
         for a, b in zip(
-            ScoreSummary.from_scores(scores, y, weight).split(4, 1),
-            ScoreSummary.from_scores(scores[long], y[long]).split(4, 1),
+            ScoreSummary.from_scores(SCORES, Y, WEIGHT).split(4, 1),
+            ScoreSummary.from_scores(SCORES[long], Y[long]).split(4, 1),
             strict=True,
         ):
             assert_same(a, b)
@@ -267,8 +252,8 @@ def test_percentiles_are_weighted():
     assert summary.percentiles([0.5], summary.weight0).tolist() == [1]
 
 
-def test_fields_are_read_only_and_pickle(rows):
-    summary = ScoreSummary.from_scores(*rows, max_cells=8)
+def test_fields_are_read_only_and_pickle():
+    summary = ScoreSummary.from_scores(SCORES, Y, WEIGHT, max_cells=8)
     with pytest.raises(ValueError, match="read-only"):
         summary.weight0[0] = 1.0
     assert_same(pickle.loads(pickle.dumps(summary)), summary)

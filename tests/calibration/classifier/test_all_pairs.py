@@ -19,19 +19,16 @@ from calibration import (
 )
 from calibration.multiclass.binary import couple_pairs
 
-
-@pytest.fixture
-def data(rng):
-    """Rows of four classes that overlap, of unequal size."""
-    y = rng.choice(4, size=300, p=[0.4, 0.3, 0.2, 0.1])
-    centres = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5], [1.5, 1.5]])
-    return centres[y] + rng.normal(size=(300, 2)), y
+# Rows of four classes that overlap, of unequal size.
+RNG = np.random.default_rng(0)
+y = RNG.choice(4, size=300, p=[0.4, 0.3, 0.2, 0.1])
+CENTRES = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5], [1.5, 1.5]])
+X = CENTRES[y] + RNG.normal(size=(300, 2))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)])
-def test_experts_are_calibrated_classifiers_of_pairs(estimator, weighted, data, rng):
-    X, y = data
+def test_experts_are_calibrated_classifiers_of_pairs(estimator, weighted, rng):
     w = rng.integers(0, 3, size=300) if weighted else np.ones(300)
     chances = []
     for i, j in combinations(range(4), 2):
@@ -46,8 +43,7 @@ def test_experts_are_calibrated_classifiers_of_pairs(estimator, weighted, data, 
     np.testing.assert_array_equal(model.predict(X), expected.argmax(axis=1))
 
 
-def test_two_classes_without_weight(data):
-    X, y = data
+def test_two_classes_without_weight():
     model = AllPairsClassifier(LogisticRegression())
     with pytest.warns(CalibrationWarning, match="`y` holds class 0 only"):
         model.fit(X, y, (y < 2).astype(float))
@@ -57,8 +53,7 @@ def test_two_classes_without_weight(data):
 @pytest.mark.parametrize(
     "cv", [None, 4, StratifiedKFold(3), "pairs", "masks", "generator"]
 )
-def test_folds_of_any_kind(cv, data):
-    X, y = data
+def test_folds_of_any_kind(cv):
     folds = list(StratifiedKFold(3).split(X, y))
     if cv == "pairs":
         cv = folds
@@ -73,27 +68,24 @@ def test_folds_of_any_kind(cv, data):
         np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
 
 
-def test_folds_whose_test_part_lacks_a_pair(data):
-    X, y = data
+def test_folds_whose_test_part_lacks_a_pair():
     # A fold tests one class, or half of its rows.
     part = 2 * y + np.arange(300) % 2
     model = AllPairsClassifier(GaussianNB(), cv=PredefinedSplit(part)).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_a_rare_class_has_fewer_folds_in_its_pairs_only(data):
-    X, y = data
-    rare = np.flatnonzero(y == 3)[3:]
-    X, y = np.delete(X, rare, axis=0), np.delete(y, rare)
+def test_a_rare_class_has_fewer_folds_in_its_pairs_only():
+    rest = np.flatnonzero(y == 3)[3:]
+    rows, labels = np.delete(X, rest, axis=0), np.delete(y, rest)
     with pytest.warns(CalibrationWarning, match="3 rows of class 3 only; 3 folds"):
-        model = AllPairsClassifier(GaussianNB()).fit(X, y)
-    assert np.isfinite(model.predict_proba(X)).all()
+        model = AllPairsClassifier(GaussianNB()).fit(rows, labels)
+    assert np.isfinite(model.predict_proba(rows)).all()
     with pytest.raises(ValueError, match="`cv` must not be greater than the number"):
-        AllPairsClassifier(GaussianNB(), cv=5).fit(X, y)
+        AllPairsClassifier(GaussianNB(), cv=5).fit(rows, labels)
 
 
-def test_sparse_tables_and_routing(data):
-    X, y = data
+def test_sparse_tables_and_routing():
     w = np.where(y == 0, 2.0, 1.0)
     plain = AllPairsClassifier(LogisticRegression()).fit(X, y, w).predict_proba(X)
     sparse = AllPairsClassifier(LogisticRegression()).fit(csr_array(X), y, w)
@@ -108,8 +100,7 @@ def test_sparse_tables_and_routing(data):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, list, coo_array, pd.DataFrame])
-def test_rows_beyond_one_chunk(kind, data, monkeypatch):
-    X, y = data
+def test_rows_beyond_one_chunk(kind, monkeypatch):
     model = AllPairsClassifier(LogisticRegression()).fit(X, y)
     whole, asked = model.predict_proba(X), []
     monkeypatch.setattr("calibration.multiclass.binary._CHUNK", 20)
@@ -120,8 +111,7 @@ def test_rows_beyond_one_chunk(kind, data, monkeypatch):
     assert len(asked) > 1
 
 
-def test_bad_data_is_named(data):
-    X, y = data
+def test_bad_data_is_named():
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
     with pytest.raises(TypeError, match="`estimator` must be a classifier that can be"):
         AllPairsClassifier(frozen).fit(X, y)

@@ -51,8 +51,6 @@ def test_shifted_forecasts_are_bayes_rule(rng):
     by_hand = table * new / old
     by_hand /= by_hand.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shift_prior(table, old, new), by_hand, rtol=1e-12)
-    back = shift_prior(shift_prior(table, old, new), new, old)
-    np.testing.assert_allclose(back, table, rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -83,27 +83,19 @@ def test_many_rows_start_from_some_of_them(problem, rng, monkeypatch):
     assert values[2] < values[3] + 0.05
 
 
-@pytest.fixture
-def bent(rng):
-    """Scores whose error no matrix mends: it depends on the distance from 1/3."""
+# Scores that say little, and a number that says whether class 2 is possible.
+RNG = np.random.default_rng(0)
+P, Y = draw(RNG, 1200, 3, 1.0)
+HOUR = np.where(Y == 2, RNG.uniform(0, 8, 1200), RNG.uniform(0, 24, 1200))
+
+
+def test_learns_what_is_no_line(rng):
+    """No matrix mends an error that depends on the distance from 1/3."""
     p = rng.dirichlet(np.ones(3), size=2400)
-    z = np.log(p)
     far = np.abs(p[:, 0] - 1 / 3)
-    true = softmax(z + np.c_[0 * far, 8.0 * far - 2.0, 2.0 - 8.0 * far], axis=1)
-    y = (rng.uniform(size=(2400, 1)) > true.cumsum(axis=1)).sum(axis=1)
-    return p, np.minimum(y, 2)
-
-
-@pytest.fixture
-def with_hour(rng):
-    """Scores that say little, and a number that says whether class 2 is possible."""
-    p, y = draw(rng, 1200, 3, 1.0)
-    hour = np.where(y == 2, rng.uniform(0, 8, 1200), rng.uniform(0, 24, 1200))
-    return p, y, hour
-
-
-def test_learns_what_is_no_line(bent):
-    p, y = bent
+    away = np.c_[0 * far, 8.0 * far - 2.0, 2.0 - 8.0 * far]
+    true = softmax(np.log(p) + away, axis=1)
+    y = np.minimum((rng.uniform(size=(2400, 1)) > true.cumsum(axis=1)).sum(axis=1), 2)
     train, test = slice(0, 1200), slice(1200, None)
     nets = ShallowNetCalibrator().fit(p[train], y[train]).predict(p[test])
     matrix = SoftmaxCalibrator().fit(p[train], y[train]).predict(p[test])
@@ -120,90 +112,76 @@ def test_a_great_penalty_leaves_the_temperature_alone(rng):
     assert_allclose(scaled, temperature.predict(p), atol=0.01)
 
 
-def test_adagrad_hears_logits_and_side_information(with_hour):
-    p, y, hour = with_hour
+def test_adagrad_hears_logits_and_side_information():
     nets = ShallowNetCalibrator(2, solver="adagrad")
-    by_logits = clone(nets).set_params(scale="logit").fit(np.log(p), y)
-    expected = clone(nets).fit(p, y).predict(p)
-    assert_allclose(by_logits.predict(np.log(p)), expected, atol=1e-8)
-    knowing = clone(nets).fit(p, y, side=hour).predict(p, hour)
-    assert log_loss(y, knowing) < log_loss(y, expected) - 0.05
+    by_logits = clone(nets).set_params(scale="logit").fit(np.log(P), Y)
+    expected = clone(nets).fit(P, Y).predict(P)
+    assert_allclose(by_logits.predict(np.log(P)), expected, atol=1e-8)
+    knowing = clone(nets).fit(P, Y, side=HOUR).predict(P, HOUR)
+    assert log_loss(Y, knowing) < log_loss(Y, expected) - 0.05
 
 
-def test_side_information_helps_where_it_should(with_hour, rng):
-    p, y, hour = with_hour
+def test_side_information_helps_where_it_should(rng):
     train, test = slice(0, 600), slice(600, None)
 
     def loss_with(side):
-        fitted = ShallowNetCalibrator(3).fit(p[train], y[train], side=side[train])
-        return log_loss(y[test], fitted.predict(p[test], side[test]))
+        fitted = ShallowNetCalibrator(3).fit(P[train], Y[train], side=side[train])
+        return log_loss(Y[test], fitted.predict(P[test], side[test]))
 
-    plain = ShallowNetCalibrator(3).fit(p[train], y[train]).predict(p[test])
-    without = log_loss(y[test], plain)
-    assert loss_with(hour) < without - 0.05
-    assert loss_with(np.c_[rng.normal(size=1200), hour]) < without - 0.05
+    plain = ShallowNetCalibrator(3).fit(P[train], Y[train]).predict(P[test])
+    without = log_loss(Y[test], plain)
+    assert loss_with(HOUR) < without - 0.05
+    assert loss_with(np.c_[rng.normal(size=1200), HOUR]) < without - 0.05
     # What says nothing costs little, and its unit nothing.
     assert loss_with(rng.normal(size=1200)) < without + 0.03
-    assert loss_with(1e80 * hour) == pytest.approx(loss_with(np.full(1200, 3.0)))
-    assert loss_with(1e50 * hour - 1e51) == pytest.approx(loss_with(hour), abs=1e-4)
+    assert loss_with(1e80 * HOUR) == pytest.approx(loss_with(np.full(1200, 3.0)))
+    assert loss_with(1e50 * HOUR - 1e51) == pytest.approx(loss_with(HOUR), abs=1e-4)
 
 
-def test_a_constant_beside_the_scores_changes_nothing(with_hour):
-    p, y, _ = with_hour
+def test_a_constant_beside_the_scores_changes_nothing():
     for constant in (0.0, 7.3, 1e300):
         side = np.full(1200, constant)
-        fitted = ShallowNetCalibrator(2).fit(p, y, side=side)
-        found = fitted.predict(p, side)
-        assert_array_equal(fitted.predict(p, side + 1.0), found)
-        check_simplex(found, p.shape)
+        fitted = ShallowNetCalibrator(2).fit(P, Y, side=side)
+        found = fitted.predict(P, side)
+        assert_array_equal(fitted.predict(P, side + 1.0), found)
+        check_simplex(found, P.shape)
 
 
-def test_weights_and_order_with_side_information(with_hour, rng):
-    p, y, hour = with_hour
+def test_weights_and_order_with_side_information(rng):
     times = rng.integers(0, 4, size=1200)
-    weighted = ShallowNetCalibrator(2).fit(p, y, times, side=hour)
+    weighted = ShallowNetCalibrator(2).fit(P, Y, times, side=HOUR)
     rows = rng.permutation(np.repeat(np.arange(1200), times))
-    repeated = ShallowNetCalibrator(2).fit(p[rows], y[rows], side=hour[rows])
-    expected = weighted.predict(p, hour)
-    assert_array_equal(repeated.predict(p, hour), expected)
-    other = clone(repeated).set_params(random_state=6).fit(p, y, times, side=hour)
-    assert (other.predict(p, hour) != expected).any()
+    repeated = ShallowNetCalibrator(2).fit(P[rows], Y[rows], side=HOUR[rows])
+    expected = weighted.predict(P, HOUR)
+    assert_array_equal(repeated.predict(P, HOUR), expected)
+    other = clone(repeated).set_params(random_state=6).fit(P, Y, times, side=HOUR)
+    assert (other.predict(P, HOUR) != expected).any()
 
 
-def test_a_fit_without_forgets_the_side(with_hour):
-    p, y, hour = with_hour
-    fitted = ShallowNetCalibrator(2).fit(p, y, side=hour)
-    assert fitted.n_side_ == 1
-    assert fitted.fit(p, y).n_side_ == 0
-    expected = ShallowNetCalibrator(2).fit(p, y).predict(p)
-    assert_array_equal(fitted.predict(p), expected)
-
-
-def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
-    p, _, hour = with_hour
+def test_a_constant_answer_asks_for_the_side_as_well():
     with pytest.warns(CalibrationWarning, match="`y` holds class 1 only") as caught:
-        fitted = ShallowNetCalibrator().fit(p, np.ones(1200), side=hour)
+        fitted = ShallowNetCalibrator().fit(P, np.ones(1200), side=HOUR)
     assert caught[0].filename == __file__
-    assert_allclose(fitted.predict(p, hour)[0, 1], 1201 / 1203)
+    assert_allclose(fitted.predict(P, HOUR)[0, 1], 1201 / 1203)
     with pytest.raises(ValueError, match="`side` must have the 1 columns of the fit"):
-        fitted.predict(p)
+        fitted.predict(P)
 
 
-def test_names_of_side_information_are_those_of_the_fit(with_hour):
-    p, y, hour = with_hour
-    side = pd.DataFrame({"hour": hour, "age": hour**2})
-    nets = ShallowNetCalibrator(1).fit(p, y, side=side)
+def test_names_of_side_information_are_those_of_the_fit():
+    side = pd.DataFrame({"hour": HOUR, "age": HOUR**2})
+    nets = ShallowNetCalibrator(1).fit(P, Y, side=side)
     assert nets.side_names_ == ["hour", "age"]
-    assert_array_equal(nets.predict(p, side.to_numpy()), nets.predict(p, side))
+    assert_array_equal(nets.predict(P, side.to_numpy()), nets.predict(P, side))
     match = r"`side` must have its columns in the order \['hour', 'age'\], got "
     with pytest.raises(ValueError, match=match + "'age' in the place of 'hour'"):
-        nets.predict(p, side[["age", "hour"]])
+        nets.predict(P, side[["age", "hour"]])
     with pytest.raises(ValueError, match=match + "'day' in the place of 'age'"):
-        nets.llr(p, side.rename(columns={"age": "day"}))
+        nets.llr(P, side.rename(columns={"age": "day"}))
     arrow = pytest.importorskip("pyarrow").Table.from_pandas(side)
-    assert_array_equal(nets.predict(p, arrow), nets.predict(p, side))
-    assert nets.fit(p, y, side=hour).side_names_ == []
-    nets.predict(p, side[["age"]])
+    assert_array_equal(nets.predict(P, arrow), nets.predict(P, side))
+    assert nets.fit(P, Y, side=HOUR).side_names_ == []
+    nets.predict(P, side[["age"]])
+    nets.fit(P, Y).predict(P)
 
 
 @pytest.mark.parametrize(
@@ -228,19 +206,16 @@ def test_bad_side_information_is_named(side, error, words, rng):
 @pytest.mark.parametrize("columns", [0, 1, 3])
 def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
     p, y = draw(rng, 20)
-    known = rng.normal(size=(20, 2))
-    fitted = ShallowNetCalibrator(1).fit(p, y, side=known)
-    side = rng.normal(size=(20, columns)) if columns else None
-    with pytest.raises(ValueError, match="`side` must have the 2 columns of the fit"):
-        fitted.predict(p, side)
-    with pytest.raises(ValueError, match=r"`side` must have the 0 columns .* got 2"):
-        ShallowNetCalibrator(1).fit(p, y).predict(p, known)
+    known, other = (np.ones((20, k)) if k else None for k in (2, columns))
+    for one, side in ((known, other), (other, known)):
+        fitted = ShallowNetCalibrator(1).fit(p, y, side=one)
+        with pytest.raises(ValueError, match=r"`side` must have the \d columns of the"):
+            fitted.predict(p, side)
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
-        ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
         ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
         ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),
         ({"hidden_units": (7, 4)}, ValueError, "`hidden_units` must be at least 7,"),

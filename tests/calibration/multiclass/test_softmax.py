@@ -14,7 +14,6 @@ from calibration import (
     CalibrationWarning,
     SoftmaxCalibrator,
     TemperatureCalibrator,
-    log_loss,
 )
 from calibration.multiclass import softmax_map
 from calibration.multiclass.softmax import PENALTIES
@@ -124,20 +123,12 @@ def test_penalty_is_chosen_by_the_data(rng):
     assert auto.penalty_ < 1.0
     assert list(auto.cv_losses_) == list(PENALTIES)
     assert auto.cv_losses_[auto.penalty_] < auto.cv_losses_[1.0]
-    default = SoftmaxCalibrator(penalty=1.0).fit(mixed, y)
-    new, labels = draw(rng, 4000, 3, 1.0)
-    again = np.exp(np.log(new) @ mixing)
-    again /= again.sum(axis=1, keepdims=True)
-    losses = [log_loss(labels, one.predict(again)) for one in (auto, default)]
-    assert losses[0] <= losses[1]
     fixed = SoftmaxCalibrator(penalty=auto.penalty_).fit(mixed, y)
     assert_allclose(auto.coef_, fixed.coef_, atol=1e-6)
     # Labels that scores know nothing of: the most cautious will do.
-    noise = [
-        SoftmaxCalibrator().fit(mixed, rng.integers(3, size=2000)).penalty_
-        for _ in range(3)
-    ]
-    assert np.median(noise) == 1.0
+    noise = rng.integers(3, size=(9, 2000))
+    found = [SoftmaxCalibrator().fit(mixed, labels).penalty_ for labels in noise]
+    assert np.median(found) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -179,13 +170,6 @@ def test_is_the_least_cross_entropy(size, rng):
     ends = [temperature_ridge(found + h, z, weight) for h in (0.5, -0.5)]
     slope += ends[0] - ends[1]
     assert abs(slope) < 1e-6 * np.abs(z).max()
-
-
-def test_separable_scores_keep_a_finite_temperature():
-    z = np.log(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]).T)
-    found = softmax_map.find_inverse_temperature(z, np.array([0, 1, 0]), np.ones(3))
-    # The end of the bracket would be 9 million.
-    assert 1.0 < found < 50.0
 
 
 @pytest.mark.parametrize("power", [0.3, 1.0, 4.0])

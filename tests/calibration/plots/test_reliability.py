@@ -26,10 +26,14 @@ from calibration import (
 pytestmark = pytest.mark.usefixtures("closed")
 
 
-@pytest.fixture
-def forecasts(rng):
-    y_prob = rng.uniform(size=500)
-    return (rng.uniform(size=500) < y_prob**2).astype(int), y_prob
+RNG = np.random.default_rng(0)
+P = RNG.uniform(size=500)
+Y = (RNG.uniform(size=500) < P**2).astype(int)
+NAMES = ["setosa", "versicolor", "virginica"]
+# Of three classes.
+TABLE = RNG.dirichlet([2, 1, 1], size=600)
+CUTS = (TABLE**1.5 / (TABLE**1.5).sum(axis=1, keepdims=True)).cumsum(axis=1)
+LABELS = (RNG.uniform(size=(600, 1)) > CUTS).sum(axis=1)
 
 
 def lines(ax):
@@ -42,8 +46,8 @@ def legend(ax):
 
 
 class TestReliability:
-    def test_draws_the_curve_on_the_axes_given(self, ax, forecasts):
-        curve = reliability_curve(*forecasts)
+    def test_draws_the_curve_on_the_axes_given(self, ax):
+        curve = reliability_curve(Y, P)
         assert plot_reliability(curve, ax=ax) is ax
         drawn = lines(ax)["10 bins"]
         assert_array_equal(drawn.get_xdata(), curve.mean_prob)
@@ -52,8 +56,8 @@ class TestReliability:
         assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
         assert len(plt.get_fignums()) == 1
 
-    def test_band(self, ax, forecasts):
-        curve = reliability_curve(*forecasts, binning="isotonic", level=0.8)
+    def test_band(self, ax):
+        curve = reliability_curve(Y, P, binning="isotonic", level=0.8)
         plot_reliability(curve, ax=ax)
         (band,) = [c for c in ax.collections if "80% consistency" in c.get_label()]
         corners = band.get_paths()[0].vertices
@@ -61,8 +65,8 @@ class TestReliability:
             heights = corners[corners[:, 0] == x, 1]
             assert {low, high} <= set(heights.tolist())
 
-    def test_confidence_of_bins_is_an_interval_each(self, ax, forecasts):
-        curve = reliability_curve(*forecasts, bands="confidence", n_bins=4)
+    def test_confidence_of_bins_is_an_interval_each(self, ax):
+        curve = reliability_curve(Y, P, bands="confidence", n_bins=4)
         plot_reliability(curve, ax=ax)
         segments = ax.collections[0].get_segments()
         expected = np.stack([curve.lower, curve.upper], axis=1)
@@ -83,9 +87,8 @@ class TestReliability:
         assert held[max(held)] == pytest.approx(2.0 * held[min(held)])
         assert all(bar.get_y() + bar.get_height() < 0.0 for bar in ax.patches)
 
-    def test_many_curves_have_names_colours_and_strips(self, ax, forecasts):
-        y, p = forecasts
-        plot_reliability(y, {"raw": p, "squared": p**2}, bands=None, ax=ax)
+    def test_many_curves_have_names_colours_and_strips(self, ax):
+        plot_reliability(Y, {"raw": P, "squared": P**2}, bands=None, ax=ax)
         assert legend(ax) == ["calibrated", "raw", "squared"]
         assert lines(ax)["raw"].get_color() != lines(ax)["squared"].get_color()
         assert len({bar.get_y() for bar in ax.patches}) == 2
@@ -100,22 +103,20 @@ class TestReliability:
         assert (x[0], x[-1]) == (curve.mean_prob[0], curve.mean_prob[-1])
         assert np.diff(x).max() < 0.002
 
-    def test_labels_and_probabilities(self, ax, forecasts):
-        y_true, y_prob = forecasts
-        plot_reliability(y_true, y_prob, n_bins=7, ax=ax)
-        curve = reliability_curve(y_true, y_prob, n_bins=7)
+    def test_labels_and_probabilities(self, ax):
+        plot_reliability(Y, P, n_bins=7, ax=ax)
+        curve = reliability_curve(Y, P, n_bins=7)
         assert_array_equal(lines(ax)["7 bins"].get_ydata(), curve.event_rate)
         weight = np.arange(500) % 3
-        both = {"one": y_prob, "two": y_prob**2}
-        other = plot_reliability(list(y_true), both, sample_weight=weight)
-        two = reliability_curve(y_true, y_prob**2, sample_weight=weight)
+        both = {"one": P, "two": P**2}
+        other = plot_reliability(list(Y), both, sample_weight=weight)
+        two = reliability_curve(Y, P**2, sample_weight=weight)
         assert_array_equal(lines(other)["two"].get_ydata(), two.event_rate)
 
 
 class TestCalibrationMap:
-    def test_draws_a_fitted_calibrator(self, ax, forecasts):
-        y, p = forecasts
-        platt = PlattCalibrator().fit(p, y)
+    def test_draws_a_fitted_calibrator(self, ax):
+        platt = PlattCalibrator().fit(P, Y)
         assert plot_calibration_map(platt, ax=ax) is ax
         drawn = lines(ax)["PlattCalibrator"]
         assert_allclose(drawn.get_ydata(), platt.predict(drawn.get_xdata()))
@@ -124,9 +125,8 @@ class TestCalibrationMap:
         assert ax.get_xlabel() == "Score"
         assert ax.get_ylabel() == "Calibrated probability"
 
-    def test_log_odds_axis(self, ax, forecasts):
-        y, p = forecasts
-        platt = PlattCalibrator().fit(p, y)
+    def test_log_odds_axis(self, ax):
+        platt = PlattCalibrator().fit(P, Y)
         plot_calibration_map({"Platt": platt}, ax=ax, axis="log-odds")
         x, z = lines(ax)["Platt"].get_data()
         assert (x[0], x[-1]) == (pytest.approx(-6.0), pytest.approx(6.0))
@@ -143,11 +143,10 @@ class TestCalibrationMap:
         z = lines(ax)["CalibrationMap"].get_ydata()
         assert_array_equal(z, [np.nan, 0.0, np.nan])
 
-    def test_scores_in_log_odds_join_probabilities(self, ax, forecasts):
-        y, p = forecasts
+    def test_scores_in_log_odds_join_probabilities(self, ax):
         both = {
-            "p": PlattCalibrator().fit(p, y),
-            "z": PlattCalibrator(scale="logit").fit(logit(p), y),
+            "p": PlattCalibrator().fit(P, Y),
+            "z": PlattCalibrator(scale="logit").fit(logit(P), Y),
         }
         plot_calibration_map(both, ax=ax)
         x, q = lines(ax)["z"].get_data()
@@ -196,26 +195,24 @@ class TestROC:
         ]
         assert legend(ax) == ["chance", *names]
 
-    def test_several_without_hulls_and_one_class(self, ax, forecasts):
-        y, p = forecasts
-        plot_roc({"a": p, "b": -p}, y, hull=False, ax=ax)
+    def test_several_without_hulls_and_one_class(self, ax):
+        plot_roc({"a": P, "b": -P}, Y, hull=False, ax=ax)
         names = [name.split(",")[0] for name in legend(ax)]
         assert names == ["chance", "a", "b"]
         with pytest.raises(ValueError, match="`y` must hold both classes, got 0 rows"):
-            plot_roc(p, np.ones(len(p)))
+            plot_roc(P, np.ones(len(P)))
+
+
+LOSSES = RNG.normal([0.0, 0.1, 1.0, 2.0, 3.0], 0.5, size=(30, 5))
+COMPARISON = compare_methods(LOSSES, names=["BBQ", "ENIR", "Platt", "raw", "coin"])
 
 
 class TestRanks:
-    @pytest.fixture
-    def comparison(self, rng):
-        losses = rng.normal([0.0, 0.1, 1.0, 2.0, 3.0], 0.5, size=(30, 5))
-        return compare_methods(losses, names=["BBQ", "ENIR", "Platt", "raw", "coin"])
-
-    def test_draws_every_method_at_its_rank(self, ax, comparison):
-        assert plot_ranks(comparison, ax=ax) is ax
+    def test_draws_every_method_at_its_rank(self, ax):
+        assert plot_ranks(COMPARISON, ax=ax) is ax
         names = " ".join(text.get_text() for text in ax.texts)
         assert len({(t.get_ha(), t.get_position()[1]) for t in ax.texts}) == 5
-        for name, rank in zip(comparison.names, comparison.average_ranks, strict=True):
+        for name, rank in zip(COMPARISON.names, COMPARISON.average_ranks, strict=True):
             assert name in names
             assert any(
                 line.get_xdata()[0] == rank and line.get_ydata()[0] == 0.0
@@ -223,17 +220,17 @@ class TestRanks:
             )
         assert ax.get_xlabel() == "Average rank (1 is best)"
 
-    def test_bar_joins_what_is_not_different_from_the_control(self, ax, comparison):
-        plot_ranks(comparison, ax=ax)
+    def test_bar_joins_what_is_not_different_from_the_control(self, ax):
+        plot_ranks(COMPARISON, ax=ax)
         (bar,) = [line for line in ax.lines if line.get_linewidth() == 5]
-        joined = comparison.average_ranks[~comparison.different]
+        joined = COMPARISON.average_ranks[~COMPARISON.different]
         assert len(joined) == 2
         assert_array_equal(bar.get_xdata(), [joined.min(), joined.max()])
         (text,) = legend(ax)
         assert text.startswith("not different from BBQ (Holm, level 0.05; all equal:")
 
 
-def test_what_cannot_be_drawn_is_named(forecasts, rng):
+def test_what_cannot_be_drawn_is_named(rng):
     scores = rng.normal(size=50)
     y = rng.uniform(size=50) < expit(scores)
     real = PlattCalibrator(scale="real").fit(scores, y)
@@ -245,33 +242,22 @@ def test_what_cannot_be_drawn_is_named(forecasts, rng):
     with pytest.raises(ValueError, match=r"`grid` must lie in \[0, 1\], got 2"):
         plot_calibration_map(unit, grid=[0.5, 2.0])
     with pytest.raises(TypeError, match="or labels beside `y_prob`, got ndarray"):
-        plot_reliability(forecasts[0])
-    curve = reliability_curve(*forecasts)
+        plot_reliability(Y)
+    curve = reliability_curve(Y, P)
     with pytest.raises(TypeError, match="`y_prob` must be given with labels only"):
-        plot_reliability(curve, forecasts[1])
+        plot_reliability(curve, P)
     with pytest.raises(TypeError, match="`n_bins` must be given with labels only"):
         plot_reliability({"a": curve}, n_bins=3)
-
-
-NAMES = ["setosa", "versicolor", "virginica"]
-
-
-@pytest.fixture
-def tables(rng):
-    y_prob = rng.dirichlet([2, 1, 1], size=600)
-    cuts = (y_prob**1.5 / (y_prob**1.5).sum(axis=1, keepdims=True)).cumsum(axis=1)
-    return (rng.uniform(size=(600, 1)) > cuts).sum(axis=1), y_prob
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"n_bins": 5, "binning": "width", "level": 0.5}, {"bands": None}]
 )
-def test_a_panel_is_the_picture_of_two_classes(tables, options):
-    y, y_prob = tables
-    panels = plot_class_reliability(y, y_prob, **options)
+def test_a_panel_is_the_picture_of_two_classes(options):
+    panels = plot_class_reliability(LABELS, TABLE, **options)
     assert panels.shape == (3,)
     for column, ax in enumerate(panels):
-        curve = reliability_curve(y == column, y_prob[:, column], **options)
+        curve = reliability_curve(column == LABELS, TABLE[:, column], **options)
         drawn = lines(ax)["observed"]
         assert_array_equal(drawn.get_xdata(), curve.mean_prob)
         assert_array_equal(drawn.get_ydata(), curve.event_rate)
@@ -284,22 +270,21 @@ def test_a_panel_is_the_picture_of_two_classes(tables, options):
         assert_array_equal(*heights)
 
 
-def test_titles_say_class_and_share(tables):
-    y, y_prob = tables
-    weight = np.where(y == 0, 0.0, 1.0)
-    for labels in (y, np.array(NAMES)[y]):
-        panels = plot_class_reliability(labels, y_prob, classes=NAMES)
-        share = f"{100 * (y == 1).mean():.3g}"
+def test_titles_say_class_and_share():
+    weight = np.where(LABELS == 0, 0.0, 1.0)
+    for labels in (LABELS, np.array(NAMES)[LABELS]):
+        panels = plot_class_reliability(labels, TABLE, classes=NAMES)
+        share = f"{100 * (LABELS == 1).mean():.3g}"
         assert panels[1].get_title() == f"versicolor: {share}% of rows"
-    panels = plot_class_reliability(y, y_prob, sample_weight=weight)
+    panels = plot_class_reliability(LABELS, TABLE, sample_weight=weight)
     assert panels[0].get_title() == "0: 0% of rows"
-    panels = plot_class_reliability(y, y_prob, classes=NAMES, shown=NAMES[::-2])
+    panels = plot_class_reliability(LABELS, TABLE, classes=NAMES, shown=NAMES[::-2])
     assert [ax.get_title().partition(":")[0] for ax in panels] == NAMES[::-2]
 
 
-def test_several_forecasts_have_names_and_colours(tables):
-    y, y_prob = tables
-    panels = plot_class_reliability(y, {"a": y_prob, "calibrated": y_prob}, bands=None)
+def test_several_forecasts_have_names_and_colours():
+    both = dict.fromkeys(["a", "calibrated"], TABLE)
+    panels = plot_class_reliability(LABELS, both, bands=None)
     for ax in panels:
         colors = [line.get_color() for line in ax.lines if line.get_marker() == "o"]
         assert colors == ["C0", "C1"]
@@ -316,16 +301,15 @@ def test_names_of_axes_stand_at_the_edge(rng):
     assert below == [False, False, True, True, True]
 
 
-def test_what_cannot_be_drawn_of_classes_is_named(tables, rng):
-    y, y_prob = tables
-    pair = {"a": y_prob, "b": y_prob[:5]}
+def test_what_cannot_be_drawn_of_classes_is_named(rng):
+    pair = {"a": TABLE, "b": TABLE[:5]}
     with pytest.raises(ValueError, match="`y_prob` must hold forecasts of one shape"):
-        plot_class_reliability(y, pair)
-    frame = pd.DataFrame(y_prob, columns=NAMES[::-1])
+        plot_class_reliability(LABELS, pair)
+    frame = pd.DataFrame(TABLE, columns=NAMES[::-1])
     with pytest.raises(ValueError, match="`y_prob` must have its columns in the order"):
-        plot_class_reliability(y, {"a": y_prob, "b": frame}, classes=NAMES)
+        plot_class_reliability(LABELS, {"a": TABLE, "b": frame}, classes=NAMES)
     with pytest.raises(ValueError, match="`shown` must hold labels that `classes`"):
-        plot_class_reliability(y, y_prob, classes=NAMES, shown=["rose"])
+        plot_class_reliability(LABELS, TABLE, classes=NAMES, shown=["rose"])
     many = rng.dirichlet(np.ones(21), size=30)
     with pytest.raises(ValueError, match="1 to 20 classes, got 21 by default"):
         plot_class_reliability(np.arange(30) % 21, many)

@@ -6,7 +6,6 @@ from scipy.special import expit, logit
 
 from calibration import (
     AutoCalibrator,
-    BetaCalibrator,
     CalibrationWarning,
     HistogramCalibrator,
     IsotonicCalibrator,
@@ -134,15 +133,6 @@ def test_candidates_of_the_user(rng):
     assert real.report_.reference == "PAV"
 
 
-def test_exact_zeros_and_ones_have_a_finite_loss(rng):
-    scores = np.round(rng.uniform(size=1000), 1)
-    y = rng.uniform(size=1000) < 0.1 + 0.8 * scores
-    auto = AutoCalibrator().fit(scores, y)
-    assert np.isfinite(auto.report_.candidates["identity"].log_loss)
-    p = auto.predict([0.0, 1.0])
-    np.testing.assert_allclose(p, [0.1, 0.9], atol=0.06)
-
-
 def test_rows_too_few_to_hold_out_are_left_alone():
     auto = AutoCalibrator().fit([0.2, 0.9], [0, 1])
     np.testing.assert_allclose(auto.predict([0.2, 0.5]), [0.2, 0.5])
@@ -170,27 +160,6 @@ def test_report_is_a_table(rng):
     platt = report.candidates["platt"]
     assert f"{platt.log_loss:.4f}" in lines[3]
     assert f"{platt.probability_of_harm:.3f}" in lines[3]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "match"),
-    [
-        ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
-        (
-            {"candidates": {"identity": PlattCalibrator()}},
-            ValueError,
-            "is the name of doing nothing, got PlattCalibrator",
-        ),
-        (
-            {"candidates": {"beta": BetaCalibrator()}, "scale": "real"},
-            ValueError,
-            "the method needs probabilities or log-odds",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(parameters, error, match):
-    with pytest.raises(error, match=match):
-        AutoCalibrator(**parameters).fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1])
 
 
 FEW = {

@@ -10,6 +10,7 @@ from calibration import (
     IsotonicCalibrator,
     PlattCalibrator,
     ScoreSummary,
+    SoftmaxCalibrator,
     auc_score,
     brier_score,
     compare_calibrators,
@@ -19,16 +20,10 @@ from calibration import (
     reliability_curve,
 )
 
-
-@pytest.fixture
-def data(rng):
-    scores = rng.uniform(0.01, 0.99, size=400)
-    return scores, (rng.uniform(size=400) < scores**2).astype(int)
-
-
-@pytest.fixture
-def some():
-    return {"Platt": PlattCalibrator(), "PAV": IsotonicCalibrator()}
+RNG = np.random.default_rng(0)
+SCORES = RNG.uniform(0.01, 0.99, size=400)
+Y = (RNG.uniform(size=400) < SCORES**2).astype(int)
+SOME = {"Platt": PlattCalibrator(), "PAV": IsotonicCalibrator()}
 
 
 def held_out(calibrator, scores, y, k=5):
@@ -44,61 +39,57 @@ def held_out(calibrator, scores, y, k=5):
     return answers
 
 
-def test_scores_are_those_of_held_out_rows(data, some):
-    comparison = compare_calibrators(*data, some)
+def test_scores_are_those_of_held_out_rows():
+    comparison = compare_calibrators(SCORES, Y, SOME)
     assert comparison.names == ("identity", "Platt", "PAV")
     assert comparison.reference == "identity"
-    scores, y = data
     everyone = [IdentityCalibrator(), PlattCalibrator(), IsotonicCalibrator()]
     for i, one in enumerate(everyone):
-        p = held_out(one, scores, y)
-        assert comparison.log_loss[i] == pytest.approx(log_loss(y, p), rel=1e-12)
-        assert comparison.brier[i] == pytest.approx(brier_score(y, p), rel=1e-12)
-        ece = expected_calibration_error(y, p)
+        p = held_out(one, SCORES, Y)
+        assert comparison.log_loss[i] == pytest.approx(log_loss(Y, p), rel=1e-12)
+        assert comparison.brier[i] == pytest.approx(brier_score(Y, p), rel=1e-12)
+        ece = expected_calibration_error(Y, p)
         assert comparison.calibration_error[i] == pytest.approx(ece, rel=1e-9)
-        mce = maximum_calibration_error(y, p)
+        mce = maximum_calibration_error(Y, p)
         assert comparison.maximum_calibration_error[i] == pytest.approx(mce, rel=1e-9)
-        assert comparison.auc[i] == pytest.approx(auc_score(y, p), rel=1e-12)
-        hits = ((p > 0.5) == y).mean()
+        assert comparison.auc[i] == pytest.approx(auc_score(Y, p), rel=1e-12)
+        hits = ((p > 0.5) == Y).mean()
         assert comparison.accuracy[i] == pytest.approx(hits, rel=1e-12)
         curve = comparison.curves[comparison.names[i]]
-        expected = reliability_curve(y, p)
+        expected = reliability_curve(Y, p)
         np.testing.assert_allclose(curve.event_rate, expected.event_rate, rtol=1e-9)
         np.testing.assert_allclose(curve.upper, expected.upper, rtol=1e-9)
     assert comparison.probability_of_harm[0] == 0.0
     assert (comparison.probability_of_harm[1:] < 1e-3).all()
-    assert not hasattr(some["Platt"], "coef_")
+    assert not hasattr(SOME["Platt"], "coef_")
 
 
-def test_scores_that_are_surely_wrong_have_finite_losses(data, some):
-    scores, y = data
-    scores[:2], y[:2] = [0.0, 1.0], [1, 0]
-    comparison = compare_calibrators(scores, y, some)
+def test_scores_that_are_surely_wrong_have_finite_losses():
+    scores, y = np.append(SCORES, [0.0, 1.0]), np.append(Y, [1, 0])
+    comparison = compare_calibrators(scores, y, SOME)
     assert np.isfinite([comparison.log_loss, comparison.standard_error]).all()
 
 
-def test_weights_are_repetitions(data, some, rng):
-    scores, y = data
+def test_weights_are_repetitions(rng):
     weight = rng.integers(0, 4, 400)
-    weighted = compare_calibrators(scores, y, some, sample_weight=weight)
-    rows = np.repeat(scores, weight), np.repeat(y, weight)
-    repeated = compare_calibrators(*rows, some)
+    weighted = compare_calibrators(SCORES, Y, SOME, sample_weight=weight)
+    rows = np.repeat(SCORES, weight), np.repeat(Y, weight)
+    repeated = compare_calibrators(*rows, SOME)
     np.testing.assert_array_equal(weighted.log_loss, repeated.log_loss)
     np.testing.assert_array_equal(weighted.standard_error, repeated.standard_error)
 
 
-def test_default_menu_is_what_the_scale_allows(data):
-    scores, y = data
-    names = compare_calibrators(scores, y).names
+def test_default_menu_is_what_the_scale_allows():
+    names = compare_calibrators(SCORES, Y).names
     known = ("platt", "quadratic", "beta", "elite", "isotonic", "auto")
     assert names == ("identity", *known)
-    real = compare_calibrators(8 * scores - 4, y, scale="real")
+    real = compare_calibrators(8 * SCORES - 4, Y, scale="real")
     assert real.names == ("platt", "quadratic", "elite", "isotonic", "auto")
     assert real.reference == "platt"
 
 
-def test_table_is_sorted_by_log_loss(data, some):
-    comparison = compare_calibrators(*data, some)
+def test_table_is_sorted_by_log_loss():
+    comparison = compare_calibrators(SCORES, Y, SOME)
     head, *lines, foot = str(comparison).splitlines()
     named = ["log", "loss", "error", "Brier", "ECE", "MCE", "AUC", "accuracy"]
     assert head.split()[1:] == [*named, "P(harm)"]
@@ -114,52 +105,55 @@ def test_table_is_sorted_by_log_loss(data, some):
     assert lines[-1].split()[0] == "identity"
 
 
-def test_bad_arguments_are_named(data, some):
-    scores, y = data
-    with pytest.raises(ValueError, match="`n_folds` must be at least 2, got 1"):
-        compare_calibrators(scores, y, some, n_folds=1)
-    with pytest.raises(TypeError, match=r"`calibrators\['a'\]` must be a .* got 'isot"):
-        compare_calibrators(scores, y, {"a": "isotonic"})
-    with pytest.raises(ValueError, match="the method needs probabilities or log-odds"):
-        compare_calibrators(scores, y, {"b": BetaCalibrator()}, scale="real")
-    with pytest.raises(ValueError, match="`y` must leave two classes"):
-        compare_calibrators([0.1, 0.9], [0, 1], some)
-    with pytest.raises(ValueError, match="`y` must leave two classes"):
-        compare_calibrators(scores, scores == scores.max(), some)
-    with pytest.raises(ValueError, match=r"\['identity'\]` must be an IdentityCalib"):
-        compare_calibrators(scores, y, {"identity": PlattCalibrator()})
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
-        compare_calibrators([1.5, 0.2, 0.4, 0.5], [0, 1, 1, 0], some)
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"calibrators": {"a": "isotonic"}}, TypeError, r"\['a'\]` must be .* 'isoto"),
+        ({"calibrators": [SoftmaxCalibrator()]}, TypeError, r"be a ScoreCal.* \(n,\)"),
+        (
+            {"calibrators": {"identity": PlattCalibrator()}},
+            ValueError,
+            r"\['identity'\]` must be an IdentityCalib",
+        ),
+        (
+            {"calibrators": [BetaCalibrator()], "scale": "real"},
+            ValueError,
+            "needs probabilities or log-odds",
+        ),
+        ({"scores": [0.1, 0.9], "y": [0, 1]}, ValueError, "`y` must leave two classes"),
+        ({"y": np.eye(400)[7]}, ValueError, "`y` must leave two classes, at two sco"),
+        ({"classes": [0, 1, 2]}, ValueError, "`classes` must name each of the 2 col"),
+        ({"classes": [0, 7]}, ValueError, "`y` must hold labels that `classes` names"),
+    ],
+)
+def test_bad_arguments_are_named(change, error, words):
+    with pytest.raises(error, match=words):
+        compare_calibrators(**{"scores": SCORES, "y": Y, **change})
 
 
-def test_a_list_is_named_by_classes(data):
+def test_a_list_is_named_by_classes():
     pair = [IsotonicCalibrator(), PlattCalibrator()]
-    told = compare_calibrators(*data, pair)
+    told = compare_calibrators(SCORES, Y, pair)
     assert told.names == ("identity", "isotonic", "platt")
-    named = compare_calibrators(*data, dict(zip(told.names[1:], pair, strict=True)))
+    named = compare_calibrators(SCORES, Y, dict(zip(told.names[1:], pair, strict=True)))
     np.testing.assert_array_equal(told.log_loss, named.log_loss)
-    twins = compare_calibrators(*data, [PlattCalibrator(), PlattCalibrator()])
+    twins = compare_calibrators(SCORES, Y, [PlattCalibrator(), PlattCalibrator()])
     assert twins.names == ("identity", "platt-1", "platt-2")
 
 
-def test_names_are_texts(data):
+def test_names_are_texts():
     pair = {1: PlattCalibrator(), ("a", 2): IsotonicCalibrator()}
-    told = compare_calibrators(*data, pair)
+    told = compare_calibrators(SCORES, Y, pair)
     assert told.names == ("identity", "1", "('a', 2)")
     assert str(told).count("('a', 2)") == 1
-    auto = AutoCalibrator(pair).fit(*data)
+    auto = AutoCalibrator(pair).fit(SCORES, Y)
     assert str(auto.report_).count("('a', 2)") == 1
     with pytest.raises(ValueError, match=r"must have names that .* texts, got '1'"):
-        compare_calibrators(*data, {1: PlattCalibrator(), "1": PlattCalibrator()})
+        compare_calibrators(SCORES, Y, dict.fromkeys([1, "1"], pair[1]))
 
 
-def test_labels_of_two_classes_have_names(data, some):
-    scores, y = data
-    plain = compare_calibrators(scores, y, some)
-    words = np.array(["no", "yes"])[y]
-    named = compare_calibrators(scores, words, some, classes=["no", "yes"])
+def test_labels_of_two_classes_have_names():
+    plain = compare_calibrators(SCORES, Y, SOME)
+    words = np.array(["no", "yes"])[Y]
+    named = compare_calibrators(SCORES, words, SOME, classes=["no", "yes"])
     np.testing.assert_array_equal(named.log_loss, plain.log_loss)
-    with pytest.raises(ValueError, match="`y` must hold labels that `classes` names"):
-        compare_calibrators(scores, words, some, classes=["no", "maybe"])
-    with pytest.raises(ValueError, match="`classes` must name each of the 2 columns"):
-        compare_calibrators(scores, y, some, classes=[0, 1, 2])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit, log_softmax
 from scipy.stats import norm
 
 from calibration import (
@@ -11,16 +11,9 @@ from calibration import (
     IsotonicCalibrator,
     PlattCalibrator,
     ScoreSummary,
-    log_loss,
 )
 from calibration.multiclass.class_scores import simplest_of_best
-from calibration.selection.trials import (
-    Cells,
-    Trials,
-    hold_trials,
-    learn_weights,
-    read_log_odds,
-)
+from calibration.selection.trials import Cells, Trials, hold_trials, read_log_odds
 from tests.calibration.multiclass.draws import draw
 
 
@@ -41,20 +34,12 @@ def odds_of(trials):
     return trials.logs[:, 1] - trials.logs[:, 0]
 
 
-@pytest.fixture
-def trials(rng):
-    """Three candidates on 60 cells: one too steep, one good, one of noise."""
-    z = np.sort(rng.normal(scale=2.0, size=60))
-    weight0 = rng.binomial(5, expit(-z)).astype(float)
-    odds = np.stack([3.0 * z, z + 0.1, rng.normal(size=60)])
-    return hold(odds, weight0, 5.0 - weight0)
-
-
-def rows_of(trials):
-    """Every row on its own: place of its cell, and its label."""
-    cells = np.arange(trials.weight.shape[1])
-    place = np.concatenate([np.repeat(cells, w.astype(int)) for w in trials.weight])
-    return place, np.repeat([0, 1], trials.weight.sum(axis=1).astype(int))
+# Three candidates on 60 cells: one too steep, one good, one of noise.
+RNG = np.random.default_rng(0)
+Z = np.sort(RNG.normal(scale=2.0, size=60))
+WEIGHT0 = RNG.binomial(5, expit(-Z)).astype(float)
+ODDS = np.stack([3.0 * Z, Z + 0.1, RNG.normal(size=60)])
+TRIALS = hold(ODDS, WEIGHT0, 5.0 - WEIGHT0)
 
 
 def gap_and_error(trials, one, other):
@@ -66,30 +51,28 @@ def harm(trials, one, other):
     return trials.losses(both(one)).harm(trials.losses(both(other)))
 
 
-def row_losses(trials, log_odds):
-    place, y = rows_of(trials)
-    return np.logaddexp(0.0, np.where(y == 1, -1.0, 1.0) * log_odds[place])
+def row_losses(log_odds):
+    """Losses of each row of the trials, those without the event first."""
+    losses = np.logaddexp(0.0, np.stack([log_odds, -log_odds]))
+    return np.repeat(losses.ravel(), TRIALS.weight.ravel().astype(int))
 
 
-def test_mean_and_error_are_those_of_single_rows(trials):
-    for row in odds_of(trials):
-        losses = row_losses(trials, row)
-        found = trials.losses(both(row))
-        mean, error = found.mean, found.error
-        assert mean == pytest.approx(losses.mean())
-        assert error == pytest.approx(losses.std(ddof=1) / np.sqrt(len(losses)))
-        place, y = rows_of(trials)
-        assert mean == pytest.approx(log_loss(y, expit(row)[place]))
+def test_mean_and_error_are_those_of_single_rows():
+    for row in ODDS:
+        losses = row_losses(row)
+        found = TRIALS.losses(both(row))
+        assert found.mean == pytest.approx(losses.mean())
+        assert found.error == pytest.approx(losses.std(ddof=1) / np.sqrt(len(losses)))
 
 
-def test_harm_is_the_smaller_of_normal_tail_and_likelihood_ratio(trials):
-    bad, good, _ = odds_of(trials)
+def test_harm_is_the_smaller_of_normal_tail_and_likelihood_ratio():
+    bad, good, _ = ODDS
     for one, other in [(good, bad), (bad, good), (good, good + 0.03)]:
-        gaps = row_losses(trials, one) - row_losses(trials, other)
+        gaps = row_losses(one) - row_losses(other)
         z = gaps.mean() / (gaps.std(ddof=1) / np.sqrt(len(gaps)))
         expected = min(norm.cdf(z), np.exp(gaps.sum()))
-        assert harm(trials, one, other) == pytest.approx(expected)
-    assert harm(trials, good, good) == 0.0
+        assert harm(TRIALS, one, other) == pytest.approx(expected)
+    assert harm(TRIALS, good, good) == 0.0
 
 
 def test_one_impossible_event_is_proof_enough():
@@ -107,37 +90,42 @@ def test_one_row_has_no_error_to_go_by():
     assert harm(one, *odds_of(one)[::-1]) == 0.5
 
 
-def test_simplest_of_best_is_the_first_within_a_quarter_of_an_error(trials):
+def test_simplest_of_best_is_the_first_within_a_quarter_of_an_error():
     def best(trials):
-        losses = [trials.losses(one) for one in trials.logs]
-        return simplest_of_best(losses)
+        return simplest_of_best([trials.losses(one) for one in trials.logs])
 
-    assert best(trials) == 1
-    good = odds_of(trials)[1]
-    rough = good + 0.01 * (-1.0) ** np.arange(60)
-    gap, error = gap_and_error(trials, rough, good)
-    near = hold(np.stack([rough, good]), trials.weight[0], trials.weight[1])
+    assert best(TRIALS) == 1
+    good = ODDS[1]
+    rough, steep = good + 0.01 * (-1.0) ** np.arange(60), 1.05 * good
+    gap, error = gap_and_error(TRIALS, rough, good)
     assert 0.0 < gap <= 0.25 * error
-    assert best(near) == 0
-    steep = hold(np.stack([1.05 * good, good]), trials.weight[0], trials.weight[1])
-    gap, error = gap_and_error(steep, 1.05 * good, good)
+    assert best(hold(np.stack([rough, good]), *TRIALS.weight)) == 0
+    gap, error = gap_and_error(TRIALS, steep, good)
     assert gap > 0.25 * error
-    assert best(steep) == 1
+    assert best(hold(np.stack([steep, good]), *TRIALS.weight)) == 1
 
 
-def test_stack_is_the_optimum_of_a_general_optimiser(trials):
-    def loss(w):
-        return (
-            row_losses(trials, w @ odds_of(trials)).sum()
-            + 5.0 * ((w - [1, 0, 0]) ** 2).sum()
-        )
+def total(w, trials):
+    """The total loss of a pool as it is written."""
+    z = np.tensordot(w, trials.logs, axes=1)
+    loss = -(trials.weight * log_softmax(z, axis=0)).sum()
+    return loss + 5.0 * ((w - np.eye(len(w))[0]) ** 2).sum()
 
-    weights = trials.stack()
-    how = {"bounds": [(0, None)] * 3, "options": {"ftol": 1e-15, "gtol": 1e-9}}
-    best = minimize(loss, np.full(3, 0.3), method="L-BFGS-B", **how)
-    assert (weights >= 0.0).all()
-    assert loss(weights) <= best.fun + 1e-9
-    np.testing.assert_allclose(weights, best.x, atol=1e-4)
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_stack_is_the_optimum_of_a_general_optimiser(k, rng):
+    p, y = draw(rng, 200, k)
+    candidates = [p, draw(rng, 200, k)[0], p**0.3, 1.0 - 0.9 * p]
+    logs = np.stack([log_softmax(np.log(one.T), axis=0) for one in candidates])
+    weight = np.eye(k)[y].T * rng.integers(1, 4, size=200)
+    trials = Trials(tuple("abcd"), logs, weight, {})
+    how = {"bounds": [(0.0, None)] * 4, "options": {"ftol": 1e-15, "gtol": 1e-10}}
+    truth = minimize(total, np.full(4, 0.3), trials, "L-BFGS-B", **how)
+    found = trials.stack()
+    np.testing.assert_allclose(found, truth.x, atol=1e-4)
+    assert total(found, trials) <= truth.fun + 1e-9
+    # One of them is at its bound.
+    assert (found == 0.0).any()
 
 
 def test_stack_of_extreme_log_odds_is_finite():
@@ -166,9 +154,8 @@ def test_trials_are_fits_on_the_other_folds(rng):
     np.testing.assert_allclose(odds_of(held)[1], np.concatenate(by_hand), atol=1e-12)
     np.testing.assert_allclose(np.sort(odds_of(held)[0]), cells.scores, atol=1e-12)
     assert not hasattr(menu["platt"], "coef_")
-    assert (
-        hold_trials(menu, Cells(ScoreSummary.from_scores([0, 1], [0, 1])), 4, 0) is None
-    )
+    few = Cells(ScoreSummary.from_scores([0, 1], [0, 1]))
+    assert hold_trials(menu, few, 4, 0) is None
 
 
 def test_log_odds_of_maps_are_clipped_to_what_n_rows_can_know():
@@ -178,28 +165,3 @@ def test_log_odds_of_maps_are_clipped_to_what_n_rows_can_know():
     platt = PlattCalibrator(scale="logit").fit([-1, 0, 1, 2], [0, 0, 1, 1])
     far = read_log_odds(platt, np.array([800.0]), 4.0)
     assert far[0] == platt.predict_log_odds([800.0])[0] > 100.0
-
-
-def total(w, logs, y, weight, ridge, prior):
-    """The total loss of a pool as it is written."""
-    z = np.tensordot(w, logs, axes=1)
-    loss = weight @ (logsumexp(z, axis=0) - z[y, np.arange(len(y))])
-    return loss + ridge / 2 * ((w - prior) ** 2).sum()
-
-
-@pytest.mark.parametrize("ridge", [0.1, 10.0])
-def test_weights_are_the_least_of_what_is_written(ridge, rng):
-    p, y = draw(rng, 200, 3)
-    candidates = [p, draw(rng, 200, 3)[0], p**0.3, 1.0 - 0.9 * p]
-    shares = [one / one.sum(axis=1, keepdims=True) for one in candidates]
-    logs = np.stack([np.log(one).T for one in shares])
-    weight = rng.integers(1, 4, size=200).astype(float)
-    prior = np.eye(4)[0]
-    found = learn_weights(logs, np.eye(3)[y].T * weight, prior, ridge)
-    arguments = (logs, y, weight, ridge, prior)
-    how = {"bounds": [(0.0, None)] * 4, "options": {"ftol": 1e-15, "gtol": 1e-10}}
-    truth = minimize(total, prior, arguments, "L-BFGS-B", **how)
-    np.testing.assert_allclose(found, truth.x, atol=1e-4)
-    assert total(found, *arguments) <= truth.fun + 1e-9
-    # One of them is at its bound.
-    assert (found == 0.0).any()
