@@ -51,49 +51,37 @@ def brute_force(number, x, background, parts):
     return values / len(orders) / len(background)
 
 
-TARGETS = [
-    ({"of": "mean"}, lambda d: d.mean()),
-    ({"of": "quantile", "at": 0.9}, lambda d: d.ppf(0.9)),
-    ({"of": "median"}, lambda d: d.ppf(0.5)),
-    ({"of": "std"}, lambda d: np.sqrt(d.var())),
-    ({"of": "exceedance", "at": 1.0}, lambda d: d.sf(1.0)),
-    ({"of": lambda d: np.log(d.std())}, lambda d: np.log(d.std())),
-]
+TARGETS = {
+    "mean": ({"of": "mean"}, lambda d: d.mean()),
+    "q90": ({"of": "quantile", "at": 0.9}, lambda d: d.ppf(0.9)),
+    "median": ({"of": "median"}, lambda d: d.ppf(0.5)),
+    "std": ({"of": "std"}, lambda d: np.sqrt(d.var())),
+    "p": ({"of": "exceedance", "at": 1.0}, lambda d: d.sf(1.0)),
+    "callable": ({"of": lambda d: np.log(d.std())}, lambda d: np.log(d.std())),
+    "groups": ({"groups": {"last": [3, "x1"], "first": [0]}}, lambda d: d.mean()),
+}
+GROUPED = {"first": (0,), "last": (1, 3), "x2": (2,)}
 
 
-@pytest.mark.parametrize(
-    "target", TARGETS, ids=["mean", "q90", "median", "std", "p", "callable"]
-)
-def test_enumeration_is_brute_force_over_all_orders(rng, target):
-    arguments, number = target
+@pytest.mark.parametrize("name", TARGETS)
+def test_enumeration_is_brute_force_over_all_orders(rng, name):
+    arguments, number = TARGETS[name]
     model, X = Crossed(), rng.normal(size=(2, 4))
     background = rng.normal(size=(3, 4))
     told = explain_forecast(model, X, background, **arguments)
     assert (told.standard_errors == 0.0).all()
-    parts = [(0,), (1,), (2,), (3,)]
+    parts = GROUPED if name == "groups" else {f"x{j}": (j,) for j in range(4)}
+    assert told.feature_names == tuple(parts)
 
     def ask(row):
         return number(model.predict_dist(row[None]))[0]
 
     for i, x in enumerate(X):
-        truth = brute_force(ask, x, background, parts)
+        truth = brute_force(ask, x, background, [*parts.values()])
         assert_allclose(told.values[i], truth, atol=1e-12)
     assert_allclose(told.total, number(model.predict_dist(X)))
     base = number(model.predict_dist(background)).mean()
     assert told.base == pytest.approx(base, rel=1e-12)
-
-
-def test_groups_are_brute_force_over_orders_of_groups(rng):
-    model, X, background = Crossed(), rng.normal(size=(1, 5)), rng.normal(size=(3, 5))
-    groups = {"last": ["x3", 4], "ends": [0, "x2"]}
-    told = explain_forecast(model, X, background, groups=groups)
-    assert told.feature_names == ("ends", "x1", "last")
-
-    def ask(row):
-        return model.predict_dist(row[None]).mean()[0]
-
-    truth = brute_force(ask, X[0], background, [(0, 2), (1,), (3, 4)])
-    assert_allclose(told.values[0], truth, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["enumerate", "sample"])
