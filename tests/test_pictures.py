@@ -15,8 +15,6 @@ from localexpert._validation import format_number
 from localexpert.experts.report import TaskRecord
 from tests.forecasts import normal, sixty
 
-pytestmark = pytest.mark.usefixtures("closed")
-
 # Real column names: prices, texts that look like formulas, whole sentences.
 NAMES = ["cost $", "$\\frac", "a_b^c", "$x$ $", "_x", "x" * 80, "größe", "a\nb"]
 N = 60
@@ -55,12 +53,11 @@ def record():
     return TaskRecord(np.array([-1.0, 0.0, 2.0]), p**2, p, below, folds, np.ones(N))
 
 
-def explanation(names=NAMES):
-    k = len(names)
-    inputs = np.array([["$x$"] * k], dtype=object)
-    values = np.linspace(-1e5, 2e5, k)[None]
+def explanation():
+    inputs = np.array([["$x$"] * len(NAMES)], dtype=object)
+    values = np.linspace(-1e5, 2e5, len(NAMES))[None]
     parts = values, 0.1 * np.abs(values), 5e5, 5e5 + values.sum(axis=1), inputs
-    return Explanation("mean", tuple(names), *parts)
+    return Explanation("mean", tuple(NAMES), *parts)
 
 
 def named(name):

@@ -23,8 +23,6 @@ from calibration import (
     reliability_curve,
 )
 
-pytestmark = pytest.mark.usefixtures("closed")
-
 
 @pytest.fixture
 def forecasts(rng):

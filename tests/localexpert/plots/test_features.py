@@ -21,12 +21,9 @@ from localexpert import (
 )
 from localexpert.experts.report import ExpertReport, TaskRecord
 from tests.forecasts import explained
+from tests.localexpert.plots.conftest import labelled, ticks
 
 TABLE = np.array([[0.1, 0.2, 0.0], [0.5, 0.4, 0.6], [0.3, 0.0, 0.3]])
-
-
-def ticks(ax):
-    return [text.get_text() for text in ax.get_yticklabels()]
 
 
 def heads(ax):
@@ -44,8 +41,7 @@ def test_colours_are_the_table(ax):
 
 def test_the_most_important_feature_is_on_top():
     series = pd.Series([0.1, 0.4], index=["age", "income"])
-    texts = plot_importance(series).get_yticklabels()
-    assert [text.get_text() for text in texts] == ["income", "age"]
+    assert ticks(plot_importance(series)) == ["income", "age"]
     ax = plot_importance(TABLE, features=["a", "b", "c"])
     assert ticks(ax) == ["b", "c", "a"]
     assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])
@@ -120,8 +116,7 @@ def test_bars_lead_from_the_base_to_the_forecast():
     for lower, upper in pairwise(bars):
         assert upper.get_x() == pytest.approx(lower.get_x() + lower.get_width())
     assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(told.total[1])
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels == ["dose = 0", "age = 20", "town = bee"]
+    assert ticks(ax) == ["dose = 0", "age = 20", "town = bee"]
     texts = {text.get_text() for text in ax.texts}
     assert texts == {"+0.25", "+2", "-4", "base 5", "forecast 3.25"}
     assert bars[1].get_facecolor() != bars[2].get_facecolor()
@@ -129,8 +124,8 @@ def test_bars_lead_from_the_base_to_the_forecast():
 
 
 def test_small_bars_are_one():
-    labels = plot_explanation(explained(), max_features=2).get_yticklabels()
-    assert [one.get_text() for one in labels] == ["1 other", "age = 61", "dose = 2.5"]
+    ax = plot_explanation(explained(), max_features=2)
+    assert ticks(ax) == ["1 other", "age = 61", "dose = 2.5"]
 
 
 CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
@@ -222,7 +217,7 @@ def tasks(rng):
     return TaskRecord(NINE, raw, calibrated, below, [], rng.uniform(1.0, 2.0, 400))
 
 
-def test_curves_before_and_after(tasks, labelled):
+def test_curves_before_and_after(tasks):
     (ax,) = plot_threshold_reliability(tasks, numbers=[4], n_bins=5)
     for label, p in (("before", tasks.raw), ("after", tasks.calibrated)):
         options = {"sample_weight": tasks.weight, "n_bins": 5}

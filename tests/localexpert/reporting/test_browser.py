@@ -93,7 +93,6 @@ def look(pages, folder):
     done = subprocess.run(
         [BROWSER, *FLAGS, profile, outer.as_uri()],
         capture_output=True,
-        text=True,
         encoding="utf-8",
         timeout=120,
         check=True,
