@@ -389,12 +389,16 @@ def report_figures(
     training = evidence.read_training(X_train, y_train, table)
     texts = {"title": title, "target_name": target_name, "unit": unit, "source": source}
     _check_words(texts, date)
-    target = _name_target(y) if target_name is None else target_name
+    # Columns may be called by anything.
+    named = getattr(y, "name", None) if target_name is None else target_name
+    target = "" if named is None else str(named)
     heading = f"Forecasts of {target}" if target else "Report on forecasts"
     labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
-    levels = _read_levels(var_levels)
+    levels: list[float] = []
+    if np.size(var_levels):
+        levels = check_levels(var_levels, "var_levels", inner=True).tolist()
     seed = check_integer(random_state, "random_state", 0)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
@@ -426,19 +430,6 @@ def report_figures(
     return made
 
 
-def _name_target(y: Any) -> str:
-    """Return the name of a series; columns may be called by anything."""
-    name = getattr(y, "name", None)
-    return "" if name is None else str(name)
-
-
-def _read_levels(levels: ArrayLike) -> list[float]:
-    """Return levels in (0, 1), of which there may be none."""
-    if np.size(levels) == 0:
-        return []
-    return list(map(float, check_levels(levels, "var_levels", inner=True)))
-
-
 def _check_words(texts: Mapping[str, object], date: object) -> None:
     """Refuse what is no text, and no date."""
     for name, text in texts.items():
@@ -450,10 +441,8 @@ def _check_words(texts: Mapping[str, object], date: object) -> None:
 
 def _check_odd_cells(odd_cells: Any) -> Sequence[Any]:
     """Return a sequence of odd cells; refuse what is none."""
-    known = isinstance(odd_cells, Sequence) and all(
-        hasattr(odd, "column") for odd in odd_cells
-    )
-    if not known:
+    listed = isinstance(odd_cells, Sequence)
+    if not (listed and all(hasattr(odd, "column") for odd in odd_cells)):
         rule = "be those of a ColumnReader, `reader.odd_cells_`"
         refuse("odd_cells", rule, f"{odd_cells!r:.80}", TypeError)
     return odd_cells  # type: ignore[no-any-return]

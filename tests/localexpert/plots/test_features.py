@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,17 +30,13 @@ def heads(ax):
 
 
 def test_colours_are_the_table(ax):
-    assert plot_importance(TABLE, sort=False, ax=ax) is ax
-    (image,) = ax.images
+    (image,) = plot_importance(TABLE, sort=False, ax=ax).images
     assert_array_equal(image.get_array(), TABLE)
     assert image.get_clim() == (0.0, 0.6)
     assert ticks(ax) == heads(ax) == ["0", "1", "2"]
-    assert len(plt.get_fignums()) == 1
 
 
 def test_the_most_important_feature_is_on_top():
-    series = pd.Series([0.1, 0.4], index=["age", "income"])
-    assert ticks(plot_importance(series)) == ["income", "age"]
     ax = plot_importance(TABLE, features=["a", "b", "c"])
     assert ticks(ax) == ["b", "c", "a"]
     assert_array_equal(ax.images[0].get_array(), TABLE[[1, 2, 0]])
@@ -54,6 +49,7 @@ FRAME = pd.DataFrame(TABLE, index=["a", "b", "c"], columns=CUTS_OF_FRAME)
 # Without thresholds importance is that for the CRPS.
 CRPS = np.array([[0.1], [0.2]])
 CRPS = PermutationImportance(("a", "b"), *[np.empty(0)] * 2, np.ones(1), CRPS, CRPS)
+SERIES = pd.Series([0.1, 0.4], index=["age", "income"])
 BCA, NUMBERS = ["b", "c", "a"], ["0", "1", "2"]
 
 
@@ -76,6 +72,7 @@ BCA, NUMBERS = ["b", "c", "a"], ["0", "1", "2"]
             *(["1012.7", "1012.9", "1013.3"], ("Column", "Feature")),
         ),
         (CRPS, {}, ["b", "a"], ["crps"], ("loss", "Feature")),
+        (SERIES, {}, ["income", "age"], ["0"], ("Column", "Feature")),
     ],
 )
 def test_names_of_rows_and_columns(table, options, rows, columns, labels):
@@ -233,8 +230,6 @@ def test_a_handful_is_shown_by_default(tasks):
     nearest = {np.abs(rate - share).argmin() for share in np.linspace(0.1, 0.9, 6)}
     titles = [f"{NINE[k]:.4g}: {100 * rate[k]:.3g}% below" for k in sorted(nearest)]
     assert [ax.get_title() for ax in panels] == titles
-    assert len(panels) <= 6
-    assert len(plt.get_fignums()) == 1
 
 
 def test_near_thresholds_are_told_apart(tasks, report):

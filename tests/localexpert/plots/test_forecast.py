@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,7 +52,6 @@ class TestSmooth:
         assert_array_equal(height, smooth[7].pdf(x[:, None])[:, 0])
         x, level = curve(cdf)
         assert_array_equal(level, smooth.cdf_at(x)[7])
-        assert len(plt.get_fignums()) == 1
         assert density.get_xlim() == cdf.get_xlim()
 
     def test_the_region_is_that_of_highest_density(self, smooth):
