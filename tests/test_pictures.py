@@ -191,11 +191,10 @@ def test_axes_given_are_drawn_on(name, kind):
 @pytest.mark.parametrize("name", [*PANELS, "plot_monitor", "plot_forecast"])
 def test_a_wrong_number_of_axes_is_refused(name):
     panels = "axes" if name in PANELS else "ax"
-    given = plt.subplots(1, 9)[1]
-    with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got 9"):
-        plot(name, "smooth", **{panels: given})
-    with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got 1"):
-        plot(name, "smooth", **{panels: given[0]})
+    nine = plt.subplots(1, 9)[1]
+    for n, given in ((9, nine), (1, nine[0])):
+        with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got {n}"):
+            plot(name, "smooth", **{panels: given})
 
 
 @pytest.mark.parametrize("name", PANELS)

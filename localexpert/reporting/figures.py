@@ -168,9 +168,8 @@ class ReportFigures(evidence.Evidence):
             width = np.zeros(len(width))
         found = [Grouping.of("width of the interval", Column(width, None))]
         found += [Grouping.of(self.names[j], self.columns[j]) for j in self.ranking]
-        return number_names(
-            [one for one in found if len(one.labels) > 1][:_MOST_GROUPINGS]
-        )
+        several = [one for one in found if len(one.labels) > 1]
+        return number_names(several[:_MOST_GROUPINGS])
 
     @cached_property
     def groups(self) -> list[GroupFigures]:

@@ -234,9 +234,7 @@ class Panels:
         """
         mass = (density * self.dy).reshape(len(y), -1, len(NODES)).sum(axis=2)
         low = self.borders[:, :-1] < y[:, None]
-        return np.where(low, mass, 0.0).sum(axis=1), np.where(low, 0.0, mass).sum(
-            axis=1
-        )
+        return (mass * low).sum(axis=1), (mass * ~low).sum(axis=1)
 
     def losses(self, y):
         """Return CRPS and both partial means at y (n,), integrals of the CDF alone."""

@@ -260,10 +260,8 @@ def test_an_offset_is_told_in_deviations_and_in_units(rng):
 
 @pytest.mark.parametrize("rate", [3.0, 3.6])
 def test_counts_tell_by_how_many_deviations_they_are_off(rng, rate):
-    dist, monitor = (
-        PredictiveDistribution.from_scipy(poisson(3.0), 1000),
-        ForecastMonitor(),
-    )
+    dist = PredictiveDistribution.from_scipy(poisson(3.0), 1000)
+    monitor = ForecastMonitor()
     for _ in range(5):
         monitor.partial_fit(dist, rng.poisson(rate, size=1000))
     assert monitor.alarm_ == (rate > 3.0)
@@ -304,11 +302,7 @@ def test_rows_that_were_learned_from_are_told_of(rng):
 
 @pytest.mark.parametrize(
     "thresholds",
-    [
-        pd.Series([-1.0, 1.0], index=[3, 4]),
-        range(-1, 2, 2),
-        (np.longdouble(-1.0), Fraction(1)),
-    ],
+    [pd.Series([-1.0, 1.0], [3, 4]), range(-1, 2, 2), (np.longdouble(-1), Fraction(1))],
     ids=lambda one: type(one).__name__,
 )
 def test_settings_of_all_kinds_are_kept(rng, thresholds):
@@ -342,9 +336,7 @@ def test_false_alarms_and_delay_of_fitted_models(rng):
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.03, 0.4, 3.0])
-def test_the_greatest_mean_of_a_bet_in_the_band_is_1_by_a_linear_program(
-    rng, tolerance
-):
+def test_the_greatest_mean_of_bets_in_the_band_is_1_by_linear_program(rng, tolerance):
     bounds = np.column_stack([ndtr(EDGES - tolerance), ndtr(EDGES + tolerance)])
     order, most = -np.diff(np.eye(len(EDGES)), axis=0), np.zeros(len(EDGES) - 1)
     laws = [normal_bins(0.5), normal_bins(0.0, 1.6), *rng.dirichlet(np.ones(20), 20)]

@@ -216,12 +216,8 @@ def test_long_tails_are_cut(rng):
     assert high - low == pytest.approx(1.1 * 7.0 * (q[2] - q[1]))
 
 
-def test_steps_jump_where_the_cdf_does(smooth, mixed):
-    x = np.linspace(-1.0, 4.0, 7)
-    at, level = ForecastShape.of(smooth, 5).steps(x)
-    assert_array_equal(at, x)
-    assert_array_equal(level, smooth.cdf_at(x)[5])
-    at, level = ForecastShape.of(mixed, 59).steps(x)
+def test_steps_jump_where_the_cdf_does(mixed):
+    at, level = ForecastShape.of(mixed, 59).steps(np.linspace(-1.0, 4.0, 7))
     (here,) = np.nonzero(at == 0.0)
     assert len(here) == 2
     assert np.diff(level[here])[0] == pytest.approx(0.6)

@@ -309,12 +309,9 @@ class TestGroupings:
         years = Grouping.of("k", Column(np.arange(1980.0, 1996.0), None))
         assert years.labels[0] == "1980 to <1983"
         assert np.bincount(years.group)[0] == 3
-        for n, second in (
-            (30, "1.000000006e9 to <1.000000012e9"),
-            (4, "1.000000001e9"),
-        ):
+        for n, want in ((30, "1.000000006e9 to <1.000000012e9"), (4, "1.000000001e9")):
             great = Grouping.of("k", Column(1e9 + np.arange(n), None))
-            assert great.labels[1] == second
+            assert great.labels[1] == want
         ends = Column(np.append(np.arange(20.0), [np.inf] * 9), None)
         assert Grouping.of("k", ends).labels[-2:] == ["17 to <\u221e", "\u221e"]
 
