@@ -15,7 +15,13 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
-from calibration._validation import all_or_nothing, check_vector, check_weights, is_auto
+from calibration._validation import (
+    all_or_nothing,
+    check_vector,
+    check_weights,
+    is_auto,
+    refuse,
+)
 from calibration.drift.base import (
     DriftMonitor,
     choose_action,
@@ -411,6 +417,8 @@ class ForecastMonitor(DriftMonitor):
         # The transform is the middle of a jump.
         below = np.maximum(2.0 * pit - upto, 0.0)
         if seen is not None:
+            if not isinstance(seen, SeenRows):
+                refuse("seen", "be SeenRows or None", f"{seen!r}", TypeError)
             seen.warn(_LEARNED)
         if new:
             self._set_up(weight @ (p * (1.0 - p)) / n)

@@ -23,6 +23,7 @@ from calibration import IsotonicCalibrator, reliability_curve
 from calibration.multiclass.base import MulticlassCalibrator
 from localexpert import (
     DistributionEnsemble,
+    ForecastMonitor,
     IndependentExperts,
     JointForest,
     LocalExpertRegressor,
@@ -55,7 +56,7 @@ SURVIVAL += ["survival_brier_score"]
 QUICK = {"strategy": JointForest(n_estimators=5), "frame": None, "n_thresholds": 5}
 QUICK |= {"cv": 2, "random_state": 0}
 STAGES = (IndependentExperts, JointForest, SharedBoosting)
-REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, *STAGES)
+REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, ForecastMonitor, *STAGES)
 CLASSES = [getattr(calibration, name) for name in calibration.__all__]
 ESTIMATORS = [
     *(c for c in CLASSES if inspect.isclass(c) and issubclass(c, BaseEstimator)),
