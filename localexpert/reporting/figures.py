@@ -388,18 +388,14 @@ def report_figures(
     training = evidence.read_training(X_train, y_train, table)
     texts = {"title": title, "target_name": target_name, "unit": unit, "source": source}
     _check_words(texts, date)
-    # Columns may be called by anything.
-    named = getattr(y, "name", None) if target_name is None else target_name
-    target = "" if named is None else str(named)
+    target = _name_target(y) if target_name is None else target_name
     heading = f"Forecasts of {target}" if target else "Report on forecasts"
     labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
-    levels: list[float] = []
-    if np.size(var_levels):
-        levels = check_levels(var_levels, "var_levels", inner=True).tolist()
+    none = np.size(var_levels) == 0
+    levels = [] if none else check_levels(var_levels, "var_levels", inner=True).tolist()
     seed = check_integer(random_state, "random_state", 0)
-    most_rows = check_integer(importance_rows, "importance_rows", 0)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
     if seen.learned is not None and not seen.learned.all():
         new = np.flatnonzero(~seen.learned)
@@ -422,11 +418,17 @@ def report_figures(
         var_levels=levels,
         given_groups=parts and [(name, part.take(new)) for name, part in parts],
         odd_cells=_check_odd_cells(odd_cells),
-        most_rows=most_rows,
+        most_rows=check_integer(importance_rows, "importance_rows", 0),
         verbose=check_verbose(verbose),
     )
     made.check_forecasts()
     return made
+
+
+def _name_target(y: Any) -> str:
+    """Return the name of a series; columns may be called by anything."""
+    name = getattr(y, "name", None)
+    return "" if name is None else str(name)
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:

@@ -230,6 +230,8 @@ def test_text_lists_the_largest_first_and_sums_the_others():
         "  age = 20            +2   (se 0.3)",
         "  dose = 0         +0.25   (se 0.1)",
     ]
+    with pytest.raises(ValueError, match="`row` must be less than the 2 rows forecast"):
+        told.describe(2)
     line = told.describe(1, 1).splitlines()[2]
     assert line.split() == ["2", "others", "+2.25", "(se", "0.4)"]
     names = ("values", "standard_errors", "inputs", "total")

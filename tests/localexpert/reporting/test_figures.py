@@ -14,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import localexpert
 from localexpert.data.training_rows import ColumnSummary
-from localexpert.distribution.answers import loss_variances
 from localexpert.reporting import scores
 from localexpert.reporting.evidence import measure_feature
 from localexpert.reporting.groups import (
@@ -508,13 +507,10 @@ def test_back_tests_of_nothing_and_of_all_have_an_answer():
 
 @pytest.mark.parametrize("sd", [1.0, 0.7, 1.4])
 def test_losses_are_as_promised_or_not(sd, rng):
-    dist = localexpert.PredictiveDistribution.from_scipy(norm(np.zeros(2000), sd))
-    y = rng.normal(size=2000)
-    means = dist.expected_crps()
-    spread = loss_variances(dist.law, "crps", means)
-    kept = scores.Promise.of(dist.crps(y), means, spread)
+    found = figures(Wrong(spread=sd), np.ones((2000, 1)), rng.normal(size=2000))
+    kept = found.overall.promises["crps"]
     assert kept.expected.mean == pytest.approx(sd / np.sqrt(np.pi), rel=1e-9)
-    assert kept.realised == pytest.approx(dist.crps(y).mean())
+    assert kept.realised == pytest.approx(found.scores["Model"].crps)
     inside = kept.expected.low <= kept.realised <= kept.expected.high
     assert inside == (kept.p_value >= 0.05) == (sd == 1.0)
 
