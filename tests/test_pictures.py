@@ -12,12 +12,11 @@ import localexpert
 from calibration._validation import plain_label
 from localexpert import ExpertReport, Explanation
 from localexpert._validation import format_number
-from localexpert.experts.report import TaskRecord
-from tests.forecasts import normal, sixty
+from tests.forecasts import normal, record, sixty
 
 # Real column names: prices, texts that look like formulas, whole sentences.
 NAMES = ["cost $", "$\\frac", "a_b^c", "$x$ $", "_x", "x" * 80, "größe", "a\nb"]
-N = 60
+N, CUTS = 60, [-1.0, 0.0, 2.0]
 
 
 @cache
@@ -43,14 +42,6 @@ def binary():
 def softmax():
     kind = calibration.SoftmaxCalibrator("temperature")
     return kind.fit(data()["three"], data()["column"])
-
-
-def record():
-    below = np.linspace(-3.0, 3.0, N)[:, None] <= np.array([-1.0, 0.0, 2.0])
-    p = np.clip(0.6 * below + 0.4 * data()["p"][:, None], 0.01, 0.99)
-    rows = np.arange(N)
-    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
-    return TaskRecord(np.array([-1.0, 0.0, 2.0]), p**2, p, below, folds, np.ones(N))
 
 
 def explanation():
@@ -100,12 +91,12 @@ PICTURES = {
         "columns": NAMES[:3],
     },
     "plot_explanation": lambda: {"explanation": explanation(), "target_name": NAMES[3]},
-    "plot_expert_report": lambda: {"report": ExpertReport.of(record())},
+    "plot_expert_report": lambda: {"report": ExpertReport.of(record(CUTS, N))},
     "plot_survival": lambda: {
         "y": localexpert.censored(data()["outcomes"], data()["y"]),
         "dist": data()["smooth"],
     },
-    "plot_threshold_reliability": lambda: {"model": record()},
+    "plot_threshold_reliability": lambda: {"model": record(CUTS, N)},
 }
 # Those of forecasts, of each kind of them.
 FORECASTS = {

@@ -9,22 +9,15 @@ from scipy.stats import norm
 from calibration import brier_score
 from localexpert import crps_score, permutation_importance, pinball_loss
 from localexpert.explain.permutation import _draw_donors
-from tests.forecasts import normal, of_values
+from tests.forecasts import Witness, of_values
 
 LEVELS = [0.05, 0.5, 0.95]
 LOSSES = "crps", "pinball", "events"
 
 
-class MeanAndSpread:
-    """The truth of `design`: mean x0, standard deviation .3 + 1.5 x1; x2 is noise."""
-
-    def __init__(self):
-        self.calls = []
-
-    def predict_dist(self, X):
-        X = np.asarray(X, dtype=np.float64)
-        self.calls.append(X)
-        return normal(X[:, 0], 0.3 + 1.5 * X[:, 1])
+def mean_and_spread():
+    """Return the truth of `design`: mean x0, deviation .3 + 1.5 x1; x2 is noise."""
+    return Witness(lambda X: X[:, 0], lambda X: 0.3 + 1.5 * X[:, 1])
 
 
 def design(rng, n=600):
@@ -33,17 +26,17 @@ def design(rng, n=600):
 
 
 def explain(X, y, model=None, **given):
-    model = MeanAndSpread() if model is None else model
+    model = mean_and_spread() if model is None else model
     return permutation_importance(model, X, y, **{"random_state": 0, **given})
 
 
 def test_every_increase_is_the_loss_of_the_permuted_forecast(rng, capsys):
     X, y = design(rng, 81)
-    model, w = MeanAndSpread(), rng.uniform(0.5, 2.0, 81)
+    model, w = mean_and_spread(), rng.uniform(0.5, 2.0, 81)
     told = explain(X, y, model, levels=LEVELS, n_repeats=3, sample_weight=w)
 
     def measure(table):
-        dist = MeanAndSpread().predict_dist(table)
+        dist = mean_and_spread().predict_dist(table)
         pinball = [pinball_loss(y, dist, level=q, sample_weight=w) for q in LEVELS]
         events = [
             brier_score(y <= v, dist.cdf(v), sample_weight=w) for v in told.thresholds
@@ -81,7 +74,7 @@ def test_targets_known_in_part_have_the_crps_alone(rng):
     assert_allclose(told.increases, want.increases[:, :1])
     both[y > 1.0, 1] = np.inf
     told = explain(X, both, n_repeats=2)
-    assert told.baseline == crps_score(both, MeanAndSpread().predict_dist(X))
+    assert told.baseline == crps_score(both, mean_and_spread().predict_dist(X))
     assert (told.increases.shape, told.levels.size) == ((3, 1), 0)
     assert [told.to_frame(loss).shape for loss in LOSSES] == [(3, 1), (3, 0), (3, 0)]
     with pytest.raises(ValueError, match="`thresholds` must be None where `y` has two"):
@@ -114,7 +107,7 @@ def test_weights_are_repetitions_on_average(rng):
 
 def test_groups_move_together_and_thresholds_are_quantiles(rng):
     X, y = design(rng, 101)
-    model, groups = MeanAndSpread(), {12: [0, 1]}
+    model, groups = mean_and_spread(), {12: [0, 1]}
     told = explain(X, y, model, groups=groups, levels=[0.25, 0.5], n_repeats=2)
     assert_array_equal(told.thresholds, np.sort(y)[[25, 50]])
     assert told.feature_names == ("12", "x2")

@@ -10,31 +10,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert import explain_forecast
-from tests.forecasts import explained, normal
+from tests.forecasts import Witness, explained, normal
 
 
-class Crossed:
-    """Mean x0 x1 + sin(x2), spread exp(x1 / 2): features act together."""
+def crossed():
+    """Return a model of mean x0 x1 + sin(x2) and spread exp(x1 / 2)."""
 
-    def __init__(self):
-        self.calls = []
+    def center(X):
+        return X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + X[:, 3:].sum(axis=1) ** 2 / 10.0
 
-    def predict_dist(self, X):
-        X = np.asarray(X, dtype=np.float64)
-        self.calls.append(len(X))
-        more = X[:, 3:].sum(axis=1) ** 2 / 10.0
-        center = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + more
-        return normal(center, 0.5 + np.exp(X[:, 1] / 2))
-
-
-class Centered:
-    """The mean is any function of the features."""
-
-    def __init__(self, center):
-        self.center = center
-
-    def predict_dist(self, X):
-        return normal(self.center(np.asarray(X, dtype=float)), [1.0])
+    return Witness(center, lambda X: 0.5 + np.exp(X[:, 1] / 2))
 
 
 def brute_force(number, x, background, parts):
@@ -66,7 +51,7 @@ GROUPED = {"first": (0,), "last": (1, 3), "x2": (2,)}
 @pytest.mark.parametrize("name", TARGETS)
 def test_enumeration_is_brute_force_over_all_orders(rng, name):
     arguments, number = TARGETS[name]
-    model, X = Crossed(), rng.normal(size=(2, 4))
+    model, X = crossed(), rng.normal(size=(2, 4))
     background = rng.normal(size=(3, 4))
     told = explain_forecast(model, X, background, **arguments)
     assert (told.standard_errors == 0.0).all()
@@ -88,7 +73,7 @@ def test_enumeration_is_brute_force_over_all_orders(rng, name):
 @pytest.mark.parametrize("p", [1, 3, 7])
 def test_contributions_add_up_whatever_the_batch(rng, method, p, monkeypatch):
     X, background = rng.normal(size=(4, p)), rng.normal(size=(5, p))
-    model = Centered(lambda X: np.prod(X, axis=1) + X[:, 0])
+    model = Witness(lambda X: np.prod(X, axis=1) + X[:, 0])
     given = {"of": "quantile", "at": 0.8, "method": method, "random_state": 1}
     told = explain_forecast(model, X, background, **given)
     assert_allclose(told.base + told.values.sum(axis=1), told.total, atol=1e-12)
@@ -108,7 +93,7 @@ def test_contributions_add_up_whatever_the_batch(rng, method, p, monkeypatch):
 
 
 def test_sampling_is_unbiased_and_its_errors_are_honest(rng):
-    model, X, background = Crossed(), rng.normal(size=(2, 4)), rng.normal(size=(4, 4))
+    model, X, background = crossed(), rng.normal(size=(2, 4)), rng.normal(size=(4, 4))
     number = {"of": "exceedance", "at": 1.0, "n_permutations": 4}
     exact = explain_forecast(model, X, background, method="enumerate", **number).values
     sampled = {**number, "method": "sample"}
@@ -128,7 +113,7 @@ def test_pairs_of_orders_are_exact_where_two_features_act_together(rng):
     X, background = rng.uniform(size=(2, 5)), rng.uniform(size=(6, 5))
 
     def explain(center, method):
-        model = Centered(center)
+        model = Witness(center)
         return explain_forecast(model, X, background, method=method, random_state=0)
 
     def by_twos(X):
@@ -143,22 +128,17 @@ def test_pairs_of_orders_are_exact_where_two_features_act_together(rng):
 
 @pytest.mark.parametrize(("p", "n_permutations"), [(5, 8), (6, 8), (6, 14)])
 def test_auto_enumerates_where_that_costs_no_more(rng, p, n_permutations):
-    model, X, background = Crossed(), rng.normal(size=(1, p)), rng.normal(size=(2, p))
+    model, X, background = crossed(), rng.normal(size=(1, p)), rng.normal(size=(2, p))
     explain_forecast(model, X, background, n_permutations=n_permutations)
-    assert model.calls == [3, 2 * min(2**p - 2, n_permutations * (p - 1))]
+    counts = [3, 2 * min(2**p - 2, n_permutations * (p - 1))]
+    assert [len(rows) for rows in model.calls] == counts
 
 
 def test_a_larger_background_is_drawn_from():
     background = np.arange(20.0)[:, None] / 10.0
-    seen = []
-
-    def center(X):
-        seen.append(X[:, 0])
-        return X[:, 0]
-
-    few = {"n_background": 5, "random_state": 0}
-    told = explain_forecast(Centered(center), [[0.0]], background, **few)
-    used = seen[0][1:]
+    model, few = Witness(lambda X: X[:, 0]), {"n_background": 5, "random_state": 0}
+    told = explain_forecast(model, [[0.0]], background, **few)
+    used = model.calls[0][1:, 0]
     assert len(np.unique(used)) == 5
     assert np.isin(used, background).all()
     assert told.base == pytest.approx(used.mean(), abs=1e-6)
@@ -196,7 +176,7 @@ def test_types_are_kept_and_the_answer_is_that_of_numbers(polars):
     told = explain_forecast(Town(list(pair[0].dtypes)), *pair)
     numbers = [one.assign(town=one["town"].map(WORTH)) for one in (X, background)]
     truth = explain_forecast(
-        Centered(lambda X: (X[:, 0] + X[:, 2]) * X[:, 1]),
+        Witness(lambda X: (X[:, 0] + X[:, 2]) * X[:, 1]),
         *(one.to_numpy(float) for one in numbers),
     )
     assert_allclose(told.values, truth.values, atol=1e-12)
@@ -213,7 +193,7 @@ def test_types_are_kept_and_the_answer_is_that_of_numbers(polars):
 def test_whole_numbers_and_others_are_joined(library):
     rows, background = [[3, 1]], [[0.5, 1.5], [2.5, 0.5]]
     frames = [library.DataFrame(np.array(one)) for one in (rows, background)]
-    model = Centered(lambda X: np.asarray(X) @ [2.0, 1.0])
+    model = Witness(lambda X: np.asarray(X) @ [2.0, 1.0])
     want = explain_forecast(model, rows, background)
     assert_allclose(explain_forecast(model, *frames).values, want.values)
 
@@ -271,7 +251,7 @@ FEWER = TABLE.assign(town=TABLE["town"].cat.remove_unused_categories())
     ],
 )
 def test_refusals(arguments, message):
-    given = {"model": Centered(lambda X: np.zeros(len(X))), **arguments}
+    given = {"model": Witness(lambda X: np.zeros(len(X))), **arguments}
     given = {"X": np.eye(3)[:1], "background": np.eye(3), **given}
     with pytest.raises((TypeError, ValueError), match=message):
         explain_forecast(**given)

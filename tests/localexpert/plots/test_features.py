@@ -19,7 +19,7 @@ from localexpert import (
     plot_threshold_reliability,
 )
 from localexpert.experts.report import ExpertReport, TaskRecord
-from tests.forecasts import explained
+from tests.forecasts import explained, record
 from tests.localexpert.plots.conftest import labelled, ticks
 
 TABLE = np.array([[0.1, 0.2, 0.0], [0.5, 0.4, 0.6], [0.3, 0.0, 0.3]])
@@ -129,18 +129,8 @@ CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
 
 
 @pytest.fixture
-def below(rng):
-    return rng.normal(size=(300, 1)) <= CUTS
-
-
-@pytest.fixture
-def report(rng, below):
-    raw = np.clip(below * 0.6 + rng.uniform(size=below.shape) * 0.4, 0.01, 0.99)
-    calibrated = 0.5 + 0.9 * (raw - 0.5)
-    rows = np.arange(300)
-    folds = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in range(3)]
-    record = TaskRecord(CUTS, raw, calibrated, below, folds, np.ones(300))
-    return ExpertReport.of(record)
+def report():
+    return ExpertReport.of(record(CUTS, 300))
 
 
 @pytest.fixture
@@ -180,7 +170,8 @@ def test_losses_before_and_after_auc_and_base_rate(report, panels):
         assert_array_equal(line.get_xydata(), np.column_stack([CUTS, figures]))
 
 
-def test_dashed_lines_are_what_the_base_rate_gets(below, panels):
+def test_dashed_lines_are_what_the_base_rate_gets(panels):
+    below = record(CUTS, 300).below
     rate = below.mean(axis=0)
     right = np.maximum(rate, 1.0 - rate)
     drawn = lines(panels["Accuracy"])["base rate alone"]
@@ -208,10 +199,7 @@ NINE = np.linspace(-1.5, 1.5, 9)
 
 @pytest.fixture
 def tasks(rng):
-    below = rng.normal(size=(400, 1)) <= NINE
-    calibrated = np.clip(0.4 * below + 0.6 * rng.uniform(size=below.shape), 0.01, 0.99)
-    raw = calibrated**2
-    return TaskRecord(NINE, raw, calibrated, below, [], rng.uniform(1.0, 2.0, 400))
+    return replace(record(NINE, 400), weight=rng.uniform(1.0, 2.0, 400))
 
 
 def test_curves_before_and_after(tasks):
