@@ -196,14 +196,16 @@ def public_calls():
             if inspect.isfunction(function) and name not in ("load", "report"):
                 parameters = inspect.signature(function).parameters
                 found[name] = partial(call, name, function), list(parameters.values())
-    for name, function in inspect.getmembers(PredictiveDistribution, callable):
-        if not name.startswith("_"):
+    for cls, start in ((PredictiveDistribution, ""), (LocalExpertRegressor, "predict")):
+        for name, function in inspect.getmembers(cls, callable):
+            if name.startswith("_") or not name.startswith(start):
+                continue
             parameters = list(inspect.signature(function).parameters.values())[1:]
 
-            def ask(name=name, **given):
-                return call(name, getattr(things().dist, name), **given)
+            def ask(name=name, owner="model" if start else "dist", **given):
+                return call(name, getattr(getattr(things(), owner), name), **given)
 
-            found[f"PredictiveDistribution.{name}"] = ask, parameters
+            found[f"{cls.__name__}.{name}"] = ask, parameters
     for cls in ESTIMATORS:
         parameters = inspect.signature(cls).parameters
         found[cls.__name__] = partial(set_and_fit, cls), list(parameters.values())
