@@ -142,6 +142,14 @@ def check_seed(random_state: int | None) -> int:
     return seed
 
 
+def check_row(row: Any, name: str, n: int) -> int:
+    """Return the number of a row, counted from the start."""
+    number = check_integer(row, name, -n)
+    if number >= n:
+        refuse(name, f"be less than the {n} rows forecast", number)
+    return number % n
+
+
 def check_levels(levels: ArrayLike, name: str, *, inner: bool = False) -> Float64Array:
     """Return a vector of levels in [0, 1], or (0, 1); a number is a vector of one."""
     vector = check_vector(np.atleast_1d(np.asarray(levels)), name)

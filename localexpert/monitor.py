@@ -5,7 +5,7 @@ It looks at bins of the probability integral transform: bets on them, and advice
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,13 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from calibration import Advice, ScoreSummary
-from calibration._validation import all_or_nothing, check_vector, check_weights, is_auto
+from calibration._validation import (
+    all_or_nothing,
+    check_vector,
+    check_weights,
+    is_auto,
+    refuse,
+)
 from calibration.drift.base import (
     DriftMonitor,
     choose_action,
@@ -211,13 +217,8 @@ def gains_of_bins(counts: Float64Array) -> tuple[dict[str, float], tuple[float, 
         return -float(counts @ np.log(N_BINS * law))
 
     shift = minimize_scalar(lambda d: loss(np.array([d, 0.0])), bounds=_REACH[0])
-    line = minimize(
-        loss,
-        [shift.x, 0.0],
-        method="Nelder-Mead",
-        bounds=_REACH,
-        options={"xatol": 1e-6, "fatol": 1e-6},
-    )
+    how: dict[str, Any] = {"options": {"xatol": 1e-6, "fatol": 1e-6}}
+    line = minimize(loss, [shift.x, 0.0], method="Nelder-Mead", bounds=_REACH, **how)
     # Each row's bin by the others, with one row more in each bin.
     n = counts.sum()
     left_out = np.log(N_BINS * np.maximum(counts, 1.0) / max(n - 1.0 + N_BINS, 1.0))
@@ -416,6 +417,8 @@ class ForecastMonitor(DriftMonitor):
         # The transform is the middle of a jump.
         below = np.maximum(2.0 * pit - upto, 0.0)
         if seen is not None:
+            if not isinstance(seen, SeenRows):
+                refuse("seen", "be SeenRows or None", f"{seen!r}", TypeError)
             seen.warn(_LEARNED)
         if new:
             self._set_up(weight @ (p * (1.0 - p)) / n)

@@ -65,16 +65,6 @@ def model(rows):
 
 
 @pytest.fixture
-def closed():
-    """Close the figures of a test, and those that an example has left."""
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
 def ax():
     """Return Axes to draw on."""
     import matplotlib.pyplot as plt

@@ -1,10 +1,11 @@
-"""Forecasts for tests to ask, a model that makes some, and an explanation."""
+"""Forecasts for tests to ask, models that make some, and what is told of a model."""
 
 import numpy as np
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from localexpert import Explanation, PredictiveDistribution
+from localexpert.experts.report import TaskRecord
 
 
 def of_values(values, rows):
@@ -42,6 +43,18 @@ class Normal(RegressorMixin, BaseEstimator):
         return normal(np.asarray(X, dtype=float)[:, 0], self.scale)
 
 
+class Witness:
+    """A model of normal laws, by functions of rows, that keeps the rows it is asked."""
+
+    def __init__(self, center, scale=lambda _: [1.0]):
+        self.center, self.scale, self.calls = center, scale, []
+
+    def predict_dist(self, X):
+        X = np.asarray(X, dtype=float)
+        self.calls.append(X)
+        return normal(self.center(X), self.scale(X))
+
+
 def beside(smooth, atoms, masses, widths=None):
     """Return smooth forecasts with values (A,) of probabilities (n, A) beside them."""
     arrays = smooth.to_arrays() | {"atoms": atoms, "masses": masses, "widths": widths}
@@ -68,3 +81,12 @@ def explained():
     inputs = np.array([["61", "2.5", "ant"], ["20", "0", "bee"]], dtype=object)
     parts = values, errors, 5.0, np.array([7.5, 3.25]), inputs
     return Explanation("mean", ("age", "dose", "town"), *parts)
+
+
+def record(thresholds, n):
+    """Return what experts said of n rows, out of three folds."""
+    rng, rows = np.random.default_rng(0), np.arange(n)
+    below = rng.normal(size=(n, 1)) <= thresholds
+    p = np.clip(0.4 * below + 0.6 * rng.uniform(size=below.shape), 0.01, 0.99)
+    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    return TaskRecord(np.array(thresholds), p**2, p, below, folds, np.ones(n))

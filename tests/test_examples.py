@@ -9,17 +9,15 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
 
 from examples.templates import own_calibrator, own_experts, own_road
 from localexpert import LocalExpertRegressor, crps_score
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("[!_]*.py"))
-TEMPLATES = sorted((FOLDER / "templates").glob("[!_]*.py"))
+TEMPLATES = [own_calibrator, own_experts, own_road]
 
 
 @pytest.fixture
@@ -77,48 +75,22 @@ def test_example(path, run, tmp_path):
     assert all(picture.stat().st_size > 1000 for picture in pictures)
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_template(path, run):
-    assert run(path), "a template says what it is worth"
+def test_there_are_no_other_templates():
+    names = [path.stem for path in sorted((FOLDER / "templates").glob("[!_]*.py"))]
+    assert names == [module.__name__.rpartition(".")[2] for module in TEMPLATES]
 
 
-def test_there_are_templates():
-    names = [path.stem for path in TEMPLATES]
-    assert names == ["own_calibrator", "own_experts", "own_road"]
+# The calibrator and the experts are held to the contracts of all of them in
+# tests/calibration/base/test_calibrators.py and
+# tests/localexpert/experts/test_contract.py.
 
 
-# The calibrator is held to the contract of all of them in
-# tests/calibration/base/test_calibrators.py.
-
-
-@pytest.mark.parametrize("module", [own_calibrator, own_experts, own_road])
-def test_docstrings_of_templates_run(module):
+@pytest.mark.parametrize("module", TEMPLATES)
+def test_template_and_its_docstrings(module, run):
+    assert run(module.__file__), "a template says what it is worth"
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted > 0
     assert result.failed == 0
-
-
-@pytest.mark.parametrize("as_frame", [False, True])
-def test_own_experts_are_a_strategy(as_frame, rng):
-    X = rng.uniform(size=(300, 2))
-    y = 2.0 * X[:, 0] + (0.1 + 0.5 * X[:, 1]) * rng.normal(size=300)
-    weight = np.ones(300)
-    weight[:60] = 0.0
-    model = LocalExpertRegressor(
-        strategy=own_experts.NearestExperts(),
-        center=LinearRegression(),
-        frame="center",
-        n_thresholds=7,
-        random_state=0,
-    )
-    table = X
-    if as_frame:  # with a gap and a category; no frame, as the centre knows neither
-        table = pd.DataFrame({"side": np.where(X[:, 0] > 0.5, "b", "a"), "x": X[:, 0]})
-        table.loc[5, "x"] = np.nan
-        model.set_params(frame=None)
-    forecast = model.fit(table, y, weight).oof_distribution_
-    climatology = np.abs(y[:, None] - y).mean() / 2.0  # CRPS of the targets themselves
-    assert crps_score(y, forecast, sample_weight=weight) < 0.8 * climatology
 
 
 def test_own_experts_refuse_what_is_no_number_of_rows():

@@ -5,7 +5,6 @@ import importlib.util
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -143,4 +142,3 @@ def test_the_page_of_the_talk_runs_and_its_law_follows_its_curve(tmp_path, monke
     assert (seen["raw"] != seen["p"]).any()
     assert (np.diff(seen["v"]) > 0.0).all()
     assert (np.diff(seen["rising"]) >= 0.0).all()
-    plt.close("all")

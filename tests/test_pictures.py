@@ -12,14 +12,11 @@ import localexpert
 from calibration._validation import plain_label
 from localexpert import ExpertReport, Explanation
 from localexpert._validation import format_number
-from localexpert.experts.report import TaskRecord
-from tests.forecasts import normal, sixty
-
-pytestmark = pytest.mark.usefixtures("closed")
+from tests.forecasts import normal, record, sixty
 
 # Real column names: prices, texts that look like formulas, whole sentences.
 NAMES = ["cost $", "$\\frac", "a_b^c", "$x$ $", "_x", "x" * 80, "größe", "a\nb"]
-N = 60
+N, CUTS = 60, [-1.0, 0.0, 2.0]
 
 
 @cache
@@ -47,20 +44,11 @@ def softmax():
     return kind.fit(data()["three"], data()["column"])
 
 
-def record():
-    below = np.linspace(-3.0, 3.0, N)[:, None] <= np.array([-1.0, 0.0, 2.0])
-    p = np.clip(0.6 * below + 0.4 * data()["p"][:, None], 0.01, 0.99)
-    rows = np.arange(N)
-    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
-    return TaskRecord(np.array([-1.0, 0.0, 2.0]), p**2, p, below, folds, np.ones(N))
-
-
-def explanation(names=NAMES):
-    k = len(names)
-    inputs = np.array([["$x$"] * k], dtype=object)
-    values = np.linspace(-1e5, 2e5, k)[None]
+def explanation():
+    inputs = np.array([["$x$"] * len(NAMES)], dtype=object)
+    values = np.linspace(-1e5, 2e5, len(NAMES))[None]
     parts = values, 0.1 * np.abs(values), 5e5, 5e5 + values.sum(axis=1), inputs
-    return Explanation("mean", tuple(names), *parts)
+    return Explanation("mean", tuple(NAMES), *parts)
 
 
 def named(name):
@@ -103,12 +91,12 @@ PICTURES = {
         "columns": NAMES[:3],
     },
     "plot_explanation": lambda: {"explanation": explanation(), "target_name": NAMES[3]},
-    "plot_expert_report": lambda: {"report": ExpertReport.of(record())},
+    "plot_expert_report": lambda: {"report": ExpertReport.of(record(CUTS, N))},
     "plot_survival": lambda: {
         "y": localexpert.censored(data()["outcomes"], data()["y"]),
         "dist": data()["smooth"],
     },
-    "plot_threshold_reliability": lambda: {"model": record()},
+    "plot_threshold_reliability": lambda: {"model": record(CUTS, N)},
 }
 # Those of forecasts, of each kind of them.
 FORECASTS = {
@@ -194,11 +182,10 @@ def test_axes_given_are_drawn_on(name, kind):
 @pytest.mark.parametrize("name", [*PANELS, "plot_monitor", "plot_forecast"])
 def test_a_wrong_number_of_axes_is_refused(name):
     panels = "axes" if name in PANELS else "ax"
-    given = plt.subplots(1, 9)[1]
-    with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got 9"):
-        plot(name, "smooth", **{panels: given})
-    with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got 1"):
-        plot(name, "smooth", **{panels: given[0]})
+    nine = plt.subplots(1, 9)[1]
+    for n, given in ((9, nine), (1, nine[0])):
+        with pytest.raises(ValueError, match=rf"`{panels}` must hold \d Axes, got {n}"):
+            plot(name, "smooth", **{panels: given})
 
 
 @pytest.mark.parametrize("name", PANELS)

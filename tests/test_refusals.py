@@ -23,6 +23,7 @@ from calibration import IsotonicCalibrator, reliability_curve
 from calibration.multiclass.base import MulticlassCalibrator
 from localexpert import (
     DistributionEnsemble,
+    ForecastMonitor,
     IndependentExperts,
     JointForest,
     LocalExpertRegressor,
@@ -55,7 +56,7 @@ SURVIVAL += ["survival_brier_score"]
 QUICK = {"strategy": JointForest(n_estimators=5), "frame": None, "n_thresholds": 5}
 QUICK |= {"cv": 2, "random_state": 0}
 STAGES = (IndependentExperts, JointForest, SharedBoosting)
-REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, *STAGES)
+REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, ForecastMonitor, *STAGES)
 CLASSES = [getattr(calibration, name) for name in calibration.__all__]
 ESTIMATORS = [
     *(c for c in CLASSES if inspect.isclass(c) and issubclass(c, BaseEstimator)),
@@ -195,14 +196,16 @@ def public_calls():
             if inspect.isfunction(function) and name not in ("load", "report"):
                 parameters = inspect.signature(function).parameters
                 found[name] = partial(call, name, function), list(parameters.values())
-    for name, function in inspect.getmembers(PredictiveDistribution, callable):
-        if not name.startswith("_"):
+    for cls, start in ((PredictiveDistribution, ""), (LocalExpertRegressor, "predict")):
+        for name, function in inspect.getmembers(cls, callable):
+            if name.startswith("_") or not name.startswith(start):
+                continue
             parameters = list(inspect.signature(function).parameters.values())[1:]
 
-            def ask(name=name, **given):
-                return call(name, getattr(things().dist, name), **given)
+            def ask(name=name, owner="model" if start else "dist", **given):
+                return call(name, getattr(getattr(things(), owner), name), **given)
 
-            found[f"PredictiveDistribution.{name}"] = ask, parameters
+            found[f"{cls.__name__}.{name}"] = ask, parameters
     for cls in ESTIMATORS:
         parameters = inspect.signature(cls).parameters
         found[cls.__name__] = partial(set_and_fit, cls), list(parameters.values())

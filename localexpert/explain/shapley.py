@@ -27,7 +27,7 @@ from calibration._validation import (
     refuse,
 )
 from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import format_number
+from localexpert._validation import check_row, format_number
 from localexpert.data.columns import Columns, has_columns, list_columns
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_once
@@ -110,9 +110,9 @@ class Explanation:
         -------
         str
         """
+        parts = self.largest(row, max_features)
         head = f"{self.of} of row {row}: {self.total[row]:.4g}"
         lines = [f"{head} = {self.base:.4g} (base) + contributions"]
-        parts = self.largest(row, max_features)
         width = max(len(label) for label, _, _ in parts)
         for label, value, error in parts:
             line = f"  {label:<{width}}  {value:>+10.4g}"
@@ -134,6 +134,7 @@ class Explanation:
         list of (label, contribution, standard error)
             The standard error of the others' sum is an upper bound, the sum of theirs.
         """
+        row = check_row(row, "row", len(self))
         check_integer(max_features, "max_features", 1)
         values, errors = self.values[row], self.standard_errors[row]
         order = np.argsort(-np.abs(values), kind="stable")

@@ -166,7 +166,6 @@ def plot_explanation(
     if not isinstance(explanation, Explanation):
         rule = "be an Explanation"
         refuse("explanation", rule, type(explanation).__name__, TypeError)
-    row = inputs.check_row(row, "row", len(explanation))
     parts = explanation.largest(row, max_features)[::-1]
     labels, *numbers = zip(*parts, strict=True)
     names = [plain_label(label) for label in labels]

@@ -23,7 +23,7 @@ from calibration._validation import (
 )
 from calibration.plots import canvas
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, format_numbers
+from localexpert._validation import check_array, check_row, format_numbers
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 
@@ -139,7 +139,7 @@ def plot_forecast(
     for name, value in (("prediction", prediction), ("y", y)):
         if value is not None:
             check_number(value, name, -_LARGEST, _LARGEST)
-    shape = ForecastShape.of(dist, inputs.check_row(row, "row", len(dist)))
+    shape = ForecastShape.of(dist, check_row(row, "row", len(dist)))
     called, n = inputs.name_target(target_name), 2 if what == "both" else 1
     panel = (5.8, 2.15) if n == 2 else (5.8, 3.1)
     panels = canvas.open_panels(ax, n, panel, columns=1, name="ax", sharex=True)
@@ -233,7 +233,7 @@ def plot_forecasts(
     listed = check_list(rows, "rows", "numbers of rows")
     if not listed:
         refuse("rows", "hold at least one number", "none")
-    picked = [inputs.check_row(row, "rows", len(dist)) for row in listed]
+    picked = [check_row(row, "rows", len(dist)) for row in listed]
     given = [f"row {row}" for row in picked] if labels is None else labels
     names = inputs.check_labels(given, len(picked), "labels", "rows")
     marks = np.empty((len(picked), 0))

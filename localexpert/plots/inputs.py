@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from calibration._validation import (
     as_numbers,
-    check_integer,
     check_list,
     check_same_length,
     find_no_number,
@@ -30,14 +29,6 @@ def check_dist(dist: Any) -> None:
     """Refuse an argument that is no forecast, or has no rows."""
     if len(check_distribution(dist)) == 0:
         refuse("dist", "have at least one row", "none")
-
-
-def check_row(row: Any, name: str, n: int) -> int:
-    """Return the number of a row, counted from the start."""
-    number = check_integer(row, name, -n)
-    if number >= n:
-        refuse(name, f"be less than the {n} rows forecast", number)
-    return number % n
 
 
 def check_labels(

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import all_or_nothing, check_verbose, refuse, told_of_light
+from calibration._validation import (
+    all_or_nothing,
+    check_flag,
+    check_verbose,
+    refuse,
+    told_of_light,
+)
 from calibration.typing import Float64Array
 from localexpert._validation import check_seed
 from localexpert.curves.spline import RawSpline
@@ -500,6 +506,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         PredictiveDistribution
         """
         check_is_fitted(self)
+        check_flag(recentre, "recentre")
         return self._correct(self._law(self._read(X), recentred=recentre))
 
     def predict(self, X: Any) -> Float64Array:

@@ -96,9 +96,8 @@ class Evidence:
         kept, given = scores.recall_training(self.model), self.y_train
         if kept is not None or given is None:
             return kept
-        return scores.Training(
-            given, np.ones(len(given)), None, self.dist.law.is_discrete
-        )
+        discrete = self.dist.law.is_discrete
+        return scores.Training(given, np.ones(len(given)), None, discrete)
 
     @cached_property
     def known(self) -> tuple[TableReader, TableSummary] | None:

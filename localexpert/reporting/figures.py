@@ -168,9 +168,8 @@ class ReportFigures(evidence.Evidence):
             width = np.zeros(len(width))
         found = [Grouping.of("width of the interval", Column(width, None))]
         found += [Grouping.of(self.names[j], self.columns[j]) for j in self.ranking]
-        return number_names(
-            [one for one in found if len(one.labels) > 1][:_MOST_GROUPINGS]
-        )
+        several = [one for one in found if len(one.labels) > 1]
+        return number_names(several[:_MOST_GROUPINGS])
 
     @cached_property
     def groups(self) -> list[GroupFigures]:
@@ -394,9 +393,9 @@ def report_figures(
     labels = evidence.read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
-    levels = _read_levels(var_levels)
+    none = np.size(var_levels) == 0
+    levels = [] if none else check_levels(var_levels, "var_levels", inner=True).tolist()
     seed = check_integer(random_state, "random_state", 0)
-    most_rows = check_integer(importance_rows, "importance_rows", 0)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
     if seen.learned is not None and not seen.learned.all():
         new = np.flatnonzero(~seen.learned)
@@ -419,7 +418,7 @@ def report_figures(
         var_levels=levels,
         given_groups=parts and [(name, part.take(new)) for name, part in parts],
         odd_cells=_check_odd_cells(odd_cells),
-        most_rows=most_rows,
+        most_rows=check_integer(importance_rows, "importance_rows", 0),
         verbose=check_verbose(verbose),
     )
     made.check_forecasts()
@@ -430,13 +429,6 @@ def _name_target(y: Any) -> str:
     """Return the name of a series; columns may be called by anything."""
     name = getattr(y, "name", None)
     return "" if name is None else str(name)
-
-
-def _read_levels(levels: ArrayLike) -> list[float]:
-    """Return levels in (0, 1), of which there may be none."""
-    if np.size(levels) == 0:
-        return []
-    return list(map(float, check_levels(levels, "var_levels", inner=True)))
 
 
 def _check_words(texts: Mapping[str, object], date: object) -> None:
@@ -450,10 +442,8 @@ def _check_words(texts: Mapping[str, object], date: object) -> None:
 
 def _check_odd_cells(odd_cells: Any) -> Sequence[Any]:
     """Return a sequence of odd cells; refuse what is none."""
-    known = isinstance(odd_cells, Sequence) and all(
-        hasattr(odd, "column") for odd in odd_cells
-    )
-    if not known:
+    listed = isinstance(odd_cells, Sequence)
+    if not (listed and all(hasattr(odd, "column") for odd in odd_cells)):
         rule = "be those of a ColumnReader, `reader.odd_cells_`"
         refuse("odd_cells", rule, f"{odd_cells!r:.80}", TypeError)
     return odd_cells  # type: ignore[no-any-return]

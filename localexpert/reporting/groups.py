@@ -169,14 +169,11 @@ def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
     if len(set(given)) < len(given):
         refuse("groups", "have names that differ as texts", f"{given}")
     if isinstance(groups, Mapping):
-        found = {
-            name: label_rows(values, len(X), "X", f"groups[{name!r}]")
-            for name, values in groups.items()
-        }
-        return [
-            (str(name), Column(values.astype(np.float64), names))
-            for name, (values, names) in found.items()
-        ]
+        found = []
+        for name, labels in groups.items():
+            values, names = label_rows(labels, len(X), "X", f"groups[{name!r}]")
+            found.append((str(name), Column(values.astype(np.float64), names)))
+        return found
     table = Table.of(X)
     names, columns = read_columns(table)
     keys, places = list(table.reader.features.names or names), []

@@ -115,9 +115,7 @@ def damage(rng, content):
             bytes(len(part)),
             part + content[other : other + len(part)],
             rng.bytes(1) + part,
-            int(rng.choice([-1, 2**31 - 1, -(2**62)])).to_bytes(
-                8, "little", signed=True
-            ),
+            rng.choice([-1, 2**31 - 1, -(2**62)]).tobytes(),
         )
         if rng.uniform() < 0.2:
             del content[place:]

@@ -73,8 +73,8 @@ def floats(_, z, gaps):
     return np.where(gaps, np.nan, z)
 
 
-def plain(dtype, scale=3.0):
-    return lambda _, z, __: (scale * z).astype(dtype)
+def plain(dtype):
+    return lambda _, z, __: (3.0 * z).astype(dtype)
 
 
 def nullable(dtype):
@@ -107,14 +107,6 @@ def times(_, z, gaps):
     return pd.Series(START + np.round(100.0 * z).astype("m8[D]")).mask(gaps)
 
 
-def zoned(rng, z, gaps):
-    return times(rng, z, gaps).dt.tz_localize("Europe/Berlin")
-
-
-def spans(_, z, gaps):
-    return pd.Series(np.round(1e3 * z).astype("m8[s]")).mask(gaps)
-
-
 def days(_, z, gaps):
     picked = [dt.date(2020, 1, 1) + dt.timedelta(days=int(9 * value)) for value in z]
     return pd.Series(holes(picked, gaps, None), dtype=object)
@@ -129,8 +121,8 @@ COLUMNS = [
     words,
     factor,
     times,
-    zoned,
-    spans,
+    lambda *given: times(*given).dt.tz_localize("Europe/Berlin"),
+    lambda _, z, gaps: pd.Series(np.round(1e3 * z).astype("m8[s]")).mask(gaps),
     days,
     lambda _, z, __: 1e8 + z,
     lambda _, z, __: np.full(len(z), np.nan),

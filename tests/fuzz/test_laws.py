@@ -193,14 +193,9 @@ def mapped(rng):
     return map_levels(pick(rng, mixed, discrete, clipped)(rng), draw_map(rng))
 
 
-def jumps_of(law):
-    """Return the values of positive probability, (V,)."""
-    return law.clipped.atoms if law.is_clipped else law.atoms
-
-
 def kinks_of(law):
     """Return the values of y (n, m) between which the CDF is smooth."""
-    atoms = np.tile(jumps_of(law), (len(law), 1))
+    atoms = np.tile(law.clipped.atoms, (len(law), 1))
     if law.curve is None:
         return atoms
     breaks = law.curve.basis.shared.breaks
@@ -234,9 +229,7 @@ class Panels:
         """
         mass = (density * self.dy).reshape(len(y), -1, len(NODES)).sum(axis=2)
         low = self.borders[:, :-1] < y[:, None]
-        return np.where(low, mass, 0.0).sum(axis=1), np.where(low, 0.0, mass).sum(
-            axis=1
-        )
+        return (mass * low).sum(axis=1), (mass * ~low).sum(axis=1)
 
     def losses(self, y):
         """Return CRPS and both partial means at y (n,), integrals of the CDF alone."""
@@ -265,7 +258,7 @@ def test_law(seed):
     spread = spread_of(law)
     inner[~np.isfinite(inner)] = 0.0
     outer = inner + spread[:, None] * rng.standard_t(2, size=inner.shape)
-    jumps = np.broadcast_to(jumps_of(law), (ROWS, len(jumps_of(law))))
+    jumps = np.tile(law.clipped.atoms, (ROWS, 1))
     y = np.sort(np.hstack([inner, outer, jumps]), axis=1)
     tails = law.ppf_scores(tail_scores(law))
     panels = Panels(law, np.hstack([y, tails]))
@@ -281,19 +274,14 @@ def spread_of(law):
     spread = np.ptp(law.ppf(np.tile([0.1, 0.9], (ROWS, 1))), axis=1)
     if is_mixed(law):
         # Of nine tenths at one value nothing is apart, but the rest of it still is.
-        whole = law.clipped if law.is_clipped else law
-        return np.maximum(spread, whole.rest * spread_of(Law.smooth(whole.curve)))
+        rest = law.clipped.rest * spread_of(Law.smooth(law.clipped.curve))
+        return np.maximum(spread, rest)
     return spread
 
 
 def is_mixed(law):
     """Return whether a law has values of positive probability beside curves."""
     return law.curve is not None and law.has_jumps
-
-
-def masses_of(law):
-    """Return the probabilities of `jumps_of`, (n, V)."""
-    return law.clipped.masses if law.is_clipped else law.masses
 
 
 def check_probabilities(law, y):
@@ -357,8 +345,8 @@ def check_tails(law, panels, tails):
     if law.is_discrete:
         return
     density = np.exp(law.logpdf(panels.y))
-    atoms = masses_of(law)
-    values = np.tile(jumps_of(law), (ROWS, 1))
+    atoms = law.clipped.masses
+    values = np.tile(law.clipped.atoms, (ROWS, 1))
     for y in tails.T:
         at = y[:, None]
         under, over = panels.beside(density, y)

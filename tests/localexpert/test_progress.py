@@ -8,14 +8,12 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import joblib
 import numpy as np
 import pytest
 import tqdm.auto
-from joblib.parallel import BACKENDS, ThreadingBackend
 from numba.core import event
 from numpy.testing import assert_array_equal
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.parallel import delayed
 
@@ -24,6 +22,7 @@ from calibration._kernels.pav import pool_adjacent_violators
 from localexpert import LocalExpertRegressor
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.progress import SILENT, current_progress, run_jobs, show_progress
+from tests.regressors import fast
 
 CHEAP = {
     "shared": SharedBoosting(max_rounds=30, random_state=0),
@@ -38,9 +37,7 @@ NAME = re.compile(r"(.*) \[\d\d:\d\d\]")
 
 def cheap(**parameters):
     """A regressor that fits in less than a second."""
-    model = {"strategy": CHEAP["shared"], "center": LinearRegression(), "cv": 3}
-    told = {"n_thresholds": 5, "random_state": 0, "verbose": 1}
-    return LocalExpertRegressor(**{**model, **told, **parameters})
+    return fast(**{"n_thresholds": 5, "verbose": 1, **parameters})
 
 
 @pytest.fixture
@@ -148,31 +145,18 @@ class TestBar:
 
 
 class TestJobs:
-    def squares(self, **options):
-        with show_progress(1, "jobs"):
-            return run_jobs([delayed(pow)(k, 2) for k in range(4)], **options)
-
     @pytest.mark.parametrize(
         "options", [{}, {"n_jobs": 2, "prefer": "threads"}, {"n_jobs": 2}]
     )
     def test_every_result_counts(self, terminal, options):
-        assert self.squares(**options) == [0, 1, 4, 9]
-        assert run_jobs([delayed(pow)(3, 2)], **options) == [9]  # silently
+        jobs = [delayed(pow)(k, 2) for k in range(4)]
+        with show_progress(1, "jobs"):
+            assert run_jobs(jobs, **options) == [0, 1, 4, 9]
+        assert run_jobs(jobs, **options) == [0, 1, 4, 9]  # silently
         counts = [row[1:] for row in terminal.drawn() if len(row) == 3]
         assert [count for count, _ in itertools.groupby(counts)] == [
             (k, 4) for k in range(5)
         ]
-
-    def test_a_backend_that_hands_over_all_at_once(self, terminal, monkeypatch):
-        """Such as multiprocessing, or those of clusters."""
-
-        class AllAtOnce(ThreadingBackend):
-            supports_return_generator = False
-
-        monkeypatch.setitem(BACKENDS, "all at once", AllAtOnce)
-        with joblib.parallel_config(backend="all at once", n_jobs=2):
-            assert self.squares() == [0, 1, 4, 9]
-        assert terminal.last_counts() == [("jobs", 4, 4)]
 
 
 class TestFits:

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from localexpert import LocalExpertRegressor, crps_score, log_score, pinball_loss
 from localexpert.skpro import LocalExpertProba, SkproForecast
+from tests.forecasts import Normal
 
 needs_skpro = pytest.mark.skipif(
     importlib.util.find_spec("skpro") is None, reason="skpro is not installed"
@@ -104,12 +104,11 @@ class TestForecast:
         assert_allclose(shown.energy(y)["energy"], with_y, rtol=2e-3)
         assert_allclose(shown.energy()["energy"], among, rtol=5e-3, atol=1e-12)
 
-    @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("a", [1.5, 2])
-    def test_norm_of_the_density(self, forecasts, kind, a):
-        shown = show(forecasts[kind])
+    def test_norm_of_the_density(self, forecast, a):
+        shown = show(forecast)
         norms = shown.pdfnorm(a)["y"].to_numpy()
-        if kind == "discrete":
+        if forecast.law.is_discrete:
             assert (norms == 0.0).all()
             return
         for i in range(3):
@@ -227,24 +226,18 @@ class TestRegressor:
         level = pd.DataFrame({"price": [0.2, 0.8]}, index=X.index[:2])
         assert_allclose(shown.cdf(shown.ppf(level)), level, atol=1e-6)
 
-    def test_any_estimator_of_distributions(self, table, forecasts):
-        class Constant(BaseEstimator):
-            def fit(self, X, y):  # noqa: ARG002
-                self.mean_ = y.mean()
-                return self
-
+    def test_any_estimator_of_distributions(self, table):
+        class Raised(Normal):
             def predict(self, X):
-                return np.full(len(X), self.mean_)
-
-            def predict_dist(self, X):
-                return forecasts["mixed"][[1] * len(X)]
+                return 1.0 + super().predict(X)
 
         X, y = table
-        estimator = Constant()
+        estimator = Raised(0.7)
         model = LocalExpertProba(estimator).fit(X, y)
-        assert not hasattr(estimator, "mean_")  # a clone was fitted
-        assert_allclose(model.predict(X)["price"], y["price"].mean())
-        assert model.predict_proba(X[:2]).forecast.atoms.tolist() == [0.0]
+        assert not hasattr(estimator, "y_")  # a clone was fitted
+        assert_array_equal(model.estimator_.y_, y["price"])
+        assert_allclose(model.predict(X)["price"], 1.0 + X["u"])
+        assert_allclose(model.predict_proba(X[:2]).forecast.std(), 0.7)
         assert LocalExpertProba().estimator is None
         other = LocalExpertProba(LocalExpertRegressor())
         other.set_params(estimator__n_thresholds=7)
@@ -260,10 +253,8 @@ class TestRegressor:
     )
     def test_any_names_of_columns(self, table, names, monotone):
         X, y = table
-        model = LocalExpertProba(
-            LocalExpertRegressor(n_thresholds=3, cv=2, effort="quick", random_state=0)
-        )
-        model.set_params(estimator__monotone=monotone)
+        few = {"n_thresholds": 3, "cv": 2, "effort": "quick", "random_state": 0}
+        model = LocalExpertProba(LocalExpertRegressor(monotone=monotone, **few))
         X = X.set_axis(names, axis=1)
         assert model.fit(X, y).predict_proba(X[:5]).shape == (5, 1)
 

@@ -23,8 +23,6 @@ from calibration import (
     reliability_curve,
 )
 
-pytestmark = pytest.mark.usefixtures("closed")
-
 
 RNG = np.random.default_rng(0)
 P = RNG.uniform(size=500)

@@ -10,8 +10,6 @@ from scipy.special import softmax
 
 import calibration
 
-pytestmark = pytest.mark.usefixtures("closed")
-
 NAMES = ["setosa", "versicolor", "virginica"]
 TOP = (0.5, 0.75**0.5)
 

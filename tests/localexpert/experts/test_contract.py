@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from examples.templates.own_experts import NearestExperts
 from localexpert.data.folds import make_folds
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.experts.thresholds import place_thresholds
@@ -23,8 +24,9 @@ STRATEGIES = {
     ),
     "logistic": IndependentExperts(LogisticRegression()),
     "svm": IndependentExperts(LinearSVC(), random_state=0),
+    "template": NearestExperts(),
 }
-TABLES = ("shared", "forest", "forest by folds", "boosted")
+TABLES = ("shared", "forest", "forest by folds", "boosted", "template")
 
 
 def strategies(*names):
@@ -113,7 +115,7 @@ def test_a_rows_own_target_never_changes_its_answer(experts, problem, monkeypatc
         assert (second.oof_probabilities_ != first.oof_probabilities_).any()
 
 
-@strategies()
+@strategies(*list(STRATEGIES)[:-1])  # the template does its work in one job
 def test_does_not_depend_on_n_jobs(experts, problem):
     X, r, thresholds, folds = problem
     one, two = (

@@ -1,14 +1,9 @@
-"""Forecasts of every kind for the pictures, and a clean desk after each test."""
+"""Forecasts of every kind for the pictures, and what is read off an Axes."""
 
 import numpy as np
 import pytest
 
 from tests.forecasts import normal, sixty
-
-
-@pytest.fixture(autouse=True)
-def closed_always(closed):
-    """Close the figures of a test."""
 
 
 @pytest.fixture
@@ -26,29 +21,23 @@ def mixed():
     return sixty("mixed")
 
 
-@pytest.fixture
-def many():
-    """Return a function that makes n forecasts."""
-    return lambda n: normal(np.linspace(0.0, 5.0, n))
+def many(n):
+    """Return n forecasts."""
+    return normal(np.linspace(0.0, 5.0, n))
 
 
-@pytest.fixture
-def legend():
-    """Return a function that reads the legend of an Axes."""
-
-    def read(ax):
-        return [text.get_text() for text in ax.get_legend().get_texts()]
-
-    return read
+def legend(ax):
+    """Return the texts of the legend of an Axes."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-@pytest.fixture
-def labelled():
-    """Return a function that finds the one artist of an Axes with a label."""
+def ticks(ax):
+    """Return what is written beside the rows of an Axes."""
+    return [text.get_text() for text in ax.get_yticklabels()]
 
-    def find(ax, label):
-        artists = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
-        (found,) = [artist for artist in artists if artist.get_label() == label]
-        return found
 
-    return find
+def labelled(ax, label):
+    """Return the one artist of an Axes with a label."""
+    artists = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+    (found,) = [artist for artist in artists if artist.get_label() == label]
+    return found

@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +19,7 @@ from localexpert import (
 )
 from localexpert.plots.forecast import ForecastShape
 from tests.forecasts import beside, normal, of_values
+from tests.localexpert.plots.conftest import labelled, legend, many
 
 
 def curves(ax):
@@ -52,15 +52,14 @@ class TestSmooth:
         assert_array_equal(height, smooth[7].pdf(x[:, None])[:, 0])
         x, level = curve(cdf)
         assert_array_equal(level, smooth.cdf_at(x)[7])
-        assert len(plt.get_fignums()) == 1
         assert density.get_xlim() == cdf.get_xlim()
 
-    def test_the_region_is_that_of_highest_density(self, smooth, labelled):
+    def test_the_region_is_that_of_highest_density(self, smooth):
         ax = plot_forecast(smooth, 4, what="density", coverage=0.6)
         region = corners(labelled(ax, "60% highest density"))
         assert_allclose(region, smooth.hdi_regions(0.6)[4][0])
 
-    def test_the_central_interval_instead(self, smooth, labelled):
+    def test_the_central_interval_instead(self, smooth):
         axes = plot_forecast(smooth, 4, coverage=0.6, interval="central")
         region = corners(labelled(axes[0], "60% interval"))
         assert_allclose(region, smooth.interval(0.6)[4])
@@ -82,11 +81,11 @@ class TestSmooth:
         assert len(upright) == 3
         assert density.get_xlim()[1] > 9.0
 
-    def test_marks_of_near_numbers_are_told_apart(self, legend):
+    def test_marks_of_near_numbers_are_told_apart(self):
         ax = plot_forecast(normal([1.7e9], 600.0), what="density", y=1.7e9 + 300.0)
         assert legend(ax)[1:] == ["mean 1.7e+09", "outcome 1.7000003e+09"]
 
-    def test_experts(self, smooth, labelled):
+    def test_experts(self, smooth):
         thresholds, p = [0.0, 1.0, 2.0, 900.0], [0.1, 0.4, 0.7, 1.0]
         _, cdf = plot_forecast(smooth, 20, expert_points=(thresholds, p))
         drawn = labelled(cdf, "experts").get_xydata()
@@ -94,7 +93,7 @@ class TestSmooth:
 
 
 class TestValues:
-    def test_a_discrete_forecast_is_stems(self, discrete, labelled):
+    def test_a_discrete_forecast_is_stems(self, discrete):
         density, cdf = plot_forecast(discrete, 30, coverage=0.7)
         assert density.get_ylabel() == "Probability"
         heads = labelled(density, "70% most probable")
@@ -119,7 +118,7 @@ class TestValues:
         assert_allclose(height[x != 0.0], mixed.pdf(x[x != 0.0, None])[:, 30])
 
     @pytest.mark.parametrize("what", ["density", "cdf"])
-    def test_a_region_of_values_alone_is_named(self, what, legend, labelled):
+    def test_a_region_of_values_alone_is_named(self, what):
         dist = beside(normal([3.0]), [0.0], [[0.9]])
         name = "50% highest density"
         assert legend(plot_forecast(dist, coverage=0.5)[0]).count(name) == 1
@@ -163,7 +162,7 @@ class TestRidge:
         ax = plot_forecasts(near)
         assert ax.get_ylabel() == "Density, all rows on one scale"
 
-    def test_outcomes(self, smooth, labelled):
+    def test_outcomes(self, smooth):
         y = np.arange(60.0) / 10
         ax = plot_forecasts(smooth, [0, 20, 40], y=y)
         drawn = labelled(ax, "outcome").get_xydata()
@@ -217,12 +216,8 @@ def test_long_tails_are_cut(rng):
     assert high - low == pytest.approx(1.1 * 7.0 * (q[2] - q[1]))
 
 
-def test_steps_jump_where_the_cdf_does(smooth, mixed):
-    x = np.linspace(-1.0, 4.0, 7)
-    at, level = ForecastShape.of(smooth, 5).steps(x)
-    assert_array_equal(at, x)
-    assert_array_equal(level, smooth.cdf_at(x)[5])
-    at, level = ForecastShape.of(mixed, 59).steps(x)
+def test_steps_jump_where_the_cdf_does(mixed):
+    at, level = ForecastShape.of(mixed, 59).steps(np.linspace(-1.0, 4.0, 7))
     (here,) = np.nonzero(at == 0.0)
     assert len(here) == 2
     assert np.diff(level[here])[0] == pytest.approx(0.6)
@@ -239,7 +234,7 @@ def edges(band):
     return corners[1 : k + 1, 0], corners[1 : k + 1, 1], corners[k + 2 : -1, 1][::-1]
 
 
-def test_median_and_bands_are_quantiles(smooth, labelled, legend, rng):
+def test_median_and_bands_are_quantiles(smooth, rng):
     x = rng.permutation(np.arange(60.0))
     order = np.argsort(x)
     ax = plot_fan(smooth, x, coverages=[0.9, 0.5])
@@ -254,7 +249,7 @@ def test_median_and_bands_are_quantiles(smooth, labelled, legend, rng):
     assert legend(ax) == ["median", "50%", "90%"]
 
 
-def test_ties_are_averaged(smooth, labelled, rng):
+def test_ties_are_averaged(smooth, rng):
     x = rng.permutation(np.repeat([1.0, 2.0, 5.0], 20))
     ax = plot_fan(smooth, x)
     drawn = labelled(ax, "median").get_xydata()
@@ -262,7 +257,7 @@ def test_ties_are_averaged(smooth, labelled, rng):
     assert_allclose(drawn, np.column_stack([[1.0, 2.0, 5.0], means]))
 
 
-def test_groups_of_neighbours(smooth, labelled, rng):
+def test_groups_of_neighbours(smooth, rng):
     x = rng.normal(size=60)
     ax = plot_fan(smooth, x, n_groups=6)
     parts = np.argsort(x).reshape(6, 10)
@@ -276,7 +271,7 @@ def test_groups_of_neighbours(smooth, labelled, rng):
     assert ax.get_xlabel() == "x (means of 6 groups)"
 
 
-def test_neighbours_are_joined_where_they_differ_and_are_no_series(many, labelled, rng):
+def test_neighbours_are_joined_where_they_differ_and_are_no_series(rng):
     x, dist = np.sort(rng.gamma(2.0, size=400)), many(400)
     noise = dist[rng.permutation(400)]
     days = np.datetime64("2024-01-01") + np.rint(1000 * x).astype(int)
@@ -294,7 +289,7 @@ def test_neighbours_are_joined_where_they_differ_and_are_no_series(many, labelle
         assert ax.get_xlabel() == f"x{' (means of 20 groups)' * (n == 22)}"
 
 
-def test_very_many_values_are_joined(many, labelled):
+def test_very_many_values_are_joined():
     dist = many(2001)
     ax = plot_fan(dist, np.linspace(0.0, 1.0, 2001))
     drawn = labelled(ax, "median").get_xydata()
@@ -315,7 +310,7 @@ def test_a_density_without_bound_can_be_seen():
     assert (heights > 1.05).mean() > 0.1
 
 
-def test_outcomes_are_dots(smooth, many, labelled):
+def test_outcomes_are_dots(smooth):
     x, y = np.arange(60.0), np.sin(np.arange(60.0))
     dots = labelled(plot_fan(smooth, x, y=y), "outcome")
     assert_array_equal(dots.get_xydata(), np.column_stack([x, y]))
@@ -343,7 +338,7 @@ def test_outcomes_are_dots(smooth, many, labelled):
     ],
     ids=["days", "ns", "index", "series", "zoned", "period", "date", "datetime"],
 )
-def test_times_of_every_kind(smooth, labelled, x):
+def test_times_of_every_kind(smooth, x):
     ax = plot_fan(smooth, x, y=np.ones(60))
     drawn = labelled(ax, "median").get_xydata()
     assert_allclose(drawn[:, 0], date2num(DAYS))

@@ -1,6 +1,7 @@
 """A fitted model, its rows, and a page that is read as a browser would."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -55,20 +56,9 @@ def read_cell(cell):
     return "".join(cell.itertext()) if number is None else float(number.get("value"))
 
 
-@dataclass
-class Case:
-    """A model with the rows it was fitted to and others."""
-
-    model: object
-    X_train: object
-    y_train: object
-    X: object
-    y: object
-
-
 @pytest.fixture(scope="session")
 def houses():
-    """Rows with names, gaps, a column that tries to be HTML, and a town unseen."""
+    """A model, and rows with names, gaps, a column like HTML, and a town unseen."""
     rng = np.random.default_rng(0)
     n = 520
     X = pd.DataFrame({"area": rng.gamma(4.0, size=n), "noise": rng.normal(size=n)})
@@ -79,13 +69,13 @@ def houses():
     X.loc[519, "<b>town</b>"] = "Neu"
     y = y.to_numpy()
     model = fast(frame=None).fit(X[:300], y[:300])
-    return Case(model, X[:300], y[:300], X[300:], y[300:])
+    train = {"X_train": X[:300], "y_train": y[:300]}
+    return SimpleNamespace(model=model, X=X[300:], y=y[300:], train=train, **train)
 
 
 @pytest.fixture(scope="session")
 def page(houses, tmp_path_factory):
     """The report on them with everything given."""
     path = tmp_path_factory.mktemp("report") / "page.html"
-    train = {"X_train": houses.X_train, "y_train": houses.y_train}
-    report(houses.model, houses.X, houses.y, path, importance_rows=60, **train)
+    report(houses.model, houses.X, houses.y, path, importance_rows=60, **houses.train)
     return Page(path)

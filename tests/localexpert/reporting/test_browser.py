@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -93,24 +94,12 @@ def look(pages, folder):
     done = subprocess.run(
         [BROWSER, *FLAGS, profile, outer.as_uri()],
         capture_output=True,
-        text=True,
         encoding="utf-8",
         timeout=120,
         check=True,
     )
     (told,) = re.findall('<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
     return json.loads(html.unescape(told))
-
-
-class Wide:
-    """Forecasts of any scale, a little different for each row."""
-
-    def __init__(self, scale):
-        self.scale = scale
-
-    def predict_dist(self, X):
-        at = self.scale * (3.0 + np.linspace(-1.0, 1.0, len(X)))
-        return normal(at, np.linspace(0.3, 0.9, len(X)) * self.scale)
 
 
 def write(path, scale, n=90, **options):
@@ -124,10 +113,13 @@ def write(path, scale, n=90, **options):
     X["a category whose values are as long as its own name, or longer"] = rng.choice(
         [*towns, None], n
     )
-    y = scale * (3.0 + np.linspace(-1.0, 1.0, n) + 0.6 * rng.normal(size=n))
+    at = 3.0 + np.linspace(-1.0, 1.0, n)
+    y = scale * (at + 0.6 * rng.normal(size=n))
+    dist = normal(scale * at, scale * np.linspace(0.3, 0.9, n))
+    model = SimpleNamespace(predict_dist=lambda rows: dist[: len(rows)])
     groups = [X.columns[0], X.columns[-1]]
     given = {"groups": groups, "y_train": y, "importance_rows": 10, **options}
-    return report(Wide(scale), X, y, path, **given)
+    return report(model, X, y, path, **given)
 
 
 def test_no_page_is_wider_than_its_screen(page, tmp_path):

@@ -14,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import localexpert
 from localexpert.data.training_rows import ColumnSummary
-from localexpert.distribution.answers import loss_variances
 from localexpert.reporting import scores
 from localexpert.reporting.evidence import measure_feature
 from localexpert.reporting.groups import (
@@ -69,7 +68,6 @@ class TestNumbers:
         X, y = X[400:], y[400:]
         found = figures(model, X, y, var_levels=[0.9, 0.99])
         dist = model.predict_dist(X)
-        assert found.scores["Model"].crps == localexpert.crps_score(y, dist)
         covered = localexpert.interval_coverage(y, dist, coverage=0.9)
         assert found.calibration.test.share == pytest.approx(covered)
         assert found.check is model.check_
@@ -242,14 +240,13 @@ class TestDrift:
 
     @pytest.mark.parametrize("given", [True, False])
     def test_of_names(self, given, houses):
-        train = {"X_train": houses.X_train, "y_train": houses.y_train}
         model = Coin() if given else houses.model
         one = houses.X.assign(**{"<b>town</b>": "Cc"})
-        found = figures(model, one, houses.y, **train)
+        found = figures(model, one, houses.y, **houses.train)
         assert facts(found, "features")[1]["moved"][0][2] == "<b>town</b>"
         assert facts(found, "unseen") is None
         new = houses.X.assign(**{"<b>town</b>": "Elsewhere"})
-        found = figures(model, new, houses.y, **train)
+        found = figures(model, new, houses.y, **houses.train)
         want = ("<b>town</b>", ["Elsewhere"], len(new))
         assert facts(found, "unseen")[1]["features"] == [want]
 
@@ -265,17 +262,13 @@ class TestLimits:
         assert few(200) is None
 
     def test_outcomes_and_forecasts_beyond_training(self):
-        y = np.concatenate([np.linspace(0.0, 1.0, 280), np.full(20, 7.0)])
         train = {"y_train": np.linspace(0.0, 1.0, 99)}
-        kind, told = facts(figures(Coin(), np.ones((300, 1)), y, **train), "outcomes")
-        assert kind == "warning"
-        # 2 * 300 / 100
-        assert told == {"below": 0, "above": 20, "expected": pytest.approx(6.0)}
-        # Three standard errors above 6 are 13.35.
+        # Expected: 2 * 300 / 100; three standard errors above it are 13.35.
         for above, kind in ((13, "note"), (14, "warning")):
-            y = np.concatenate([np.full(300 - above, 0.5), np.full(above, 7.0)])
+            y = np.where(np.arange(300) < above, 7.0, 0.5)
             found = figures(Coin(), np.ones((300, 1)), y, **train)
-            assert facts(found, "outcomes")[0] == kind
+            told = {"below": 0, "above": above, "expected": pytest.approx(6.0)}
+            assert facts(found, "outcomes") == (kind, told)
         train = {"y_train": np.linspace(-1.0, 0.5, 50)}
         found = figures(Coin(), np.ones((300, 1)), np.zeros(300), **train)
         told = facts(found, "beyond")[1]
@@ -291,13 +284,8 @@ class TestLimits:
         assert facts(figures(Coin(), X, y), "below zero") is None
 
 
-GAPPY = [
-    pd.Series(["a", None, np.nan, "a"], dtype=object),
-    pd.Series(["a", None, np.nan, "a"], dtype="string"),
-    pd.Series([True, None, None, True], dtype="boolean"),
-    pd.Series(["2020-01-01", None, None, "2020-01-01"], dtype="datetime64[ns]"),
-    pd.Series(["a", None, None, "a"], dtype="category"),
-]
+GAPPY = [("a", object), ("a", "string"), ("a", "category"), (True, "boolean")]
+GAPPY += [("2020-01-01", "datetime64[ns]")]
 
 
 class TestGroupings:
@@ -315,12 +303,9 @@ class TestGroupings:
         years = Grouping.of("k", Column(np.arange(1980.0, 1996.0), None))
         assert years.labels[0] == "1980 to <1983"
         assert np.bincount(years.group)[0] == 3
-        for n, second in (
-            (30, "1.000000006e9 to <1.000000012e9"),
-            (4, "1.000000001e9"),
-        ):
+        for n, want in ((30, "1.000000006e9 to <1.000000012e9"), (4, "1.000000001e9")):
             great = Grouping.of("k", Column(1e9 + np.arange(n), None))
-            assert great.labels[1] == second
+            assert great.labels[1] == want
         ends = Column(np.append(np.arange(20.0), [np.inf] * 9), None)
         assert Grouping.of("k", ends).labels[-2:] == ["17 to <\u221e", "\u221e"]
 
@@ -340,8 +325,9 @@ class TestGroupings:
         found = figures(model, X, X[:, 0])
         assert {group.name for group in found.groups} == {"x0"}
 
-    @pytest.mark.parametrize("values", GAPPY)
-    def test_gaps_are_missing_whatever_they_look_like(self, values):
+    @pytest.mark.parametrize(("value", "dtype"), GAPPY)
+    def test_gaps_are_missing_whatever_they_look_like(self, value, dtype):
+        values = pd.Series([value, None, np.nan, value], dtype=dtype)
         for given in (values, values.to_numpy(), values.tolist()):
             found = figures(Coin(), np.ones((4, 1)), np.ones(4), groups={"k": given})
             sizes = {group.label: group.coverage.n for group in found.groups}
@@ -482,12 +468,10 @@ def test_a_spread_that_denies_the_intervals_is_placed():
     assert found.faults == ["too wide around their medians"]
 
 
-def likelihood_ratio(outcomes, null, free):
-    """Twice the gain of log-likelihood, a row at a time."""
-    told = 0.0
-    for came, at, best in zip(outcomes, null, free, strict=True):
-        told += np.log(best if came else 1.0 - best) - np.log(at if came else 1.0 - at)
-    return 2.0 * told
+def likelihood_ratio(came, null, free):
+    """Twice the gain of log-likelihood, summed over rows."""
+    at, best = (np.where(came, p, 1.0 - p) for p in (null, free))
+    return 2.0 * np.log(best / at).sum()
 
 
 @pytest.mark.parametrize("share", [0.02, 0.05, 0.2])
@@ -495,11 +479,10 @@ def test_back_tests_equal_an_independent_computation(share, rng):
     passed = rng.uniform(size=400) < share
     passed[1:] |= passed[:-1] & (rng.uniform(size=399) < 0.3)
     found = scores.BackTest.of(passed, 0.95, 0.05)
-    n = len(passed)
-    often = likelihood_ratio(passed, [0.05] * n, [passed.mean()] * n)
+    often = likelihood_ratio(passed, 0.05, passed.mean())
     before, now = passed[:-1], passed[1:]
     given = np.where(before, now[before].mean(), now[~before].mean())
-    runs = likelihood_ratio(now, [now.mean()] * (n - 1), given)
+    runs = likelihood_ratio(now, now.mean(), given)
     want = chi2.sf([often, runs, often + runs], [1, 1, 2])
     got = found.kupiec, found.independence, found.conditional
     assert_allclose(got, want, atol=1e-9)
@@ -520,13 +503,10 @@ def test_back_tests_of_nothing_and_of_all_have_an_answer():
 
 @pytest.mark.parametrize("sd", [1.0, 0.7, 1.4])
 def test_losses_are_as_promised_or_not(sd, rng):
-    dist = localexpert.PredictiveDistribution.from_scipy(norm(np.zeros(2000), sd))
-    y = rng.normal(size=2000)
-    means = dist.expected_crps()
-    spread = loss_variances(dist.law, "crps", means)
-    kept = scores.Promise.of(dist.crps(y), means, spread)
+    found = figures(Wrong(spread=sd), np.ones((2000, 1)), rng.normal(size=2000))
+    kept = found.overall.promises["crps"]
     assert kept.expected.mean == pytest.approx(sd / np.sqrt(np.pi), rel=1e-9)
-    assert kept.realised == pytest.approx(dist.crps(y).mean())
+    assert kept.realised == pytest.approx(found.scores["Model"].crps)
     inside = kept.expected.low <= kept.realised <= kept.expected.high
     assert inside == (kept.p_value >= 0.05) == (sd == 1.0)
 

@@ -3,6 +3,7 @@
 import base64
 import datetime
 import re
+from contextlib import nullcontext
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -252,8 +253,8 @@ def test_headline_and_body_never_contradict(model, n, write):
 
 def test_the_same_seed_gives_the_same_page(houses, page, tmp_path):
     rows, y, path = houses.X.copy(), houses.y.copy(), tmp_path / "again.html"
-    train = {"X_train": houses.X_train, "y_train": houses.y_train}
-    assert report(houses.model, rows, y, path, importance_rows=60, **train) == path
+    options = {"importance_rows": 60, **houses.train}
+    assert report(houses.model, rows, y, path, **options) == path
     assert path.read_text(encoding="utf-8") == page.source
     pd.testing.assert_frame_equal(rows, houses.X)
     np.testing.assert_array_equal(y, houses.y)
@@ -268,10 +269,8 @@ def test_targets_of_every_kind(kind, rng, write):
         "mixed": np.where(rows[:, 1] > 0.8, 0.0, y),
         "constant": np.ones(240),
     }[kind]
-    if kind == "constant":
-        with pytest.warns(UserWarning, match="every forecast is that value"):
-            model = fast().fit(rows[:160], y[:160])
-    else:
+    said = pytest.warns(UserWarning, match="every forecast is that value")
+    with said if kind == "constant" else nullcontext():
         model = fast().fit(rows[:160], y[:160])
     train = {"X_train": rows[:160], "y_train": y[:160]}
     page = write(model, rows[160:], y[160:], importance_rows=20, **train)
@@ -311,7 +310,6 @@ def test_a_drawn_page_of_outcomes_known_in_part(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"X": X[:0], "y": []}, r"`X` must be .* not empty, got shape \(0, 1\)"),
         ({"X_train": X}, "`y_train` must be given with `X_train`, got None"),
         ({"X_train": X, "y_train": Y[:3]}, "`y_train` must be as long as X_train"),
         (
@@ -320,7 +318,6 @@ def test_a_drawn_page_of_outcomes_known_in_part(tmp_path):
         ),
         ({"groups": ["x7"]}, r"`groups` must name columns of `X`, \['x0'\], got 'x7'"),
         ({"groups": {"a": Y[:3]}}, r"`groups\['a'\]` must be as long as X"),
-        ({"groups": {"a": X}}, r"`groups\['a'\]` must hold labels of shape"),
         ({"var_levels": [0.5, 1.0]}, r"`var_levels` must lie in \(0, 1\), got 1.0"),
         ({"row_names": ["a"]}, "`row_names` must be as long as X, got 1 and 20"),
         ({"pdf_friendly": 1}, "`pdf_friendly` must be True or False, got 1"),
