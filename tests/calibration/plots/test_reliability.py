@@ -23,7 +23,6 @@ from calibration import (
     reliability_curve,
 )
 
-
 RNG = np.random.default_rng(0)
 P = RNG.uniform(size=500)
 Y = (RNG.uniform(size=500) < P**2).astype(int)
