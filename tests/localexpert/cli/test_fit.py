@@ -141,12 +141,8 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, ok, tmp_
     assert np.corrcoef(median, frame["y"])[0, 1] > 0.7
 
 
-def test_columns_to_drop_of_several_files(fitted, sales, refused, tmp_path):
+def test_columns_to_drop_of_several_files(fitted, sales):
     paths, _ = sales(2, change=lambda p, k: p.assign(**{"id": p.index} if k else {}))
     saved, _ = fitted(*paths, "--drop", "id,day,many", "--time", "day")
     assert saved.reader.feature_names_ == ["x", "kind", "shop"]
     assert len(saved.model.cv) == 2  # folds in time
-    words = ["fit", *paths, "--target", "y", "--out", tmp_path / "m.zip", "--drop"]
-    for more in ([], ["--max-train-rows", 150]):
-        said = refused(*words, "id,dya", *more)
-        assert "part0.csv has no column to drop 'dya'" in said
