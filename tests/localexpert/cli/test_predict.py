@@ -6,6 +6,8 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calibration.storage import load
@@ -167,17 +169,15 @@ def test_copied_columns_are_kept_as_they_are(forecasts, told, write):
 
 
 def test_parquet_forecasts_the_same_and_keeps_every_digit(forecasts, told, tmp_path):
-    pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     big, gaps = 1234567890123456789, [None] * 77
     kept = {
-        "key": pyarrow.array([big, 3, -big, *gaps]),
-        "unsigned": pyarrow.array([2**64 - 1, 0, 5, *gaps], pyarrow.uint64()),
-        "decimal": pyarrow.array([Decimal("0.10"), Decimal(10**25), None, *gaps]),
-        "text": pyarrow.array(["007", "1e5", " NA ", *gaps]),
+        "key": pa.array([big, 3, -big, *gaps]),
+        "unsigned": pa.array([2**64 - 1, 0, 5, *gaps], pa.uint64()),
+        "decimal": pa.array([Decimal("0.10"), Decimal(10**25), None, *gaps]),
+        "text": pa.array(["007", "1e5", " NA ", *gaps]),
     }
-    table = pyarrow.table({**told[0].to_dict("list"), **kept})
-    parquet.write_table(table, path := tmp_path / "t.parquet")
+    table = pa.table({**told[0].to_dict("list"), **kept})
+    pq.write_table(table, path := tmp_path / "t.parquet")
     columns, _ = forecasts("--keep", ",".join(kept), table=path)
     assert columns["mean"] == forecasts()[0]["mean"]
     assert {name: columns[name][:3] for name in kept} == {
