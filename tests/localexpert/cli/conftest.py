@@ -106,14 +106,13 @@ def save_frame(frame, path):
     (frame.to_csv if path.suffix == ".csv" else frame.to_parquet)(path, index=False)
 
 
-def write_parts(folder, frame, n_parts, suffix="csv", change=lambda part, _: part):
+def write_parts(folder, frame, n_parts, suffix="csv"):
     """Write a table as several files and name them."""
     folder.mkdir(exist_ok=True)
     paths = []
     for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
-        part = change(frame.iloc[rows].reset_index(drop=True), number)
         path = folder / f"part{number}.{suffix}"
-        save_frame(part, path)
+        save_frame(frame.iloc[rows].reset_index(drop=True), path)
         paths.append(str(path))
     return paths
 
@@ -135,17 +134,6 @@ def sold():
         }
     )
     return frame.assign(day=frame["day"].dt.strftime("%Y-%m-%d"))
-
-
-@pytest.fixture
-def sales(sold, tmp_path):
-    """Return a function that writes parts of the table, and the table."""
-
-    def write(n_parts, suffix="csv", change=lambda part, _: part):
-        folder = tmp_path / f"{suffix}{n_parts}"
-        return write_parts(folder, sold, n_parts, suffix, change), sold
-
-    return write
 
 
 @pytest.fixture

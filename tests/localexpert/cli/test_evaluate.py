@@ -82,7 +82,7 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
         assert_alike(told(*tables), one)
 
 
-def test_rows_that_were_learned_from_are_told(ok, houses, told, sales, tmp_path):
+def test_rows_that_were_learned_from_are_told(ok, houses, told, sold, tmp_path):
     train = pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False)
     test = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     mixed = pd.concat([train.iloc[:30], test]).sample(frac=1.0, random_state=0)
@@ -97,7 +97,10 @@ def test_rows_that_were_learned_from_are_told(ok, houses, told, sales, tmp_path)
     out, lines = ok("evaluate", model, houses / "train.csv")
     assert out.startswith("200 rows of ")
     assert lines[-1].endswith("Scores are too good: new rows tell the truth")
-    assert "learned from 240 of the 240" in told(*sales(3)[0])["training_rows"]
+    assert (
+        "learned from 240 of the 240"
+        in told(*write_parts(tmp_path / "csv", sold, 3))["training_rows"]
+    )
 
 
 def test_a_few_training_rows_in_each_part_are_told(told, new_rows, sold, tmp_path):

@@ -10,7 +10,7 @@ import pandas as pd
 from localexpert import load
 from localexpert.cli.fit import folds_in_time
 from localexpert.regressor.recalibrated import seen_rows
-from tests.localexpert.cli.conftest import QUICK
+from tests.localexpert.cli.conftest import QUICK, write_parts
 
 
 def test_says_what_it_did_with_columns(ok, houses, tmp_path):
@@ -113,36 +113,35 @@ def test_rows_without_weight_cut_no_folds_in_time(fitted, sold, tmp_path):
     np.testing.assert_array_equal(medians[1:], medians[:1] * 2)
 
 
-def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, ok, tmp_path):
+def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sold, ok, tmp_path):
     words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
-    paths, frame = sales(3)
+    paths = write_parts(tmp_path / "csv", sold, 3)
     csv, said = fitted(*paths, *words, "--no-sketch")
     assert said[0] == (
         "3 files, about 240 rows, more than --max-train-rows 150: read part by part, "
         "and fitted to a sample"
     )
     assert "scores out of fold are of the sample" in said
-    sales(2, "parquet")
-    parquet, said = fitted(tmp_path / "parquet2", *words)
+    write_parts(tmp_path / "parquet", sold, 2, "parquet")
+    parquet, said = fitted(tmp_path / "parquet", *words)
     assert said[0].startswith("2 files, about 240 rows, more than --max-train-rows 150")
     assert csv.origin["rows"] == 240
     for saved, knows in ((csv, False), (parquet, True)):
-        seen = seen_rows(saved.model, saved.reader.transform(frame), frame["y"])
+        seen = seen_rows(saved.model, saved.reader.transform(sold), sold["y"])
         assert (seen.n_checked > 0) == knows
     for saved in (csv, parquet):
         assert saved.learner.check_.crps < 1.5
-    test = tmp_path / "test.csv"
-    frame.to_csv(test, index=False)
     one, other = (
-        ok("predict", model, test)[0] for model in sorted(tmp_path.glob("model*.zip"))
+        ok("predict", model, *paths)[0] for model in sorted(tmp_path.glob("model*.zip"))
     )
     assert one == other
     median = pd.read_csv(io.StringIO(one))["q0.5"]
-    assert np.corrcoef(median, frame["y"])[0, 1] > 0.7
+    assert np.corrcoef(median, sold["y"])[0, 1] > 0.7
 
 
-def test_columns_to_drop_of_several_files(fitted, sales):
-    paths, _ = sales(2, change=lambda p, k: p.assign(**{"id": p.index} if k else {}))
+def test_columns_to_drop_of_several_files(fitted, sold, tmp_path):
+    paths = write_parts(tmp_path / "csv", sold, 2)
+    pd.read_csv(paths[1]).to_csv(paths[1], index_label="id")
     saved, _ = fitted(*paths, "--drop", "id,day,many", "--time", "day")
     assert saved.reader.feature_names_ == ["x", "kind", "shop"]
     assert len(saved.model.cv) == 2  # folds in time

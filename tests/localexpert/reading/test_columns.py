@@ -451,15 +451,9 @@ class TestOddCells:
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        (
-            "03/04/2025;05/06/2025",
-            "dates that may have the day or the month first",
-        ),
+        ("03/04/2025;05/06/2025", "dates that may have the day or the month first"),
         ("03.04.25;05.06.24", "years of two digits, as '03.04.25' (write four)"),
-        (
-            "1;;many;2",
-            "67 % numbers, and what is none, first 'many' in line 4",
-        ),
+        ("1;;many;2", "67 % numbers, and what is none, first 'many' in line 4"),
     ],
 )
 def test_what_is_taken_as_words_is_said(cells, said):

@@ -170,14 +170,13 @@ def test_no_more_is_unpacked_than_allowed(read, pack):
         read(data, max_unpacked=10_001)
 
 
-def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path):
+@pytest.mark.parametrize("n_rows", [None, 10])
+def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path, n_rows):
     path = str(tmp_path / "t.parquet")
     pq.write_table(pa.table({"x": [1] * 100_000}), path)
     how = FileFormat(max_unpacked=10_000)
     with pytest.raises(TableError, match="unpacks to more than"):
-        files.read_table(path, how)
-    with pytest.raises(TableError, match="unpacks to more than"):
-        next(files.read_tables([path], how, n_rows=10))
+        next(files.read_tables([path], how, n_rows=n_rows))
 
 
 @pytest.mark.parametrize(
@@ -198,9 +197,7 @@ class TestStandardInput:
         feed(b"a\n1\n")
         frame = files.read_table("-")
         assert (frame.attrs["path"], frame["a"].tolist()) == ("standard input", ["1"])
-        file = io.BytesIO()
-        typed.to_parquet(file)
-        feed(file.getvalue())
+        feed(typed.to_parquet())
         assert files.read_table("-")["key"].tolist() == KEYS.tolist()
         feed(b"a,b\n1\n")
         with pytest.raises(TableError, match="line 2 of standard input has 1 field"):
@@ -224,10 +221,7 @@ def test_parquet_keeps_types_and_an_index_with_a_name(tmp_path, typed):
     assert list(frame) == ["key", "x", "at", "kind"]
     assert frame["key"].tolist() == KEYS[3:].tolist()
     assert frame["kind"].tolist() == typed["kind"].tolist()[3:]
-    assert str(frame.dtypes["at"]) in (
-        "timestamp[ns, tz=Europe/Berlin][pyarrow]",
-        "timestamp[us, tz=Europe/Berlin][pyarrow]",
-    )
+    assert str(frame.dtypes["at"]).endswith("s, tz=Europe/Berlin][pyarrow]")
     assert frame.index.tolist()[:2] == [1, 2]
     assert frame.index.name == "row"
 
@@ -289,11 +283,9 @@ def test_parts_are_the_whole(tmp_path, typed, suffix):
     if suffix == "csv":
         typed.to_csv(path, index=False)
     else:
-        file = io.BytesIO()
-        typed.to_parquet(file, row_group_size=10)
-        packed = suffix.endswith("gz")
-        data = file.getvalue()
-        (tmp_path / f"t.{suffix}").write_bytes(gzip.compress(data) if packed else data)
+        data = typed.to_parquet(row_group_size=10)
+        packed = gzip.compress(data) if suffix.endswith("gz") else data
+        (tmp_path / f"t.{suffix}").write_bytes(packed)
     whole = files.read_table(path)
     parts = list(files.read_tables([path], columns=["kind", "key"], n_rows=7))
     assert max(map(len, parts)) <= 7
