@@ -1,7 +1,5 @@
 """Tables in files, and one saved model for all tests of the command line."""
 
-import csv
-import datetime as dt
 import itertools
 
 import numpy as np
@@ -15,37 +13,39 @@ from localexpert.cli.main import main
 QUICK = ["--fast", "--strategy", "shared", "--folds", 2, "--thresholds-count", 3]
 
 
-def write_csv(path, rows, delimiter=","):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=delimiter).writerows(rows)
-
-
-def house_rows(n, seed):
-    """Header and n rows: an id, gaps, a category, dates, a boolean, useless columns."""
+def draw_houses(n, seed):
+    """Return n houses: an id, gaps, a category, dates, a boolean, useless columns."""
     rng = np.random.default_rng(seed)
-    rows = [["id", "area", "kind", "sold", "garden", "empty", "const", "price"]]
-    for i in range(n):
-        area, kind = rng.uniform(30, 200), str(rng.choice(["flat", "house", "hut"]))
-        sold = dt.date(2023, 1, 1) + dt.timedelta(days=int(rng.integers(700)))
-        price = np.exp(rng.normal(0, 0.2)) * area * (10 if kind == "house" else 7)
-        known = "NA" if rng.uniform() < 0.05 else f"{area:.1f}"
-        garden = str(rng.choice(["True", "False", ""]))
-        day = sold.isoformat()
-        rows.append([f"A{i}", known, kind, day, garden, "", "x", f"{price:.2f}"])
-    return rows
+    area, kind = rng.uniform(30, 200, n), rng.choice(["flat", "house", "hut"], n)
+    price = np.exp(rng.normal(0, 0.2, n)) * area * np.where(kind == "house", 10, 7)
+    days = np.datetime64("2023-01-01") + rng.integers(700, size=n)
+    return pd.DataFrame(
+        {
+            "id": [f"A{i}" for i in range(n)],
+            "area": np.where(rng.uniform(size=n) < 0.05, "NA", area.round(1)),
+            "kind": kind,
+            "sold": days.astype(str),
+            "garden": rng.choice(["True", "False", ""], n),
+            "empty": "",
+            "const": "x",
+            "price": price.round(2),
+        }
+    )
+
+
+def save_frame(frame, path, **how):
+    """Write a table as CSV or Parquet."""
+    save = frame.to_csv if path.suffix == ".csv" else frame.to_parquet
+    save(path, index=False, **how)
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes rows, or a frame, to a file and names it."""
+    """Return a function that writes columns to a file and names it."""
 
-    def write_file(rows, name="table.csv", **options):
-        path = tmp_path / name
-        if isinstance(rows, pd.DataFrame):
-            save_frame(rows, path)
-        else:
-            write_csv(path, rows, **options)
-        return str(path)
+    def write_file(columns, name="table.csv", **how):
+        save_frame(pd.DataFrame(columns), tmp_path / name, **how)
+        return str(tmp_path / name)
 
     return write_file
 
@@ -94,16 +94,11 @@ def refused(run):
 def houses(tmp_path_factory):
     """Return a folder with train.csv, test.csv and model.zip."""
     folder = tmp_path_factory.mktemp("houses")
-    write_csv(folder / "train.csv", house_rows(200, 0))
-    write_csv(folder / "test.csv", house_rows(80, 1))
+    save_frame(draw_houses(200, 0), folder / "train.csv")
+    save_frame(draw_houses(80, 1), folder / "test.csv")
     words = ["fit", folder / "train.csv", "--target", "price", "--seed", 0, *QUICK]
     assert main([*map(str, words), "--out", str(folder / "model.zip")]) == 0
     return folder
-
-
-def save_frame(frame, path):
-    """Write a table as CSV or Parquet."""
-    (frame.to_csv if path.suffix == ".csv" else frame.to_parquet)(path, index=False)
 
 
 def write_parts(folder, frame, n_parts, suffix="csv"):

@@ -114,11 +114,10 @@ def test_a_few_training_rows_in_each_part_are_told(told, new_rows, sold, tmp_pat
 
 
 def test_scores_that_are_infinite_are_null(ok, write, tmp_path):
-    rows = [["x", "y"], *([str(i), str(i % 2)] for i in range(40))]
-    model = tmp_path / "m.zip"
+    rows, model = {"x": np.arange(40), "y": np.arange(40) % 2}, tmp_path / "m.zip"
     words = ["--target", "y", *QUICK, "--quiet", "--out", model]
     assert ok("fit", write(rows), *words) == ("", [])
-    table = write([["x", "y"], ["3", "17"]], "new.csv")
+    table = write({"x": [3], "y": [17]}, "new.csv")
     out, _ = ok("evaluate", model, table, "--json")
     assert json.loads(out)["climatology"]["log_score"] is None
 

@@ -1,6 +1,5 @@
 """monitor and recalibrate: exit codes, a state kept whole, and what is advised."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from scipy.special import expit
 from calibration import CalibrationMonitor, PlattCalibrator
 from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.pit import ShiftRecalibration
-from tests.localexpert.cli.conftest import house_rows
+from tests.localexpert.cli.conftest import draw_houses
 
 
 @pytest.fixture
@@ -29,14 +28,13 @@ def watch(run, houses, tmp_path):
 @pytest.fixture
 def dearer(write):
     """Return a file of houses that all cost half as much again."""
-    header, *rows = house_rows(120, 9)
-    rows = [[*row[:-1], f"{1.5 * float(row[-1]):.2f}"] for row in rows]
-    return write([header, *rows], "dearer.csv")
+    rows = draw_houses(120, 9)
+    return write(rows.assign(price=1.5 * rows["price"]), "dearer.csv")
 
 
 def test_an_alarm_has_an_exit_code_and_stays(watch, write, dearer, tmp_path):
     for seed in (5, 6):
-        code, out, _ = watch(write(house_rows(120, seed), f"{seed}.csv"))
+        code, out, _ = watch(write(draw_houses(120, seed), f"{seed}.csv"))
         assert (code, out.splitlines()[0][-8:]) == (0, "no alarm")
     picture = tmp_path / "state.svg"
     code, out, _ = watch(dearer, "--picture", picture)
@@ -44,7 +42,7 @@ def test_an_alarm_has_an_exit_code_and_stays(watch, write, dearer, tmp_path):
     assert out.startswith("360 rows in 3 batches: ALARM\n")
     assert "advice: " in out
     assert picture.stat().st_size > 1000
-    code, out, _ = watch(write(house_rows(120, 7), "7.csv"), "--json")
+    code, out, _ = watch(write(draw_houses(120, 7), "7.csv"), "--json")
     facts = json.loads(out)
     assert code == 3
     rows = [facts[name] for name in ("alarm_at_row", "onset_row", "rows")]
@@ -66,12 +64,11 @@ def test_a_picture_is_there_whole_or_not(watch, dearer, tmp_path, monkeypatch):
 
 
 def test_a_batch_counts_once_in_any_order(watch, run, houses, write, tmp_path):
-    header, *rows = house_rows(60, 5)
-    first = watch(write([header, *rows]))
+    rows = draw_houses(60, 5)
+    first = watch(write(rows))
     kept = (tmp_path / "state.json").read_bytes()
     # The same rows in another file, shuffled, and written in another way.
-    order = np.random.default_rng(0).permutation(60)
-    again = write([header, *(rows[i] for i in order)], "again.csv", delimiter=";")
+    again = write(rows.sample(frac=1.0, random_state=0), "again.csv", sep=";")
     words = ["monitor", houses / "model.zip", again, "--state", tmp_path / "state.json"]
     code, out, lines = run(*words)
     assert (code, out) == first[:2]
@@ -137,24 +134,14 @@ def test_actions_are_those_of_python(recalibrated, dearer, houses, action):
     np.testing.assert_allclose(got, want)
 
 
-def test_groups_and_calibrators(recalibrated, write, dearer, tmp_path):
+def test_groups_have_corrections_of_their_own(recalibrated, dearer):
     new, _ = recalibrated(dearer, "--by", "kind")
     assert len(new.model.recalibration_.recalibrations_) == 3
-    rng = np.random.default_rng(0)
-    s = rng.uniform(size=200)
-    y = (rng.uniform(size=200) < s**2).astype(int)
-    PlattCalibrator().fit(s, 1 - y).save(path := tmp_path / "c.zip")
-    rows = [["s", "y"], *([repr(float(a)), str(b)] for a, b in zip(s, y, strict=True))]
-    words = ["--score", "s", "--label", "y"]
-    new, _ = recalibrated(write(rows), *words, model=path)
-    assert new.predict([0.3]) == PlattCalibrator().fit(s, y).predict([0.3])
 
 
 def test_rows_that_were_learned_from_correct_nothing(recalibrated, houses, write):
-    with open(houses / "train.csv", encoding="utf-8") as file:
-        train = list(csv.reader(file))
-    rows = house_rows(60, 8)
-    mixed, _ = recalibrated(write([*rows, *train[1:30]]))
+    rows = draw_houses(60, 8)
+    mixed, _ = recalibrated(write(pd.concat([rows, draw_houses(200, 0)[:29]])))
     alone, _ = recalibrated(write(rows))
     frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     np.testing.assert_array_equal(

@@ -1,5 +1,6 @@
 """predict: what the model says, in the conventions of the input, to the last digit."""
 
+import csv
 import subprocess
 import sys
 from decimal import Decimal
@@ -163,7 +164,7 @@ def test_copied_columns_are_kept_as_they_are(forecasts, told, write):
         *("b\rc", 'd"', "e,f", "-0", "c\r\nd", "e\nf", 'g"h,i', " j "),
         *map(str, range(58)),
     ]
-    path = write([list(frame), *frame.to_numpy().tolist()], "t.csv")
+    path = write(frame, quoting=csv.QUOTE_ALL)
     columns, _ = forecasts("--keep", "key", table=path)
     assert columns["key"] == frame["key"].tolist()
 
