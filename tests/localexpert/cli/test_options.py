@@ -226,10 +226,9 @@ def place(houses, tmp_path_factory):
     )
     good["each"] = [f"day {i}" for i in n]
     n = np.arange(40)
-    scores = pd.DataFrame({"id": n, "s": n / 40, "y": n * 3 % 7 % 2, "one": "a"})
-    s = scores["s"]
-    scores = scores.assign(s_1=s, s_0=1 - s, s_2=s, gap="")
-    scores = scores.assign(t=0.5, three=n % 3)
+    s, y = n / 40, n * 3 % 7 % 2
+    scores = pd.DataFrame({"id": n, "s": s, "s_0": 1 - s, "s_1": s, "s_2": s, "y": y})
+    scores = scores.assign(one="a", gap="", t=0.5, three=n % 3)
     new = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     tables = {
         "good": good,
@@ -250,7 +249,7 @@ def place(houses, tmp_path_factory):
     save(model, folder / "huts.zip")
     data = (folder / "model.zip").read_bytes()
     (folder / "half.zip").write_bytes(data[: len(data) // 2])
-    PlattCalibrator().fit(scores["s"], scores["y"]).save(folder / "platt.zip")
+    PlattCalibrator().fit(s, y).save(folder / "platt.zip")
     p = np.eye(3)[n % 3] * 0.4 + 0.2
     labels = np.array(["a", "b", "c"])[n * 2 % 3]
     SoftmaxCalibrator(classes=["a", "b", "c"]).fit(p, labels).save(folder / "three.zip")
