@@ -56,13 +56,14 @@ def test_parameters_reach_the_regressor(ok, houses, tmp_path):
 
 def test_rows_without_target_weights_groups_and_drops(ok, write, rng, tmp_path):
     x, i = rng.uniform(size=60), np.arange(60)
-    y = np.where(np.isin(i, [4, 8]), np.nan, x + i % 4)
+    y = np.where(np.isin(i, [4, 8]), np.nan, rng.exponential(size=60) ** 3)
     groups = [f"g{k % 9}" for k in i]
     path = write({"x": x, "junk": 3 * x, "w": i % 3, "g": groups, "y": y})
     out = tmp_path / "m.zip"
     words = ["--target", "y", "--weight", "w", "--group", "g", "--drop", "junk"]
     _, lines = ok("fit", path, *words, "--fast", "--out", out)
     assert "left out 2 rows without a target 'y'" in "\n".join(lines)
+    assert "'y' is never below 0, and neither is a forecast" in "\n".join(lines)
     saved = load(out)
     assert saved.reader.feature_names_ == ["x"]
     kept = i[~np.isnan(y)]

@@ -128,6 +128,13 @@ def test_marks_of_thousands_that_are_told(forecasts, told, tmp_path):
     assert found[0] == found[1]
 
 
+def test_words_that_training_never_saw_are_told(forecasts, told, write):
+    kinds = ["tent", *told[0]["kind"][1:]]
+    columns, lines = forecasts(table=write(told[0].assign(kind=kinds)))
+    assert len(columns["mean"]) == 80
+    assert any("in 'kind': 'tent' (1 row, first in line 2 of " in li for li in lines)
+
+
 def test_other_process_and_standard_output_agree(forecasts, houses):
     columns, said = forecasts()
     assert list(columns) == ["mean", "std", "q0.05", "q0.5", "q0.95"]
