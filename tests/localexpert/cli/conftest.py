@@ -112,44 +112,15 @@ def write_parts(folder, frame, n_parts, suffix="csv"):
     return paths
 
 
-@pytest.fixture(scope="session")
-def sold():
-    """Return a table of 240 sales: gaps, categories, dates, groups and weights."""
-    rng = np.random.default_rng(3)
-    n = 240
-    x, kind = rng.uniform(0.0, 9.0, n), rng.choice(["hut", "house", "tent"], n)
-    frame = pd.DataFrame(
-        {
-            "x": np.where(rng.uniform(size=n) < 0.1, np.nan, x),
-            "kind": kind,
-            "day": np.datetime64("2024-01-01") + rng.integers(0, 300, n),
-            "shop": rng.integers(0, 40, n),
-            "many": rng.integers(1, 3, n),
-            "y": x + 3.0 * (kind == "hut") + rng.normal(size=n),
-        }
-    )
-    return frame.assign(day=frame["day"].dt.strftime("%Y-%m-%d"))
-
-
 @pytest.fixture
-def fitted(run, tmp_path):
+def fitted(ok, tmp_path):
     """Return a function that fits, and returns the model and what was said."""
     numbers = itertools.count()
 
     def fit(*words):
         out = tmp_path / f"model{next(numbers)}.zip"
-        code, said, lines = run("fit", "--target", "y", *QUICK, "--out", out, *words)
-        assert (code, said) == (0, ""), lines
+        said, lines = ok("fit", "--target", "price", *QUICK, "--out", out, *words)
+        assert said == ""
         return load(out), [line.removeprefix("localexpert: ") for line in lines]
 
     return fit
-
-
-@pytest.fixture(scope="session")
-def sold_model(sold, tmp_path_factory):
-    """Return the file of a model of the table that was fitted in memory."""
-    folder = tmp_path_factory.mktemp("sold")
-    (whole,) = write_parts(folder, sold, 1)
-    words = ["fit", whole, "--target", "y", *map(str, QUICK), "--quiet"]
-    assert main([*words, "--out", str(folder / "model.zip")]) == 0
-    return folder / "model.zip"
