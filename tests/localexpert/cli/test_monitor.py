@@ -13,6 +13,9 @@ from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.pit import ShiftRecalibration
 from tests.localexpert.cli.conftest import draw_houses
 
+# Houses that all cost half as much again.
+DEAR = draw_houses(120, 9).assign(price=lambda rows: 1.5 * rows["price"])
+
 
 @pytest.fixture
 def watch(run, houses, tmp_path):
@@ -27,9 +30,8 @@ def watch(run, houses, tmp_path):
 
 @pytest.fixture
 def dearer(write):
-    """Return a file of houses that all cost half as much again."""
-    rows = draw_houses(120, 9)
-    return write(rows.assign(price=1.5 * rows["price"]), "dearer.csv")
+    """Return the file of the dear houses."""
+    return write(DEAR, "dearer.csv")
 
 
 def test_an_alarm_has_an_exit_code_and_stays(watch, write, dearer, tmp_path):
@@ -89,27 +91,24 @@ def recalibrated(run, houses, tmp_path):
     return recalibrate
 
 
-def test_advice_is_carried_out(watch, dearer, recalibrated, run, ok, houses, tmp_path):
+def test_advice_is_carried_out(watch, dearer, recalibrated, ok, houses, tmp_path):
     state = tmp_path / "state.json"
     assert watch(dearer)[0] == 3
     advice = json.loads(watch(dearer, "--json")[1])["advice"]
     new, lines = recalibrated(dearer, "--state", state)
     assert f"localexpert: the advice is: {advice}" in lines
     assert lines[-1].startswith(f"localexpert: saved {tmp_path / 'new.zip'}: ")
-    frame = pd.read_csv(dearer, dtype=str, keep_default_na=False)
-    y = frame["price"].to_numpy(dtype=float)
     old = load(houses / "model.zip")
-    before, after = (crps_score(y, one.predict_dist(frame)) for one in (old, new))
+    before, after = (
+        crps_score(DEAR["price"], one.predict_dist(DEAR)) for one in (old, new)
+    )
     assert after < before
     assert "120 rows of dearer.csv" in ok("inspect", tmp_path / "new.zip")[0]
     told = ok("evaluate", tmp_path / "new.zip", dearer, "--json")[0]
     assert json.loads(told)["model"]["crps"] == pytest.approx(after)
-    # It is another model, and needs another state.
-    words = ["monitor", tmp_path / "new.zip", dearer, "--state"]
-    assert run(*words, state)[0] == 2
+    # It is another model with another state, and a tolerance by the 120 rows.
     other = tmp_path / "other.json"
-    ok(*words, other)
-    # Its tolerance is by the 120 rows of the correction.
+    ok("monitor", tmp_path / "new.zip", dearer, "--state", other)
     fitted = [
         json.loads(path.read_text())["monitor"]["n_fit"] for path in (state, other)
     ]
@@ -120,17 +119,14 @@ def test_advice_is_carried_out(watch, dearer, recalibrated, run, ok, houses, tmp
 def test_actions_are_those_of_python(recalibrated, dearer, houses, action):
     words = ["--action", action, "--method", "pit", "--seed", "3"]
     new, _ = recalibrated(dearer, *words)
-    frame = pd.read_csv(dearer, dtype=str, keep_default_na=False)
-    old = load(houses / "model.zip")
-    y = frame["price"].to_numpy(dtype=float)
-    dist = old.predict_dist(frame)
+    dist = load(houses / "model.zip").predict_dist(DEAR)
     learned = {
         "shift": ShiftRecalibration(random_state=3),
         "shift-and-slope": ShiftRecalibration(slope=True, random_state=3),
         "recalibrate": PitRecalibration(random_state=3),
-    }[action].fit(dist, y)
+    }[action].fit(dist, DEAR["price"])
     want = learned.apply(dist).quantiles([0.1, 0.5, 0.9])
-    got = new.predict_dist(frame).quantiles([0.1, 0.5, 0.9])
+    got = new.predict_dist(DEAR).quantiles([0.1, 0.5, 0.9])
     np.testing.assert_allclose(got, want)
 
 
@@ -139,14 +135,12 @@ def test_groups_have_corrections_of_their_own(recalibrated, dearer):
     assert len(new.model.recalibration_.recalibrations_) == 3
 
 
-def test_rows_that_were_learned_from_correct_nothing(recalibrated, houses, write):
+def test_rows_that_were_learned_from_correct_nothing(recalibrated, write):
     rows = draw_houses(60, 8)
     mixed, _ = recalibrated(write(pd.concat([rows, draw_houses(200, 0)[:29]])))
     alone, _ = recalibrated(write(rows))
-    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
-    np.testing.assert_array_equal(
-        mixed.predict_dist(frame).median(), alone.predict_dist(frame).median()
-    )
+    one, other = (model.predict_dist(DEAR).median() for model in (mixed, alone))
+    np.testing.assert_array_equal(one, other)
 
 
 # Of a calibrator: scores and labels, batch by batch
