@@ -13,7 +13,7 @@ from calibration.storage import load
 from localexpert.cli import table_model
 from localexpert.metrics import crps_score, log_score
 from localexpert.reporting import pictures
-from tests.localexpert.cli.conftest import QUICK, draw_houses, write_parts
+from tests.localexpert.cli.conftest import QUICK, draw_houses, save_frame, write_parts
 
 
 @pytest.fixture
@@ -82,11 +82,9 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
         assert_alike(told(*tables), one)
 
 
-def test_rows_that_were_learned_from_are_told(ok, houses, told, tmp_path):
-    train = pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False)
-    test = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
-    mixed = pd.concat([train.iloc[:30], test]).sample(frac=1.0, random_state=0)
-    mixed.to_csv(path := tmp_path / "mixed.csv", index=False)
+def test_rows_that_were_learned_from_are_told(ok, houses, told, write, tmp_path):
+    mixed = pd.concat([draw_houses(200, 0)[:30], draw_houses(80, 1)])
+    path = write(mixed.sample(frac=1.0, random_state=0))
     model = houses / "model.zip"
     out, _ = ok("evaluate", model, path)
     assert out.startswith(f"80 new rows of {path}\nThe model has learned from 30 of")
@@ -122,12 +120,10 @@ def test_scores_that_are_infinite_are_null(ok, write, tmp_path):
 def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, monkeypatch):
     write = Mock(side_effect=lambda *given, **_: Path(given[3]).write_text("<html>"))
     monkeypatch.setattr("localexpert.cli.forecasts.write_report", write)
-    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
-    frame = frame.rename(columns={"price": "paid"})
+    frame = draw_houses(80, 1).rename(columns={"price": "paid"})
     frame["town"] = ["A", "B", "k.A.", "C"] * 20
-    frame.loc[0, "paid"] = ""
-    table = tmp_path / "t.csv"
-    frame.to_csv(table, index=False)
+    frame.loc[0, "paid"] = np.nan
+    save_frame(frame, table := tmp_path / "t.csv")
     words = ["--train", houses / "train.csv", "--title", "Prices", "--unit", "EUR"]
     words += ["--id", "id", "--groups", "town,area,kind", "--coverage", ".8"]
     words += ["--pdf-friendly", "--var", ".99,.95", "--out", tmp_path / "r.html"]
