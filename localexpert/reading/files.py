@@ -220,7 +220,7 @@ def check_marks(marks: Mapping[str, str | None]) -> None:
 
 
 def count_rows(paths: Sequence[str], how: FileFormat) -> int:
-    """Return how many rows files have: of Parquet exactly, of CSV at most so many.
+    """Return how many rows files have; of CSV at most so many.
 
     A pipe, which can be read only once, counts as none.
     """
@@ -272,6 +272,8 @@ class _File:
         held = self._open()
         if not isinstance(held, bytes):
             return int(held.metadata.num_rows)
+        if held[:4] == _ZIP:
+            return sum(map(len, self._read_excel(held)))
         # Less the header. Blank lines are counted, though they are no rows.
         return max(len(held.splitlines()) - 1, 0)
 

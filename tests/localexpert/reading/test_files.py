@@ -304,6 +304,7 @@ def test_excel(tmp_path):
     assert got["a"].tolist() == [1, 2.5, "k.A."]
     assert list(got) == ["a", "d", "column 3"]
     assert got.index.tolist() == [4, 5, 6]
+    assert files.count_rows([str(path)], FileFormat()) == 3
     with pytest.raises(TableError, match="unpacks to more than"):
         read_table(str(path), FileFormat(max_unpacked=1000))
     with pd.ExcelWriter(path, mode="a") as book:
