@@ -45,10 +45,6 @@ def read_answers(text, n=1):
     return header, answers[:, 0] if n == 1 else answers
 
 
-def whole(p):
-    return p / p.sum(axis=1, keepdims=True)
-
-
 def test_the_same_rows_are_calibrated_out_of_fold(ok, write, rows):
     words = [*TWO, "--method", "isotonic", "--seed", 4, "--folds", 3]
     out, lines = ok("calibrate", write(rows), *words)
@@ -148,7 +144,8 @@ def test_keys_and_labels_of_many_digits(ok, tmp_path):
 
 @pytest.mark.parametrize("scale", ["probability", "logit"])
 def test_several_classes_out_of_fold(ok, write, animals, data, scale):
-    p, y = whole(data[0]), data[1]
+    p, y = data
+    p = p / p.sum(axis=1, keepdims=True)
     if scale == "logit":
         animals[COLUMNS] = p = (np.log(p + 1e-9) + 5.0).round(6)
     words = [*MANY, "--folds", 3, "--scale", scale]
