@@ -128,6 +128,12 @@ def test_marks_of_thousands_that_are_told(forecasts, told, tmp_path):
     assert found[0] == found[1]
 
 
+def test_the_name_of_the_output_says_how_it_is_written(ok, houses, told, tmp_path):
+    path = tmp_path / "f.parquet"
+    ok("predict", houses / "model.zip", houses / "test.csv", "--out", path)
+    np.testing.assert_array_equal(pd.read_parquet(path)["mean"], told[1].mean())
+
+
 def test_words_that_training_never_saw_are_told(forecasts, told, write):
     kinds = ["tent", *told[0]["kind"][1:]]
     columns, lines = forecasts(table=write(told[0].assign(kind=kinds)))
