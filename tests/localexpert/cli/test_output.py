@@ -124,6 +124,12 @@ def test_parquet_takes_cells_that_are_no_number_and_no_gap(tmp_path):
     assert np.isnan(held[1])
 
 
+def test_kept_columns_keep_their_digits(tmp_path):
+    frame = pd.DataFrame({"kept": [1.23456], "mean": [1.23456]})
+    write(path := tmp_path / "t.csv", [frame], digits=2, keep=["kept"])
+    assert path.read_text() == "kept,mean\n1.23456,1.2\n"
+
+
 def test_objects_have_the_decimal_mark_of_the_table(tmp_path):
     cells = [1.5, "v1.2", None, 7, Decimal("2.50")]
     frame = pd.DataFrame({"cell": pd.Series(cells, dtype=object), "mean": 0.5})

@@ -110,9 +110,8 @@ def test_the_conventions_of_the_input_are_those_of_the_output(
     texts = [f"{area:.1f}".replace(".", ",") for area in frame["area"][known]]
     assert np.array(columns["area"])[known].tolist() == texts
     ok(*words, "--digits", 3)
-    rounded, number = read_csv(out, ";"), float(plain[1].split(",")[0])
-    assert float(rounded["mean"][0].replace(",", ".")) == float(f"{number:.3g}")
-    assert rounded["area"] == columns["area"]
+    first, number = read_csv(out, ";")["mean"][0], float(plain[1].split(",")[0])
+    assert float(first.replace(",", ".")) == float(f"{number:.3g}")
     words.insert(2, houses / "test.csv")
     assert "neu.csv' differ in decimal marks: save them alike" in refused(*words)
     ok(*words[:4])
