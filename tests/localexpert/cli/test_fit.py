@@ -142,7 +142,7 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, ok, tmp_path):
 
 def test_columns_to_drop_of_several_files(fitted, tmp_path):
     paths = write_parts(tmp_path / "csv", draw_houses(200, 0), 2)
-    pd.read_csv(paths[1]).drop(columns="id").to_csv(paths[1], index=False)
+    pd.read_csv(paths[0]).drop(columns="id").to_csv(paths[0], index=False)
     saved, _ = fitted(*paths, "--drop", "id,sold,garden", "--time", "sold")
     assert saved.reader.feature_names_ == ["area", "kind"]
     assert len(saved.model.cv) == 2  # folds in time
