@@ -28,9 +28,8 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from calibration.storage import replacing_file, writable_file
-from localexpert.reading import texts
 from localexpert.reading.columns import as_texts
-from localexpert.reading.texts import count, load_module, refuse, refusing
+from localexpert.reading.texts import count, holds_texts, load_module, refuse, refusing
 
 #: Writes a frame, the next part of a table.
 Write: TypeAlias = Callable[[Any], None]
@@ -261,7 +260,7 @@ def _write_parquet(path: Path) -> Iterator[Write]:
     arrow, parquet = (load_module(f"pyarrow{name}", "") for name in ("", ".parquet"))
 
     def convert(column: Any) -> Any:
-        if not texts.holds_texts(column.dtype):
+        if not holds_texts(column.dtype):
             held = arrow.array(column, from_pandas=True)
             # Parts with other categories would have another type.
             if arrow.types.is_dictionary(held.type):

@@ -139,8 +139,7 @@ def fit_large(
             curve = None
             if learning_curve:
                 with current_progress().stage("learning curve"):
-                    how = partial(_fit, roles)
-                    curve = learn_curve(fitted, sample, beyond, how)
+                    curve = learn_curve(fitted, sample, beyond, partial(_fit, roles))
             if share:
                 _correct(fitted, opened, roles, drawn, sample, share)
             _report(fitted, drawn, len(sample), share, curve)

@@ -445,16 +445,14 @@ class Learner:
         is_index = whole and str(name).startswith("column ") and held.is_unique
         names = rule.kind == "category" and not as_category
         names &= len(known) >= _LEAST_NAMES
-        reason = ""
-        if n_different == 0:
-            reason = "holds no value"
-        elif n_different == 1 and len(known) == n:
-            reason = "constant"
-        elif names and n_different > _SHARE_OF_NAMES * len(known):
-            reason = "a different text in each row"
-        elif is_index:
-            reason = "without a name, numbers the rows"
-        if reason:
+        names &= n_different > _SHARE_OF_NAMES * len(known)
+        reasons = {
+            "holds no value": n_different == 0,
+            "constant": n_different == 1 and len(known) == n,
+            "a different text in each row": names,
+            "without a name, numbers the rows": is_index,
+        }
+        if reason := next((why for why, holds in reasons.items() if holds), ""):
             return ColumnRule(name, "dropped", reason=reason), None
         steps = np.diff(held) if whole else np.empty(0)
         if len(steps) >= _LEAST_STEPS and (steps == 1.0).all():

@@ -220,7 +220,7 @@ def check_marks(marks: Mapping[str, str | None]) -> None:
 
 
 def count_rows(paths: Sequence[str], how: FileFormat) -> int:
-    """Return how many rows files have: of Parquet exactly, of CSV at most so many.
+    """Return how many rows files have; of CSV at most so many.
 
     A pipe, which can be read only once, counts as none.
     """
@@ -259,26 +259,30 @@ class _File:
 
     def read(self) -> Iterator[Frame]:
         """Yield the table in parts, or whole."""
-        if is_parquet(self.path):
+        held = self._open()
+        if not isinstance(held, bytes):
             # Not read before it is asked for, row group by row group.
-            return self._read_parquet(self._open_parquet(self.path))
-        data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
-        if data[:4] == _PARQUET:
-            return self._read_parquet(self._open_parquet(io.BytesIO(data)))
-        if data[:4] == _ZIP:
-            return self._read_excel(data)
-        return self._read_text(_decode(self.name, data, self.how.encoding))
+            return self._read_parquet(held)
+        if held[:4] == _ZIP:
+            return self._read_excel(held)
+        return self._read_text(_decode(self.name, held, self.how.encoding))
 
     def count_rows(self) -> int:
         """Return how many rows there are; of CSV at most so many."""
-        file: Any = self.path
-        if not is_parquet(self.path):
-            data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
-            if data[:4] != _PARQUET:
-                # Less the header. Blank lines are counted, though they are no rows.
-                return max(len(data.splitlines()) - 1, 0)
-            file = io.BytesIO(data)
-        return int(self._open_parquet(file).metadata.num_rows)
+        held = self._open()
+        if not isinstance(held, bytes):
+            return int(held.metadata.num_rows)
+        if held[:4] == _ZIP:
+            return sum(map(len, self._read_excel(held)))
+        # Less the header. Blank lines are counted, though they are no rows.
+        return max(len(held.splitlines()) - 1, 0)
+
+    def _open(self) -> Any:
+        """Return a ParquetFile, or what is in another file, unpacked."""
+        if is_parquet(self.path):
+            return self._open_parquet(self.path)
+        data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
+        return self._open_parquet(io.BytesIO(data)) if data[:4] == _PARQUET else data
 
     def _name_columns(self, header: Sequence[Any]) -> tuple[list[str], list[int]]:
         """Return the names in a header, blank ones numbered, and which are wanted.
@@ -365,22 +369,18 @@ class _File:
         names, chosen = self._name_columns([*held, *(one["name"] for one in even)])
         stored, start = [held[j] for j in chosen if j < len(held)], 1
         with refusing(damaged, Exception):
-            for frame in self._read_batches(file, stored):
+            if self.n_rows is None:
+                batches = [file.read(columns=stored)]
+            else:
+                batches = file.iter_batches(self.n_rows, columns=stored)
+            for batch in batches:
+                frame = batch.to_pandas(types_mapper=_find_type, ignore_metadata=True)
                 places = np.arange(start, start + len(frame))
                 start += len(frame)
                 for one in even if len(stored) < len(chosen) else ():
                     frame[one["name"]] = one["start"] + one["step"] * (places - 1)
                 if len(frame):
                     yield self._finish(frame, names, places)
-
-    def _read_batches(self, file: Any, columns: list[str]) -> Iterator[Frame]:
-        """Yield rows as they come, or all of them."""
-        kind = {"types_mapper": _find_type, "ignore_metadata": True}
-        if self.n_rows is None:
-            yield file.read(columns=columns).to_pandas(**kind)
-        else:
-            for batch in file.iter_batches(self.n_rows, columns=columns):
-                yield batch.to_pandas(**kind)
 
     def _read_excel(self, data: bytes) -> Iterator[Frame]:
         """Yield the first sheet of an Excel file, its cells as they are."""

@@ -1,7 +1,5 @@
 """Tables in files, and one saved model for all tests of the command line."""
 
-import csv
-import datetime as dt
 import itertools
 
 import numpy as np
@@ -15,37 +13,39 @@ from localexpert.cli.main import main
 QUICK = ["--fast", "--strategy", "shared", "--folds", 2, "--thresholds-count", 3]
 
 
-def write_csv(path, rows, delimiter=","):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=delimiter).writerows(rows)
-
-
-def house_rows(n, seed):
-    """Header and n rows: an id, gaps, a category, dates, a boolean, useless columns."""
+def draw_houses(n, seed):
+    """Return n houses: an id, gaps, a category, dates, a boolean, useless columns."""
     rng = np.random.default_rng(seed)
-    rows = [["id", "area", "kind", "sold", "garden", "empty", "const", "price"]]
-    for i in range(n):
-        area, kind = rng.uniform(30, 200), str(rng.choice(["flat", "house", "hut"]))
-        sold = dt.date(2023, 1, 1) + dt.timedelta(days=int(rng.integers(700)))
-        price = np.exp(rng.normal(0, 0.2)) * area * (10 if kind == "house" else 7)
-        known = "NA" if rng.uniform() < 0.05 else f"{area:.1f}"
-        garden = str(rng.choice(["True", "False", ""]))
-        day = sold.isoformat()
-        rows.append([f"A{i}", known, kind, day, garden, "", "x", f"{price:.2f}"])
-    return rows
+    area, kind = rng.uniform(30, 200, n), rng.choice(["flat", "house", "hut"], n)
+    price = np.exp(rng.normal(0, 0.2, n)) * area * np.where(kind == "house", 10, 7)
+    days = np.datetime64("2023-01-01") + rng.integers(700, size=n)
+    return pd.DataFrame(
+        {
+            "id": [f"A{i}" for i in range(n)],
+            "area": np.where(rng.uniform(size=n) < 0.05, "NA", area.round(1)),
+            "kind": kind,
+            "sold": days.astype(str),
+            "garden": rng.choice(["True", "False", ""], n),
+            "empty": "",
+            "const": "x",
+            "price": price.round(2),
+        }
+    )
+
+
+def save_frame(frame, path, **how):
+    """Write a table as CSV or Parquet."""
+    save = frame.to_csv if path.suffix == ".csv" else frame.to_parquet
+    save(path, index=False, **how)
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes rows, or a frame, to a file and names it."""
+    """Return a function that writes columns to a file and names it."""
 
-    def write_file(rows, name="table.csv", **options):
-        path = tmp_path / name
-        if isinstance(rows, pd.DataFrame):
-            save_frame(rows, path)
-        else:
-            write_csv(path, rows, **options)
-        return str(path)
+    def write_file(columns, name="table.csv", **how):
+        save_frame(pd.DataFrame(columns), tmp_path / name, **how)
+        return str(tmp_path / name)
 
     return write_file
 
@@ -94,79 +94,33 @@ def refused(run):
 def houses(tmp_path_factory):
     """Return a folder with train.csv, test.csv and model.zip."""
     folder = tmp_path_factory.mktemp("houses")
-    write_csv(folder / "train.csv", house_rows(200, 0))
-    write_csv(folder / "test.csv", house_rows(80, 1))
+    save_frame(draw_houses(200, 0), folder / "train.csv")
+    save_frame(draw_houses(80, 1), folder / "test.csv")
     words = ["fit", folder / "train.csv", "--target", "price", "--seed", 0, *QUICK]
     assert main([*map(str, words), "--out", str(folder / "model.zip")]) == 0
     return folder
 
 
-def save_frame(frame, path):
-    """Write a table as CSV or Parquet."""
-    (frame.to_csv if path.suffix == ".csv" else frame.to_parquet)(path, index=False)
-
-
-def write_parts(folder, frame, n_parts, suffix="csv", change=lambda part, _: part):
+def write_parts(folder, frame, n_parts, suffix="csv"):
     """Write a table as several files and name them."""
     folder.mkdir(exist_ok=True)
     paths = []
     for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
-        part = change(frame.iloc[rows].reset_index(drop=True), number)
         path = folder / f"part{number}.{suffix}"
-        save_frame(part, path)
+        save_frame(frame.iloc[rows].reset_index(drop=True), path)
         paths.append(str(path))
     return paths
 
 
-@pytest.fixture(scope="session")
-def sold():
-    """Return a table of 240 sales: gaps, categories, dates, groups and weights."""
-    rng = np.random.default_rng(3)
-    n = 240
-    x, kind = rng.uniform(0.0, 9.0, n), rng.choice(["hut", "house", "tent"], n)
-    frame = pd.DataFrame(
-        {
-            "x": np.where(rng.uniform(size=n) < 0.1, np.nan, x),
-            "kind": kind,
-            "day": np.datetime64("2024-01-01") + rng.integers(0, 300, n),
-            "shop": rng.integers(0, 40, n),
-            "many": rng.integers(1, 3, n),
-            "y": x + 3.0 * (kind == "hut") + rng.normal(size=n),
-        }
-    )
-    return frame.assign(day=frame["day"].dt.strftime("%Y-%m-%d"))
-
-
 @pytest.fixture
-def sales(sold, tmp_path):
-    """Return a function that writes parts of the table, and the table."""
-
-    def write(n_parts, suffix="csv", change=lambda part, _: part):
-        folder = tmp_path / f"{suffix}{n_parts}"
-        return write_parts(folder, sold, n_parts, suffix, change), sold
-
-    return write
-
-
-@pytest.fixture
-def fitted(run, tmp_path):
+def fitted(ok, tmp_path):
     """Return a function that fits, and returns the model and what was said."""
     numbers = itertools.count()
 
     def fit(*words):
         out = tmp_path / f"model{next(numbers)}.zip"
-        code, said, lines = run("fit", "--target", "y", *QUICK, "--out", out, *words)
-        assert (code, said) == (0, ""), lines
+        said, lines = ok("fit", "--target", "price", *QUICK, "--out", out, *words)
+        assert said == ""
         return load(out), [line.removeprefix("localexpert: ") for line in lines]
 
     return fit
-
-
-@pytest.fixture(scope="session")
-def sold_model(sold, tmp_path_factory):
-    """Return the file of a model of the table that was fitted in memory."""
-    folder = tmp_path_factory.mktemp("sold")
-    (whole,) = write_parts(folder, sold, 1)
-    words = ["fit", whole, "--target", "y", *map(str, QUICK), "--quiet"]
-    assert main([*words, "--out", str(folder / "model.zip")]) == 0
-    return folder / "model.zip"

@@ -13,8 +13,8 @@ import calibration
 # A column of foxes ends with "ox" as well.
 NAMES = ("ox", "fox", "cat")
 TWO = ["--score", "s", "--label", "y"]
-SCORES = ["--score", "p_ox,p_fox,p_cat"]
-MANY = [*SCORES, "--label", "y", "--method", "temperature"]
+COLUMNS = [f"p_{name}" for name in NAMES]
+MANY = ["--score", ",".join(COLUMNS), "--label", "y", "--method", "temperature"]
 
 
 @pytest.fixture
@@ -22,10 +22,7 @@ def rows(rng):
     """Scores that are too high: y = 1 with probability s squared."""
     scores = rng.uniform(size=300).round(3)
     y = (rng.uniform(size=300) < scores**2).astype(int)
-    pairs = enumerate(zip(scores, y, strict=True))
-    return [["id", "s", "y"]] + [
-        [f"r{i}", str(s), str(label)] for i, (s, label) in pairs
-    ]
+    return pd.DataFrame({"id": [f"r{i}" for i in range(300)], "s": scores, "y": y})
 
 
 @pytest.fixture
@@ -39,13 +36,7 @@ def data(rng):
 @pytest.fixture
 def animals(data):
     p, y = data
-    header = ["id", "p_ox", "p_fox", "p_cat", "y"]
-    return [header, *([f"r{i}", *p[i], NAMES[y[i]]] for i in range(len(y)))]
-
-
-def columns_of(rows):
-    s, y = np.array([row[1:3] for row in rows[1:]], dtype=float).T
-    return s, y.astype(int)
+    return pd.DataFrame(p, columns=COLUMNS).assign(y=np.array(NAMES)[y])
 
 
 def read_answers(text, n=1):
@@ -54,17 +45,13 @@ def read_answers(text, n=1):
     return header, answers[:, 0] if n == 1 else answers
 
 
-def whole(p):
-    return p / p.sum(axis=1, keepdims=True)
-
-
 def test_the_same_rows_are_calibrated_out_of_fold(ok, write, rows):
     words = [*TWO, "--method", "isotonic", "--seed", 4, "--folds", 3]
     out, lines = ok("calibrate", write(rows), *words)
     assert "is out of fold: each row by a calibrator fitted on the other 2" in lines[1]
     header, answers = read_answers(out)
     assert header == ["id", "s", "y", "calibrated"]
-    s, y = columns_of(rows)
+    s, y = rows["s"].to_numpy(), rows["y"].to_numpy()
     for train, test in StratifiedKFold(3, shuffle=True, random_state=4).split(s, y):
         want = calibration.IsotonicCalibrator().fit(s[train], y[train]).predict(s[test])
         np.testing.assert_array_equal(answers[test], want)
@@ -76,7 +63,7 @@ def test_the_same_rows_are_calibrated_out_of_fold(ok, write, rows):
 def test_the_class_that_is_meant_is_said(ok, write, rows, no, yes):
     words = [*TWO, "--method", "platt"]
     want = read_answers(ok("calibrate", write(rows), *words)[0])[1]
-    named = [rows[0], *([*row[:2], (no, yes)[int(row[2])]] for row in rows[1:])]
+    named = rows.assign(y=np.where(rows["y"], yes, no))
     out, lines = ok("calibrate", write(named), *words)
     said = f"localexpert: the probability of {yes!r} is meant (--positive says another)"
     assert lines[0] == said
@@ -87,22 +74,22 @@ def test_the_class_that_is_meant_is_said(ok, write, rows, no, yes):
 
 def test_new_rows_and_the_saved_calibrator(ok, write, rows, tmp_path):
     kept = tmp_path / "c.zip"
-    new = write([["s", "note"], ["0.2", "a"], ["0.9", "b"]], "new.csv")
+    new = write({"s": [0.2, 0.9], "note": ["a", "b"]}, "new.csv")
     words = [*TWO, "--method", "platt", "--new", new, "--save", kept]
     out, lines = ok("calibrate", write(rows), *words)
     assert not any("out of fold" in line for line in lines)
     header, answers = read_answers(out)
     assert header == ["s", "note", "calibrated"]
-    want = calibration.PlattCalibrator().fit(*columns_of(rows)).predict([0.2, 0.9])
+    want = calibration.PlattCalibrator().fit(rows["s"], rows["y"]).predict([0.2, 0.9])
     np.testing.assert_array_equal(answers, want)
     assert ok("apply", kept, new, "--score", "s") == (out, [])
     assert "a saved PlattCalibrator" in ok("inspect", kept)[0]
 
 
 def test_intervals_of_venn_abers(ok, write, rows, tmp_path):
-    fitted = calibration.VennAbersCalibrator().fit(*columns_of(rows))
+    fitted = calibration.VennAbersCalibrator().fit(rows["s"], rows["y"])
     fitted.save(path := tmp_path / "c.zip")
-    table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
+    table = write({"id": ["a", "b"], "s": [0.2, 0.9]}, "new.csv")
     text, _ = ok("apply", path, table, "--score", "s", "--interval")
     header, got = read_answers(text, 3)
     assert header[2:] == ["calibrated", "calibrated_low", "calibrated_high"]
@@ -111,7 +98,7 @@ def test_intervals_of_venn_abers(ok, write, rows, tmp_path):
 
 
 def test_scores_before_and_after_where_labels_are(ok, write, rows, tmp_path):
-    s, y = columns_of(rows)
+    s, y = rows["s"], rows["y"]
     calibration.IsotonicCalibrator().fit(s, y).save(path := tmp_path / "c.zip")
     text, lines = ok("apply", path, write(rows), *TWO, "--positive", "1")
     p = read_answers(text)[1]
@@ -130,7 +117,7 @@ def test_scores_before_and_after_where_labels_are(ok, write, rows, tmp_path):
 def test_the_page_of_calibrate(ok, write, rows, tmp_path, scale):
     page, out = tmp_path / "page.html", tmp_path / "c.csv"
     words = [*TWO, "--method", "platt", "--report", page, "--scale", scale]
-    words += ["--new", write([["s"], ["0.5"]], "new.csv"), "--out", out]
+    words += ["--new", write({"s": [0.5]}, "new.csv"), "--out", out]
     _, lines = ok("calibrate", write(rows), *words)
     assert f"localexpert: wrote {page}" in lines
     text = page.read_text(encoding="utf-8")
@@ -157,17 +144,15 @@ def test_keys_and_labels_of_many_digits(ok, tmp_path):
 
 @pytest.mark.parametrize("scale", ["probability", "logit"])
 def test_several_classes_out_of_fold(ok, write, animals, data, scale):
-    p, y = whole(data[0]), data[1]
+    p, y = data
+    p = p / p.sum(axis=1, keepdims=True)
     if scale == "logit":
-        p = (np.log(p + 1e-9) + 5.0).round(6)
-        animals[1:] = [
-            [i, *z, name] for (i, *_, name), z in zip(animals[1:], p, strict=True)
-        ]
+        animals[COLUMNS] = p = (np.log(p + 1e-9) + 5.0).round(6)
     words = [*MANY, "--folds", 3, "--scale", scale]
     out, lines = ok("calibrate", write(animals), *words)
     assert "classes: 'p_ox': 'ox', 'p_fox': 'fox', 'p_cat': 'cat'" in lines[0]
     header, answers = read_answers(out, 3)
-    assert header[5:] == ["calibrated_ox", "calibrated_fox", "calibrated_cat"]
+    assert header[4:] == ["calibrated_ox", "calibrated_fox", "calibrated_cat"]
     np.testing.assert_allclose(answers.sum(axis=1), 1.0, atol=1e-9)
     said = next(line for line in lines if "log loss" in line).split()
     before = calibration.log_loss(y, softmax(p, axis=1) if scale == "logit" else p)
@@ -181,13 +166,13 @@ def test_several_classes_out_of_fold(ok, write, animals, data, scale):
 
 @pytest.mark.parametrize("method", ["platt", "temperature"])
 def test_two_classes_in_two_columns(ok, write, rows, method):
-    table = [["s_0", "s_1", "y"], *([1.0 - float(s), s, y] for _, s, y in rows[1:])]
+    table = rows.assign(s_0=1.0 - rows["s"], s_1=rows["s"])
     words = ["--score", "s_0,s_1", "--label", "y", "--method", method]
     out, _ = ok("calibrate", write(table), *words)
     np.testing.assert_allclose(read_answers(out, 2)[1].sum(axis=1), 1.0)
 
 
-def test_columns_of_classes_go_by_their_names(ok, refused, write, animals, tmp_path):
+def test_columns_of_classes_go_by_their_names(ok, write, animals, tmp_path):
     kept = tmp_path / "c.zip"
     table = write(animals)
     words = [*MANY, "--new", table, "--save", kept]
@@ -196,10 +181,7 @@ def test_columns_of_classes_go_by_their_names(ok, refused, write, animals, tmp_p
     # The order in which columns are named means nothing.
     for order in ("p_ox,p_fox,p_cat", "p_cat,p_ox,p_fox"):
         assert ok("apply", kept, table, "--score", order) == (out, [])
-    renamed = [["id", "u", "v", "w", "y"], *animals[1:]]
-    other = write(renamed, "other.csv")
-    said = refused("apply", kept, other, "--score", "u,v,w")
-    assert "must name a column for each of 'ox', 'fox', 'cat'" in said
+    other = write(animals.set_axis([*"uvwy"], axis=1), "other.csv")
     for columns, classes in (("u,v,w", "ox,fox,cat"), ("w,u,v", "cat,ox,fox")):
         words = ["--score", columns, "--classes", classes, "--label", "y"]
         got = ok("apply", kept, other, *words)[0]
@@ -212,9 +194,9 @@ def test_labels_are_the_same_whole_numbers_beside_gaps(ok, write, data, tmp_path
     kept, told = tmp_path / "c.zip", []
     for zero in ("", ".0"):
         labels = [f"{k}{zero}" for k in range(3)]
-        rows = [[*row, labels[k]] for row, k in zip(p, y, strict=True)]
-        table = write([[*(f"p_{name}" for name in labels), "y"], *rows])
-        score = ["--score", ",".join(f"p_{name}" for name in labels), "--label", "y"]
+        names = [f"p_{name}" for name in labels]
+        table = write(pd.DataFrame(p, columns=names).assign(y=np.array(labels)[y]))
+        score = ["--score", ",".join(names), "--label", "y"]
         if not zero:
             words = [*score, "--method", "temperature", "--save", kept]
             ok("calibrate", table, *words)

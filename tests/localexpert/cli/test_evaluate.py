@@ -13,24 +13,24 @@ from calibration.storage import load
 from localexpert.cli import table_model
 from localexpert.metrics import crps_score, log_score
 from localexpert.reporting import pictures
-from tests.localexpert.cli.conftest import QUICK, write_parts
+from tests.localexpert.cli.conftest import QUICK, draw_houses, save_frame, write_parts
 
 
 @pytest.fixture
-def new_rows(sold):
-    """Return other rows of the table, some without a target."""
-    rows = sold.sample(frac=1.0, random_state=0).reset_index(drop=True)
-    rows["y"] += 0.01
-    rows.loc[[0, 17, 100, 239], "y"] = np.nan
+def new_rows():
+    """Return the training rows with other targets, some without."""
+    rows = draw_houses(200, 0).sample(frac=1.0, random_state=0, ignore_index=True)
+    rows["price"] += 0.01
+    rows.loc[[0, 17, 100, 199], "price"] = np.nan
     return rows
 
 
 @pytest.fixture
-def told(ok, sold_model):
+def told(ok, houses):
     """Return a function that evaluates files, as figures."""
 
     def evaluate_files(*paths):
-        out, _ = ok("evaluate", sold_model, *paths, "--json")
+        out, _ = ok("evaluate", houses / "model.zip", *paths, "--json")
         return json.loads(out)
 
     return evaluate_files
@@ -75,18 +75,16 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
     parquet = write_parts(tmp_path / "parquet", new_rows, 4, "parquet")
     new_rows.iloc[:0].to_parquet(tmp_path / "parquet" / "part9.parquet")
     one = told(whole)
-    assert one["rows"] == 236
+    assert one["rows"] == 196
     # In parts that do not end where files do.
     monkeypatch.setattr(table_model, "BATCH", 37)
     for tables in ([tmp_path / "parquet"], csv, parquet[::-1]):
         assert_alike(told(*tables), one)
 
 
-def test_rows_that_were_learned_from_are_told(ok, houses, told, sales, tmp_path):
-    train = pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False)
-    test = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
-    mixed = pd.concat([train.iloc[:30], test]).sample(frac=1.0, random_state=0)
-    mixed.to_csv(path := tmp_path / "mixed.csv", index=False)
+def test_rows_that_were_learned_from_are_told(ok, houses, told, write, tmp_path):
+    mixed = pd.concat([draw_houses(200, 0)[:30], draw_houses(80, 1)])
+    path = write(mixed.sample(frac=1.0, random_state=0))
     model = houses / "model.zip"
     out, _ = ok("evaluate", model, path)
     assert out.startswith(f"80 new rows of {path}\nThe model has learned from 30 of")
@@ -97,13 +95,13 @@ def test_rows_that_were_learned_from_are_told(ok, houses, told, sales, tmp_path)
     out, lines = ok("evaluate", model, houses / "train.csv")
     assert out.startswith("200 rows of ")
     assert lines[-1].endswith("Scores are too good: new rows tell the truth")
-    assert "learned from 240 of the 240" in told(*sales(3)[0])["training_rows"]
+    parts = write_parts(tmp_path / "csv", draw_houses(200, 0), 3)
+    assert "learned from 200 of the 200" in told(*parts)["training_rows"]
 
 
-def test_a_few_training_rows_in_each_part_are_told(told, new_rows, sold, tmp_path):
-    rows = pd.concat([new_rows[1:55], sold[:6]]).iloc[
-        np.arange(60).reshape(10, 6).T.ravel()
-    ]
+def test_a_few_training_rows_in_each_part_are_told(told, new_rows, tmp_path):
+    rows = pd.concat([new_rows[1:55], draw_houses(200, 0)[:6]])
+    rows = rows.iloc[np.arange(60).reshape(10, 6).T.ravel()]
     (whole,) = write_parts(tmp_path / "one", rows, 1)
     one = told(whole)
     assert "learned from 6 of the 59" in one["training_rows"]
@@ -111,11 +109,10 @@ def test_a_few_training_rows_in_each_part_are_told(told, new_rows, sold, tmp_pat
 
 
 def test_scores_that_are_infinite_are_null(ok, write, tmp_path):
-    rows = [["x", "y"], *([str(i), str(i % 2)] for i in range(40))]
-    model = tmp_path / "m.zip"
+    rows, model = {"x": np.arange(40), "y": np.arange(40) % 2}, tmp_path / "m.zip"
     words = ["--target", "y", *QUICK, "--quiet", "--out", model]
     assert ok("fit", write(rows), *words) == ("", [])
-    table = write([["x", "y"], ["3", "17"]], "new.csv")
+    table = write({"x": [3], "y": [17]}, "new.csv")
     out, _ = ok("evaluate", model, table, "--json")
     assert json.loads(out)["climatology"]["log_score"] is None
 
@@ -123,12 +120,10 @@ def test_scores_that_are_infinite_are_null(ok, write, tmp_path):
 def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, monkeypatch):
     write = Mock(side_effect=lambda *given, **_: Path(given[3]).write_text("<html>"))
     monkeypatch.setattr("localexpert.cli.forecasts.write_report", write)
-    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
-    frame = frame.rename(columns={"price": "paid"})
+    frame = draw_houses(80, 1).rename(columns={"price": "paid"})
     frame["town"] = ["A", "B", "k.A.", "C"] * 20
-    frame.loc[0, "paid"] = ""
-    table = tmp_path / "t.csv"
-    frame.to_csv(table, index=False)
+    frame.loc[0, "paid"] = np.nan
+    save_frame(frame, table := tmp_path / "t.csv")
     words = ["--train", houses / "train.csv", "--title", "Prices", "--unit", "EUR"]
     words += ["--id", "id", "--groups", "town,area,kind", "--coverage", ".8"]
     words += ["--pdf-friendly", "--var", ".99,.95", "--out", tmp_path / "r.html"]
@@ -154,7 +149,7 @@ def test_a_page_is_given_what_the_options_say(ok, houses, tmp_path, monkeypatch)
 
 
 def test_a_page_of_parts_is_that_of_one_table(
-    ok, sold_model, new_rows, tmp_path, monkeypatch
+    ok, houses, new_rows, tmp_path, monkeypatch
 ):
     # Equal words and numbers have equal pictures, which take most of the time.
     monkeypatch.setattr(pictures, "picture", lambda *_: "data:image/png;base64,")
@@ -163,11 +158,11 @@ def test_a_page_of_parts_is_that_of_one_table(
     pages = []
     for table in (whole, tmp_path / "parts"):
         page = tmp_path / "page.html"
-        words = ["--max-rows", 40, "--id", "shop", "--groups", "kind", "--out", page]
-        _, lines = ok("report", sold_model, table, *words)
+        words = ["--max-rows", 40, "--id", "id", "--groups", "kind", "--out", page]
+        _, lines = ok("report", houses / "model.zip", table, *words)
         pages.append(page.read_text(encoding="utf-8"))
-    assert any("drew 40 (--max-rows) of 236 rows of" in line for line in lines)
-    assert "parts (drawn from 236)" in pages[1]
+    assert any("drew 40 (--max-rows) of 196 rows of" in line for line in lines)
+    assert "parts (drawn from 196)" in pages[1]
     assert pages[0].replace("part0.csv", "parts") == pages[1]
 
 

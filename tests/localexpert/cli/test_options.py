@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,8 @@ fit good.csv --max-train-rows 20 --time x | --time needs a fit in memory, got 1 
 fit good.csv --max-train-rows 20 --event x | --event needs a fit in memory, got 1 file,
 fit good.csv --max-train-rows 20 --recalibrate none | --recalibrate none needs a fit in
 fit good.csv --max-train-rows 20 --recalibrate conformal | --recalibrate conformal needs
+fit good.csv new.csv --drop id,dya | good.csv has no column to drop 'dya'
+fit good.csv new.csv --drop id,dya --max-train-rows 20 | good.csv has no column to drop
 fit - --max-train-rows 20 | --max-train-rows needs files, whose rows are counted first
 predict - good.csv | a model must be a file: only tables are read from standard input
 predict half.zip new.csv | half.zip is no sound model of `localexpert fit`
@@ -141,8 +144,11 @@ predict model.zip new.csv --total rows | --total 'rows' has the name of a column
 predict model.zip new.csv --total garden | column to sum by 'garden' has a gap in line
 predict huts.zip new.csv --total kind | column to sum by 'kind' has a gap in line
 predict model.zip new.csv --total kind --keep id | --keep copies columns of rows
+predict grouped.zip tents.csv | cannot forecast tents.csv: `X` must hold groups of the
 predict model.zip new.csv --out t.xls | --out must end in .csv, .tsv, .csv.gz, .tsv.gz,
 evaluate model.zip unsold.csv | unsold.csv has no row with a target 'price'
+evaluate grouped.zip tents.csv | cannot forecast tents.csv: `X` must hold groups of the
+report grouped.zip tents.csv | cannot report on tents.csv: `X` must hold groups of the
 report model.zip - --train - | standard input can be one table only: give a file after
 calibrate scores.csv --label one | holds 'a' alone: say by --positive which class
 calibrate scores.csv --positive 2 | --positive must be one of '0', '1', got '2'
@@ -169,6 +175,17 @@ apply platt.zip scores.csv --score s_0,s_1 | --score must name one column for a 
 apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c',
 apply three.zip scores.csv --score s_0,s_1,s --classes a,b,d | or --classes name the lab
 recalibrate model.zip new.csv --state model.zip | is no sound state of `localexpert mo
+recalibrate model.zip train.csv | the model has learned from all of these rows: give new
+recalibrate model.zip new.csv --state s.json | there is no alarm, so nothing is to be do
+recalibrate huts.zip new.csv --state s.json | is that of another model than 'huts.zip'
+recalibrate platt.zip scores.csv --score s --label y --by s | --by is of a model
+recalibrate platt.zip scores.csv --score s --label y --action shift | --action is of a m
+recalibrate platt.zip scores.csv --score s --label y --target y | --target is of a mo
+monitor huts.zip new.csv --state s.json | is that of another model than 'huts.zip'
+monitor model.zip unread.csv --state s.json | target 'price' must hold numbers
+monitor model.zip new.csv --state s.json --alpha .1 | --alpha differs from that of --sta
+monitor model.zip new.csv --state s.json --thresholds 5 | --thresholds differs from that
+monitor grouped.zip tents.csv | cannot forecast tents.csv: `X` must hold groups of the
 monitor model.zip new.csv --picture p.x | --picture must end in .png, .pdf, .svg, got
 monitor model.zip new.csv --score s | --score is of a calibrator, not of a model, got
 monitor model.zip new.csv --fitted-rows 5 | --fitted-rows is of a calibrator, not of a
@@ -176,6 +193,9 @@ monitor platt.zip scores.csv | --score must name a column: platt.zip is a calibr
 monitor platt.zip scores.csv --score s | --label must name a column: platt.zip is a
 monitor platt.zip scores.csv --score s,t --label y | --score must name one column for
 monitor platt.zip scores.csv --score s --label y --target y | --target is of a model, no
+monitor platt.zip scores.csv --score s --label one | say by --positive which class is me
+monitor platt.zip scores.csv --score s --label y --positive 0 --state p.json | differs
+monitor platt.zip scores.csv --score s --label three --state p.json | got 3: '0', '1', '
 monitor platt.zip scores.csv --score s --label gap | scores.csv has no row with a label
 fit t --drop '"a' | --drop: must be a list such as A,B
 fit t --folds 1 | --folds: must be a whole number from 2 on
@@ -206,10 +226,9 @@ def place(houses, tmp_path_factory):
     )
     good["each"] = [f"day {i}" for i in n]
     n = np.arange(40)
-    scores = pd.DataFrame({"id": n, "s": n / 40, "y": n * 3 % 7 % 2, "one": "a"})
-    s = scores["s"]
-    scores = scores.assign(s_1=s, s_0=1 - s, s_2=s, gap="")
-    scores = scores.assign(t=0.5, three=n % 3)
+    s, y = n / 40, n * 3 % 7 % 2
+    scores = pd.DataFrame({"id": n, "s": s, "s_0": 1 - s, "s_1": s, "s_2": s, "y": y})
+    scores = scores.assign(one="a", gap="", t=0.5, three=n % 3)
     new = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
     tables = {
         "good": good,
@@ -218,19 +237,29 @@ def place(houses, tmp_path_factory):
         "done": scores.assign(calibrated=1),
         "new": new,
         "unsold": new.assign(price=""),
+        "unread": new.assign(price="dear"),
+        "tents": new.assign(kind=["tent", "", *new["kind"][2:]]),
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
-    shutil.copy(houses / "model.zip", folder)
+    for name in ("model.zip", "train.csv"):
+        shutil.copy(houses / name, folder)
     model = load(folder / "model.zip")
     model.reader.missing = ["hut"]
     save(model, folder / "huts.zip")
     data = (folder / "model.zip").read_bytes()
     (folder / "half.zip").write_bytes(data[: len(data) // 2])
-    PlattCalibrator().fit(scores["s"], scores["y"]).save(folder / "platt.zip")
+    PlattCalibrator().fit(s, y).save(folder / "platt.zip")
     p = np.eye(3)[n % 3] * 0.4 + 0.2
     labels = np.array(["a", "b", "c"])[n * 2 % 3]
     SoftmaxCalibrator(classes=["a", "b", "c"]).fit(p, labels).save(folder / "three.zip")
+    for line in (
+        "recalibrate model.zip new.csv --by kind --out grouped.zip",
+        "monitor model.zip new.csv --state s.json",
+        "monitor platt.zip scores.csv --score s --label y --tolerance 1 --state p.json",
+    ):
+        words = [folder / word if "." in word[1:] else word for word in line.split()]
+        assert main([*map(str, words), "--quiet"]) == 0
     return folder
 
 
@@ -242,10 +271,9 @@ def test_mistakes_are_one_line_and_write_nothing(place, refused, monkeypatch, ca
     usual = shlex.split(USUAL.get(words[0], ""))
     for option, value in zip(usual[::2], usual[1::2], strict=True):
         words += [] if option in words else [option, value]
-    before = sorted(os.listdir())
-    said = refused(*words)
-    assert message in said
-    assert sorted(os.listdir()) == before
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    assert message in refused(*words)
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
 def fail_with(error):

@@ -11,7 +11,10 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
+import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from localexpert.cli import output
@@ -37,10 +40,9 @@ def frame():
     return pd.DataFrame({**texts, "mean": [1.0, np.nan, np.inf]})
 
 
-def write(path, *parts, **options):
+def write(path, parts, **options):
     usual = {"delimiter": None, "decimal": None, "out": str(path)}
-    told = SimpleNamespace(**{**usual, **options})
-    output.write_table(told, "row", iter(parts))
+    output.write_table(SimpleNamespace(**{**usual, **options}), "row", parts)
 
 
 def split(frame, n):
@@ -53,10 +55,10 @@ def split(frame, n):
 )
 def test_texts(frame, tmp_path, name, mark, parts):
     path = tmp_path / name
-    write(path, *split(frame, parts))
+    write(path, split(frame, parts))
     data = path.read_bytes()
     if name.endswith(".gz"):
-        write(path, *split(frame, parts))
+        write(path, split(frame, parts))
         assert path.read_bytes() == data  # without the time
         data = gzip.decompress(data)
     header, *rows = csv.reader(data.decode().splitlines(), delimiter=mark)
@@ -68,9 +70,8 @@ def test_texts(frame, tmp_path, name, mark, parts):
 
 @pytest.mark.parametrize("parts", [1, 3])
 def test_parquet_has_texts_and_numbers(frame, tmp_path, parts):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
-    write(path := tmp_path / "t.Parquet", *split(frame, parts))
-    got = parquet.read_table(path).to_pydict()
+    write(path := tmp_path / "t.Parquet", split(frame, parts))
+    got = pq.read_table(path).to_pydict()
     assert got.pop("mean") == [1.0, None, np.inf]
     assert got == {
         name: [text or None for text in texts] for name, texts in CELLS.items()
@@ -78,10 +79,9 @@ def test_parquet_has_texts_and_numbers(frame, tmp_path, parts):
 
 
 def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
-    excel = pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
     frame["nothing"] = [pd.NA, None, ""]
-    write(path := tmp_path / "t.xlsx", *split(frame, 2), digits=2)
-    sheet = excel.load_workbook(path).active
+    write(path := tmp_path / "t.xlsx", split(frame, 2), digits=2)
+    sheet = openpyxl.load_workbook(path).active
     header, *rows = ([cell.value for cell in row] for row in sheet.rows)
     assert header == list(frame)
     assert rows[0][:2] == ["00123", str(BIG)]
@@ -105,22 +105,20 @@ def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     ],
 )
 def test_parts_of_parquet_have_the_type_of_the_first(tmp_path, first, second, want):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
     path = tmp_path / "t.parquet"
     parts = [pd.DataFrame({"key": cells}) for cells in (first, second)]
     if isinstance(want, str):
         with pytest.raises(TableError, match=want):
-            write(path, *parts)
+            write(path, parts)
         assert not path.exists()
     else:
-        write(path, *parts)
-        assert parquet.read_table(path)["key"].to_pylist() == want
+        write(path, parts)
+        assert pq.read_table(path)["key"].to_pylist() == want
 
 
 def test_parquet_takes_cells_that_are_no_number_and_no_gap(tmp_path):
-    arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    cells = pd.Series(pd.arrays.ArrowExtensionArray(arrow.array([1.5, np.nan])))
-    write(path := tmp_path / "t.parquet", pd.DataFrame({"key": cells}))
+    cells = pd.Series(pd.arrays.ArrowExtensionArray(pa.array([1.5, np.nan])))
+    write(path := tmp_path / "t.parquet", [pd.DataFrame({"key": cells})])
     held = pd.read_parquet(path)["key"]
     assert held[0] == 1.5
     assert np.isnan(held[1])
@@ -128,14 +126,14 @@ def test_parquet_takes_cells_that_are_no_number_and_no_gap(tmp_path):
 
 def test_kept_columns_keep_their_digits(tmp_path):
     frame = pd.DataFrame({"kept": [1.23456], "mean": [1.23456]})
-    write(path := tmp_path / "t.csv", frame, digits=2, keep=["kept"])
+    write(path := tmp_path / "t.csv", [frame], digits=2, keep=["kept"])
     assert path.read_text() == "kept,mean\n1.23456,1.2\n"
 
 
 def test_objects_have_the_decimal_mark_of_the_table(tmp_path):
     cells = [1.5, "v1.2", None, 7, Decimal("2.50")]
     frame = pd.DataFrame({"cell": pd.Series(cells, dtype=object), "mean": 0.5})
-    write(path := tmp_path / "t.csv", frame, decimal=",", delimiter=";")
+    write(path := tmp_path / "t.csv", [frame], decimal=",", delimiter=";")
     held = [row.split(";")[0] for row in path.read_text().splitlines()[1:]]
     assert held == ["1,5", "v1.2", "", "7", "2,50"]
 
@@ -149,9 +147,8 @@ def test_what_fails_leaves_the_old_file(tmp_path, name):
         yield pd.DataFrame({"a": ["1"]})
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    told = SimpleNamespace(out=str(path), delimiter=None, decimal=None)
     with pytest.raises(TableError, match=r"cannot write --out '.*f\..*': No space"):
-        output.write_table(told, "row", fail())
+        write(path, fail())
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == [name]
 
@@ -160,7 +157,7 @@ def test_terminals_that_know_no_umlauts(monkeypatch):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    write("-", pd.DataFrame({"gr\u00f6\u00dfe": ["\u00e4"]}))
+    write("-", [pd.DataFrame({"gr\u00f6\u00dfe": ["\u00e4"]})])
     note("wrote gr\u00f6\u00dfe\nand more")
     err.flush()
     assert out.buffer.getvalue().decode() == "gr\u00f6\u00dfe\n\u00e4\n"

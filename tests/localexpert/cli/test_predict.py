@@ -1,11 +1,14 @@
 """predict: what the model says, in the conventions of the input, to the last digit."""
 
+import csv
 import subprocess
 import sys
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from calibration.storage import load
@@ -107,8 +110,7 @@ def test_the_conventions_of_the_input_are_those_of_the_output(
     texts = [f"{area:.1f}".replace(".", ",") for area in frame["area"][known]]
     assert np.array(columns["area"])[known].tolist() == texts
     ok(*words, "--digits", 3)
-    first = read_csv(out, ";")["mean"][0]
-    number = float(plain[1].split(",")[0])
+    first, number = read_csv(out, ";")["mean"][0], float(plain[1].split(",")[0])
     assert float(first.replace(",", ".")) == float(f"{number:.3g}")
     words.insert(2, houses / "test.csv")
     assert "neu.csv' differ in decimal marks: save them alike" in refused(*words)
@@ -123,6 +125,19 @@ def test_marks_of_thousands_that_are_told(forecasts, told, tmp_path):
         frame.to_csv(path, index=False)
         found.append(forecasts("--thousands", "comma", table=path))
     assert found[0] == found[1]
+
+
+def test_the_name_of_the_output_says_how_it_is_written(ok, houses, told, tmp_path):
+    path = tmp_path / "f.parquet"
+    ok("predict", houses / "model.zip", houses / "test.csv", "--out", path)
+    np.testing.assert_array_equal(pd.read_parquet(path)["mean"], told[1].mean())
+
+
+def test_words_that_training_never_saw_are_told(forecasts, told, write):
+    kinds = ["tent", *told[0]["kind"][1:]]
+    columns, lines = forecasts(table=write(told[0].assign(kind=kinds)))
+    assert len(columns["mean"]) == 80
+    assert any("in 'kind': 'tent' (1 row, first in line 2 of " in li for li in lines)
 
 
 def test_other_process_and_standard_output_agree(forecasts, houses):
@@ -161,23 +176,21 @@ def test_copied_columns_are_kept_as_they_are(forecasts, told, write):
         *("b\rc", 'd"', "e,f", "-0", "c\r\nd", "e\nf", 'g"h,i', " j "),
         *map(str, range(58)),
     ]
-    path = write([list(frame), *frame.to_numpy().tolist()], "t.csv")
+    path = write(frame, quoting=csv.QUOTE_ALL)
     columns, _ = forecasts("--keep", "key", table=path)
     assert columns["key"] == frame["key"].tolist()
 
 
 def test_parquet_forecasts_the_same_and_keeps_every_digit(forecasts, told, tmp_path):
-    pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     big, gaps = 1234567890123456789, [None] * 77
     kept = {
-        "key": pyarrow.array([big, 3, -big, *gaps]),
-        "unsigned": pyarrow.array([2**64 - 1, 0, 5, *gaps], pyarrow.uint64()),
-        "decimal": pyarrow.array([Decimal("0.10"), Decimal(10**25), None, *gaps]),
-        "text": pyarrow.array(["007", "1e5", " NA ", *gaps]),
+        "key": pa.array([big, 3, -big, *gaps]),
+        "unsigned": pa.array([2**64 - 1, 0, 5, *gaps], pa.uint64()),
+        "decimal": pa.array([Decimal("0.10"), Decimal(10**25), None, *gaps]),
+        "text": pa.array(["007", "1e5", " NA ", *gaps]),
     }
-    table = pyarrow.table({**told[0].to_dict("list"), **kept})
-    parquet.write_table(table, path := tmp_path / "t.parquet")
+    table = pa.table({**told[0].to_dict("list"), **kept})
+    pq.write_table(table, path := tmp_path / "t.parquet")
     columns, _ = forecasts("--keep", ",".join(kept), table=path)
     assert columns["mean"] == forecasts()[0]["mean"]
     assert {name: columns[name][:3] for name in kept} == {

@@ -64,17 +64,15 @@ def test_it_says_what_it_does(run, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_calibrator_is_run(rng, monkeypatch):
+    kinds = {name for name in calibration.__all__ if name.endswith("Calibrator")}
     run = set()
-    for name in calibration.__all__:
-        if name.endswith("Calibrator"):
-            kind = getattr(calibration, name)
+    for kind in [getattr(calibration, name) for name in kinds]:
 
-            def spy(self, *asked, predict=kind.predict):
-                run.add(type(self).__name__)
-                return predict(self, *asked)
+        def spy(self, *asked, predict=kind.predict):
+            run.add(type(self).__name__)
+            return predict(self, *asked)
 
-            monkeypatch.setattr(kind, "predict", spy)
+        monkeypatch.setattr(kind, "predict", spy)
     scores = rng.uniform(size=60)
     warm._calibrate(scores, (rng.uniform(size=60) < scores).astype(np.float64))
-    kinds = {name for name in calibration.__all__ if name.endswith("Calibrator")}
     assert kinds - run == warm._OTHERS

@@ -180,9 +180,7 @@ def test_forecasts_out_of_fold_are_corrected_and_judged_as_such(rng):
     rows = pd.DataFrame({"a": rng.uniform(-1.0, 1.0, 4000)})
     rows["y"] = 2.0 * rows["a"] + 0.3 * rng.normal(size=4000)
     # Uncorrected, its intervals are too wide, which a fit warns of.
-    rough = LocalExpertRegressor(
-        frame=None, strategy="joint", n_thresholds=3, bounds=None, cv=2, random_state=0
-    )
+    rough = joint(calibrator="auto", smoothing="auto", bounds=None)
     with pytest.warns(CalibrationWarning, match="are not good: 50 and 90 % intervals"):
         rough.set_params(recalibrate=None).fit(rows[["a"]][:900], rows["y"][:900])
     rough.set_params(recalibrate="pit")

@@ -124,7 +124,6 @@ def test_the_model_is_in_the_graph_once(model, rows):
         ({"table": np.zeros(3)}, r"`table` must be .*got shape \(3,\)"),
         ({"table": pl.LazyFrame({"a": [1.0]})}, "got polars.LazyFrame"),
         ({"batch_size": 0}, "`batch_size` must be at least 1, got 0"),
-        ({"interval": 1.0}, r"`interval` must lie in \(0, 1\), got 1"),
     ],
 )
 def test_refusals(model, rows, given, words):

@@ -29,10 +29,10 @@ KEYS = 2**62 + np.arange(25)
 def read(tmp_path):
     """Return a function that reads bytes from a file."""
 
-    def read_bytes(data, columns=None, **how):
+    def read_bytes(data, **how):
         path = tmp_path / "t.csv"
         path.write_bytes(data)
-        return next(files.read_tables([str(path)], FileFormat(**how), columns))
+        return read_table(str(path), FileFormat(**how))
 
     return read_bytes
 
@@ -131,11 +131,7 @@ def test_quotes_and_lines(read):
 
 
 def test_names(read):
-    frame = read(b" a ,,b\n1,2,3\n")
-    assert list(frame) == ["a", "column 2", "b"]
-    frame = read(b"a,b,c\n1,2,3\n", columns=["c", "z"])
-    assert list(frame) == ["c"]
-    assert frame.attrs["names"] == ("a", "b", "c")
+    assert list(read(b" a ,,b\n1,2,3\n")) == ["a", "column 2", "b"]
 
 
 @pytest.mark.parametrize(
@@ -170,14 +166,13 @@ def test_no_more_is_unpacked_than_allowed(read, pack):
         read(data, max_unpacked=10_001)
 
 
-def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path):
+@pytest.mark.parametrize("n_rows", [None, 10])
+def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path, n_rows):
     path = str(tmp_path / "t.parquet")
     pq.write_table(pa.table({"x": [1] * 100_000}), path)
     how = FileFormat(max_unpacked=10_000)
     with pytest.raises(TableError, match="unpacks to more than"):
-        files.read_table(path, how)
-    with pytest.raises(TableError, match="unpacks to more than"):
-        next(files.read_tables([path], how, n_rows=10))
+        next(files.read_tables([path], how, n_rows=n_rows))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +181,7 @@ def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path):
 )
 def test_files_that_cannot_be_read(path, message):
     with pytest.raises(TableError, match=f"cannot read .*{message}"):
-        files.read_table(path)
+        read_table(path)
 
 
 class TestStandardInput:
@@ -196,38 +191,33 @@ class TestStandardInput:
             monkeypatch.setattr(sys, "stdin", stream)
 
         feed(b"a\n1\n")
-        frame = files.read_table("-")
+        frame = read_table("-")
         assert (frame.attrs["path"], frame["a"].tolist()) == ("standard input", ["1"])
-        file = io.BytesIO()
-        typed.to_parquet(file)
-        feed(file.getvalue())
-        assert files.read_table("-")["key"].tolist() == KEYS.tolist()
+        feed(typed.to_parquet())
+        assert read_table("-")["key"].tolist() == KEYS.tolist()
         feed(b"a,b\n1\n")
         with pytest.raises(TableError, match="line 2 of standard input has 1 field"):
-            files.read_table("-")
+            read_table("-")
 
     def test_that_is_closed_or_a_terminal(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", None)
         with pytest.raises(TableError, match="cannot read standard input: it is"):
-            files.read_table("-")
+            read_table("-")
         leader, terminal = os.openpty()
         with os.fdopen(leader), os.fdopen(terminal) as stream:
             monkeypatch.setattr(sys, "stdin", stream)
             with pytest.raises(TableError, match="standard input is a terminal"):
-                files.read_table("-")
+                read_table("-")
 
 
 def test_parquet_keeps_types_and_an_index_with_a_name(tmp_path, typed):
     path = str(tmp_path / "t.parquet")
     typed.set_index("kind", append=True).iloc[3:].to_parquet(path)
-    frame = files.read_table(path)
+    frame = read_table(path)
     assert list(frame) == ["key", "x", "at", "kind"]
     assert frame["key"].tolist() == KEYS[3:].tolist()
     assert frame["kind"].tolist() == typed["kind"].tolist()[3:]
-    assert str(frame.dtypes["at"]) in (
-        "timestamp[ns, tz=Europe/Berlin][pyarrow]",
-        "timestamp[us, tz=Europe/Berlin][pyarrow]",
-    )
+    assert str(frame.dtypes["at"]).endswith("s, tz=Europe/Berlin][pyarrow]")
     assert frame.index.tolist()[:2] == [1, 2]
     assert frame.index.name == "row"
 
@@ -289,13 +279,11 @@ def test_parts_are_the_whole(tmp_path, typed, suffix):
     if suffix == "csv":
         typed.to_csv(path, index=False)
     else:
-        file = io.BytesIO()
-        typed.to_parquet(file, row_group_size=10)
-        packed = suffix.endswith("gz")
-        data = file.getvalue()
-        (tmp_path / f"t.{suffix}").write_bytes(gzip.compress(data) if packed else data)
-    whole = files.read_table(path)
-    parts = list(files.read_tables([path], columns=["kind", "key"], n_rows=7))
+        data = typed.to_parquet(row_group_size=10)
+        packed = gzip.compress(data) if suffix.endswith("gz") else data
+        (tmp_path / f"t.{suffix}").write_bytes(packed)
+    whole = read_table(path)
+    parts = list(files.read_tables([path], columns=["kind", "key", "z"], n_rows=7))
     assert max(map(len, parts)) <= 7
     joined = files.join_tables(parts)
     assert joined.attrs["path"] == path
@@ -312,20 +300,21 @@ def test_excel(tmp_path):
     )
     path = tmp_path / "t.xlsx"
     frame.to_excel(path, index=False, startrow=2)
-    got = files.read_table(str(path))
+    got = read_table(str(path))
     assert got["a"].tolist() == [1, 2.5, "k.A."]
     assert list(got) == ["a", "d", "column 3"]
     assert got.index.tolist() == [4, 5, 6]
+    assert files.count_rows([str(path)], FileFormat()) == 3
     with pytest.raises(TableError, match="unpacks to more than"):
-        files.read_table(str(path), FileFormat(max_unpacked=1000))
+        read_table(str(path), FileFormat(max_unpacked=1000))
     with pd.ExcelWriter(path, mode="a") as book:
         pd.DataFrame({"b": [2]}).to_excel(book, sheet_name="More", index=False)
     said = "t.xlsx has 2 sheets: 'Sheet1' alone is read"
     with pytest.warns(CalibrationWarning, match=said):
-        assert list(files.read_table(str(path))) == ["a", "d", "column 3"]
+        assert list(read_table(str(path))) == ["a", "d", "column 3"]
     pd.DataFrame({"a": []}).to_excel(path, index=False)
     with pytest.raises(TableError, match="has no rows"):
-        files.read_table(str(path))
+        read_table(str(path))
 
 
 def test_libraries_that_are_lacking_are_named(monkeypatch, read):
@@ -405,7 +394,7 @@ def test_pages_are_damaged_too(tmp_path, rng):
         damaged[place] ^= 0xFF
         path.write_bytes(damaged)
         try:
-            files.read_table(str(path))
+            read_table(str(path))
         except TableError:
             refused += 1
     assert refused > 20
