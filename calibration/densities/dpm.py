@@ -26,6 +26,9 @@ from calibration.typing import Float64Array
 _MEAN_ROWS, _SHAPE, _RATE = 0.1, 1.0, 0.1
 # Rows of a class are summed into this many groups at most.
 _GROUPS = 1024
+# Least unit as a share of the range: weights far apart may leave a spread so small that
+# squares in it overflow.
+_LEAST_SPREAD = 1e-100
 # Gain of the bound, in nats, that counts.
 _TOLERANCE = 0.01
 # Scores whose densities are worked out at a time: their table stays in cache.
@@ -128,7 +131,8 @@ class DPMCalibrator(DensityCalibrator):
         weight = summary.weight
         # Median and robust spread: the base measure must not follow a far outlier.
         middle = x[np.searchsorted(np.cumsum(weight), 0.5 * (1.0 - 1e-14) * summary.n)]
-        unit = robust_spread(x - middle, weight)
+        least = _LEAST_SPREAD * float(x[-1] - x[0])
+        unit = max(robust_spread(x - middle, weight), least)
         place = (x - middle) / unit
         laws, self.lower_bounds_ = [], []
         for weights in (summary.weight0, summary.weight1):
