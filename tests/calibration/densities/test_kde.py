@@ -298,24 +298,17 @@ def draw_circular(rng, n):
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
 
 
-def draw_xor(rng, n):
-    corner = rng.choice([-1, 1], (n, 2))
-    y = (corner.prod(axis=1) > 0).astype(int)
-    return corner + 0.4 * rng.normal(size=(n, 2)), y
-
-
 @pytest.mark.parametrize("cls", [KDECalibrator, DPMCalibrator, ENIRCalibrator])
-@pytest.mark.parametrize(("draw", "bar"), [(draw_circular, 0.39), (draw_xor, 0.36)])
-def test_linear_svm_on_designs_that_are_not_linear(cls, draw, bar):
-    """Thesis tables 3, 14: .38 or .39 on the circles; isotonic regression has .46."""
+def test_linear_svm_on_circles(cls):
+    """Thesis tables 3, 14: .38 or .39; isotonic regression has .46."""
     errors = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        svm = SVC(kernel="linear").fit(*draw(rng, 1000))
-        (features, y), (fresh, truth) = draw(rng, 1000), draw(rng, 1000)
+        svm = SVC(kernel="linear").fit(*draw_circular(rng, 1000))
+        (features, y), (fresh, truth) = (draw_circular(rng, 1000) for _ in range(2))
         scores, fresh_scores = map(svm.decision_function, (features, fresh))
         fits = [kind(scale="real").fit(scores, y) for kind in (cls, IsotonicCalibrator)]
         errors.append([root_mean_square(f.predict(fresh_scores) - truth) for f in fits])
     ours, isotonic = np.mean(errors, axis=0)
-    assert ours <= bar
+    assert ours <= 0.39
     assert isotonic > 0.43

@@ -14,10 +14,6 @@ def data(rng):
     return scores, (rng.uniform(size=400) < scores**2).astype(int)
 
 
-def fall_of(values):
-    return np.maximum(-np.diff(values), 0.0).sum()
-
-
 def naive_elite(summary, lambdas, price=0.0, criterion="aicc"):
     """Values at the cells and weights, by the formulas, with plain numpy."""
     # A copy: a kernel is compiled anew for arrays that cannot be written to.
@@ -84,7 +80,7 @@ def test_isotonic_penalty_lessens_falls_until_there_are_none(rng):
         ELiTECalibrator(isotonic_penalty=price).fit(scores, y)
         for price in (0.0, 0.003, 0.01, np.inf)
     ]
-    falls = [fall_of(fit.predict(grid)) for fit in fits]
+    falls = [np.maximum(-np.diff(fit.predict(grid)), 0.0).sum() for fit in fits]
     assert falls[0] > falls[1] > falls[2] > 0.05
     assert falls[3] == 0.0
     assert fits[3].map_.is_increasing
