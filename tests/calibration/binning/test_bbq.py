@@ -64,12 +64,14 @@ class Binnings:
 class SlowBBQ(Binnings):
     """Section 3.2.2 of the thesis."""
 
-    def __init__(self, summary, score, scale="probability", criterion="evidence"):
+    def __init__(
+        self, summary, score, scale="probability", criterion="evidence", spread=10
+    ):
         super().__init__(summary, score, scale)
         root = np.cbrt(self.n)
-        most = max(1, min(int(np.ceil(self.n / 5)), int(np.ceil(10 * root))))
+        most = max(1, min(int(np.ceil(self.n / 5)), int(np.ceil(spread * root))))
         binnings = {}
-        for n_bins in range(max(1, int(root / 10)), most + 1):
+        for n_bins in range(max(1, int(root / spread)), most + 1):
             binnings.setdefault(self.starts(n_bins), n_bins)
         logs = np.array([self.log_score(starts, criterion) for starts in binnings])
         relative = np.exp(logs - logs.max())
@@ -119,15 +121,17 @@ def random_rows(rng, n, kind):
     return x, y, rng.uniform(0.2, 3.0, n)
 
 
-@pytest.mark.parametrize("criterion", ["evidence", "bic", "aicc"])
+@pytest.mark.parametrize(
+    ("criterion", "spread"), [("evidence", 10), ("bic", 10), ("aicc", 10), ("bic", 2)]
+)
 @SCORES
 @pytest.mark.parametrize("kind", ["rows", "ties", "real"])
 @pytest.mark.parametrize("n", [4, 11, 90, 700])
-def test_equals_a_plain_rewrite(rng, score, kind, n, criterion):
+def test_equals_a_plain_rewrite(rng, score, kind, n, criterion, spread):
     rows = random_rows(rng, n, kind)
     summary = ScoreSummary.from_scores(*rows)
-    slow = SlowBBQ(summary, score, criterion=criterion)
-    fitted = BBQCalibrator(score, criterion=criterion).fit(*rows)
+    slow = SlowBBQ(summary, score, criterion=criterion, spread=spread)
+    fitted = BBQCalibrator(score, criterion=criterion, spread=spread).fit(*rows)
     assert fitted.n_bins_.tolist() == slow.n_bins
     assert_allclose(fitted.weights_, slow.shares, rtol=1e-9)
     mean, variance = slow.moments()
@@ -164,19 +168,6 @@ def test_a_binning_counts_once():
     assert len(fitted.n_bins_) < 16
     assert len(fitted.map_) == 5
     assert_allclose(fitted.predict([0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=1e-3)
-
-
-def test_range_of_numbers_of_bins():
-    """From n^(1/3) / C to C n^(1/3), rounded outwards, and at most n / 5."""
-    for n, spread, expected in [
-        (1000, 10.0, (1, 100)),
-        (1000, 2.0, (5, 20)),
-        (27_000, 2.0, (15, 60)),
-        (60, 10.0, (1, 12)),
-        (3, 10.0, (1, 1)),
-    ]:
-        numbers = BBQCalibrator(spread=spread)._numbers(n)
-        assert (numbers[0], numbers[-1]) == expected
 
 
 def published_data():

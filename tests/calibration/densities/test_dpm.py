@@ -23,10 +23,6 @@ def data(rng):
     return np.where(y == 1, rng.normal(3.0, 0.8, n), mixed), y
 
 
-def root_mean_square(values):
-    return np.sqrt(np.mean(values**2))
-
-
 def test_recovers_a_known_mixture(data):
     x, y = data
     fitted = DPMCalibrator(scale="real").fit(x, y)
@@ -40,7 +36,8 @@ def test_recovers_a_known_mixture(data):
     truth = np.column_stack([mixture_density(grid), norm.pdf(grid, 3.0, 0.8)])
     posterior = truth[:, 1] / truth.sum(axis=1)
     inside = (grid > x.min()) & (grid < x.max())
-    assert root_mean_square((fitted.predict(grid) - posterior)[inside]) < 0.03
+    gaps = (fitted.predict(grid) - posterior)[inside]
+    assert np.sqrt(np.mean(gaps**2)) < 0.03
 
 
 def test_prediction_is_bayes_rule_on_student_mixtures(data):
