@@ -1,6 +1,7 @@
 """Calibration errors and the cumulative test, against loops and known laws."""
 
 import math
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -120,10 +121,9 @@ def test_the_error_is_the_worst_interval_of_forecasts(rng):
     y = rng.integers(0, 2, size=40)
     w = rng.integers(0, 3, size=40)
     worst = 0.0
-    for low in np.unique(p):
-        for high in np.unique(p):
-            inside = (p >= low) & (p <= high)
-            worst = max(worst, abs((w * (y - p))[inside].sum()) / w.sum())
+    for low, high in combinations_with_replacement(np.unique(p), 2):
+        inside = (p >= low) & (p <= high)
+        worst = max(worst, abs((w * (y - p))[inside].sum()) / w.sum())
     test = cumulative_calibration_test(y, p, sample_weight=w)
     assert test.error == pytest.approx(worst, rel=1e-12)
     sigma = math.sqrt((w * p * (1.0 - p)).sum()) / w.sum()

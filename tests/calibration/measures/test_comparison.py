@@ -97,14 +97,6 @@ def holm_by_loop(p_values):
     return out
 
 
-def test_holm_of_the_control_against_a_loop(rng):
-    losses = rng.normal(size=(20, 6)) + np.linspace(0.0, 1.0, 6)
-    tests = compare_methods(losses)
-    others = np.arange(6) != tests.names.index(tests.control)
-    expected = holm_by_loop(tests.p_values[others].tolist())
-    assert_allclose(tests.p_holm[others], expected, rtol=1e-12)
-
-
 def test_two_methods_have_wilcoxons_test_only(rng):
     losses = rng.normal([0.0, 1.0], size=(15, 2))
     tests = compare_methods(losses)

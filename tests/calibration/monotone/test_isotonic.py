@@ -51,10 +51,8 @@ def test_no_line_is_drawn_over_a_range_that_overflows(cls):
 
 
 def test_adjacent_floats_keep_their_own_values():
-    low = 0.5
-    high = np.nextafter(low, 1)
-    pav = IsotonicCalibrator().fit([low, high], [0, 1])
-    assert pav.predict([low, high]).tolist() == [0.0, 1.0]
+    scores = [0.5, np.nextafter(0.5, 1)]
+    assert IsotonicCalibrator().fit(scores, [0, 1]).predict(scores).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("ratio", [0.01, 1.0, 30.0])
