@@ -20,10 +20,10 @@ from calibration.densities.mixture import (
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# The base measure, in units of the spread of all scores: normal-gamma with a mean
+# The base measure, in units of the spread of all scores: normal-gamma with a mean of 0
 # worth a tenth of a row, and a precision of shape 1 and rate a tenth, so that
 # components are expected narrower than the whole.
-_MEAN_ROWS, _SHAPE, _RATE = 0.1, 1.0, 0.1
+_BASE = 0.0, 0.1, 1.0, 0.1
 # Rows of a class are summed into this many groups at most.
 _GROUPS = 1024
 # Least unit as a share of the range: weights far apart may leave a spread so small that
@@ -137,9 +137,7 @@ class DPMCalibrator(DensityCalibrator):
         laws, self.lower_bounds_ = [], []
         for weights in (summary.weight0, summary.weight1):
             share = (weights.sum() + 1.0) / (summary.n + 2.0)
-            prior = np.array(
-                [self.concentration * share, 0.0, _MEAN_ROWS, _SHAPE, _RATE]
-            )
+            prior = np.array([self.concentration * share, *_BASE])
             groups = _group_rows(place, weights)
             parameters, bounds = grow_mixture(
                 groups, self.max_components, prior, _TOLERANCE
