@@ -61,17 +61,6 @@ def test_path_runs_from_lambda_max_evenly_in_the_logarithm(data):
     assert len(ELiTECalibrator().fit(*data).lambdas_) == 50
 
 
-def test_values_are_clipped_to_probabilities():
-    scores = np.linspace(0.0, 1.0, 40)
-    y = (scores > 0.5).astype(int)
-    fitted = ELiTECalibrator(1).fit(scores, y)
-    slope, level = np.polyfit(scores, y, 1)
-    assert level < 0.0
-    expected = np.clip(level + slope * scores, 0.0, 1.0)
-    np.testing.assert_allclose(fitted.predict(scores), expected, atol=1e-12)
-    assert fitted.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
-
-
 def test_isotonic_penalty_lessens_falls_until_there_are_none(rng):
     scores = rng.uniform(size=600)
     y = rng.uniform(size=600) < 0.4 + 0.2 * np.sin(7.0 * scores)
