@@ -137,7 +137,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         -------
         ndarray of shape (n,)
         """
-        return self._answer_log_odds(self._read_scores(scores))
+        return self._evaluate(self._read_scores(scores))
 
     def _fit(self, summary: ScoreSummary) -> None:
         self._remember(summary, None)
@@ -158,9 +158,12 @@ class LogOddsCalibrator(ScoreCalibrator):
         return super()._find_base_rate(summary, constant)
 
     def _predict(self, values: Float64Array) -> Float64Array:
-        return np.asarray(expit(self._answer_log_odds(values)))
+        return np.asarray(expit(self._evaluate(values)))
 
     def _answer_log_odds(self, values: Float64Array) -> Float64Array:
+        return self._evaluate(values)
+
+    def _evaluate(self, values: Float64Array) -> Float64Array:
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)
         return self._log_odds(self.scale_(values))

@@ -1,5 +1,7 @@
 """Isotonic regression: plain, centred, bagged, and with honest ends."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,6 +20,33 @@ from calibration import (
     IsotonicCalibrator,
     VennAbersCalibrator,
 )
+from tests.calibration.measures.test_reliability import FAMILY
+
+
+@pytest.mark.parametrize("score", FAMILY.values(), ids=FAMILY)
+@pytest.mark.parametrize("m", [2, 4])
+def test_pav_minimises_every_proper_rule_against_brute_force(rng, m, score):
+    """Seeds 002, theorem: one solution for all regular binary proper scoring rules.
+
+    A minimiser takes values of means of runs of cells (or anywhere between jumps of
+    a point-mass rule), so all increasing sequences over those values plus a grid are
+    tried.
+    """
+    for _ in range(6):
+        weight = rng.integers(0, 3, (2, m)).astype(float)
+        weight[0, weight.sum(axis=0) == 0.0] = weight[1, 0] = 1.0
+        cells, labels = np.tile(np.arange(m), 2), np.repeat([0, 1], m)
+        pav = IsotonicCalibrator(scale="real").fit(cells, labels, weight.ravel())
+        found = score(labels, pav.predict(cells), sample_weight=weight.ravel())
+        ends = itertools.combinations(range(m + 1), 2)
+        runs = [weight[1, i:j].sum() / weight[:, i:j].sum() for i, j in ends]
+        levels = np.unique([*runs, *np.linspace(0, 1, 6)])
+        losses = np.array([[score([k], [q]) for q in levels] for k in (0, 1)])
+        # A class without weight in a cell may have an infinite loss there.
+        sizes = [(k, i, w) for (k, i), w in np.ndenumerate(weight) if w]
+        places = itertools.combinations_with_replacement(range(len(levels)), m)
+        least = min(sum(w * losses[k, at[i]] for k, i, w in sizes) for at in places)
+        assert found <= least / weight.sum() + 1e-8
 
 
 @pytest.mark.parametrize("ties", [1, 6])
