@@ -151,9 +151,8 @@ def root_mean_square(values):
 @pytest.mark.parametrize("shared", [True, False])
 def test_is_the_direct_sum(kernel, shared, data, rng):
     x, y, weight = data
-    fitted = KDECalibrator(
-        "silverman", kernel, shared_bandwidth=shared, scale="real"
-    ).fit(x, y, weight)
+    options = {"kernel": kernel, "shared_bandwidth": shared, "scale": "real"}
+    fitted = KDECalibrator("silverman", **options).fit(x, y, weight)
     points = rng.uniform(x.min(), x.max(), 200)
     expected = direct_log_odds(points, x, y, weight, fitted.bandwidths_, kernel)
     n0, n1 = (weight[y == k].sum() for k in (0, 1))

@@ -86,15 +86,8 @@ def test_pairwise_wilcoxon_against_scipy_and_a_loop(rng):
 
 def holm_by_loop(p_values):
     """Each p-value is the least level at which the step-down procedure rejects it."""
-    out = []
-    for p in p_values:
-        least = 0.0
-        for other in p_values:
-            if other <= p:
-                rank = sum(q < other for q in p_values)
-                least = max(least, other * (len(p_values) - rank))
-        out.append(min(least, 1.0))
-    return out
+    steps = [(p, p * sum(q >= p for q in p_values)) for p in p_values]
+    return [min(max(s for q, s in steps if q <= p), 1.0) for p in p_values]
 
 
 def test_two_methods_have_wilcoxons_test_only(rng):

@@ -27,15 +27,13 @@ def exact(model, C=np.inf, **params):
 
 def numerical_hessian(function, at, step=1e-3):
     """Second derivatives by central differences, shape (k, k)."""
-    k = len(at)
-    moves = step * np.eye(k)
-    out = np.empty((k, k))
-    for i in range(k):
-        for j in range(k):
-            a, b = moves[i], moves[j]
-            out[i, j] = function(at + a + b) - function(at + a - b)
-            out[i, j] += function(at - a - b) - function(at - a + b)
-    return out / (4 * step**2)
+    moves = step * np.eye(len(at))
+
+    def second(a, b):
+        alike = function(at + a + b) + function(at - a - b)
+        return alike - function(at + a - b) - function(at - a + b)
+
+    return np.array([[second(a, b) for b in moves] for a in moves]) / (4 * step**2)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.05])
