@@ -56,12 +56,10 @@ def criterion_logs(
         return np.asarray(log_likelihood - 0.5 * df * max(np.log(n), 0.0))
     if criterion == "aic":
         return log_likelihood - df
-    room = n - df - 1.0
-    known = room > 0.0
-    logs = np.full(len(df), -np.inf)
-    logs[known] = (log_likelihood - df)[known]
-    logs[known] -= (df * (df + 1.0))[known] / room[known]
-    if not known.any():
+    room, charge = n - df - 1.0, np.full(len(df), np.inf)
+    np.divide(df * (df + 1.0), room, out=charge, where=room > 0.0)
+    logs: Float64Array = log_likelihood - df - charge
+    if not (room > 0.0).any():
         logs[0] = 0.0
     return logs
 

@@ -21,11 +21,14 @@ from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 # The base measure, in units of the spread of all scores. It is a normal-gamma law. Its
-# mean is worth a tenth of a row. Its precision has shape 1 and rate a tenth, so that
-# components are expected to be narrower than the whole.
-_MEAN_ROWS, _SHAPE, _RATE = 0.1, 1.0, 0.1
+# mean is 0 and worth a tenth of a row. Its precision has shape 1 and rate a tenth, so
+# that components are expected to be narrower than the whole.
+_BASE = 0.0, 0.1, 1.0, 0.1
 # Rows of a class are summed into at most this many groups.
 _GROUPS = 1024
+# The unit is at least this share of the range. With weights far apart the spread may be
+# so small that squares in its units overflow.
+_LEAST_SPREAD = 1e-100
 # A gain of the bound counts if it is at least this many nats.
 _TOLERANCE = 0.01
 # Densities are computed for this many scores at a time, so that their table stays in
@@ -132,14 +135,13 @@ class DPMCalibrator(DensityCalibrator):
         # Take median and robust spread, because the base measure must not follow a far
         # outlier.
         middle = x[np.searchsorted(np.cumsum(weight), 0.5 * (1.0 - 1e-14) * summary.n)]
-        unit = robust_spread(x - middle, weight)
+        least = _LEAST_SPREAD * float(x[-1] - x[0])
+        unit = max(robust_spread(x - middle, weight), least)
         place = (x - middle) / unit
         laws, self.lower_bounds_ = [], []
         for weights in (summary.weight0, summary.weight1):
             share = (weights.sum() + 1.0) / (summary.n + 2.0)
-            prior = np.array(
-                [self.concentration * share, 0.0, _MEAN_ROWS, _SHAPE, _RATE]
-            )
+            prior = np.array([self.concentration * share, *_BASE])
             groups = _group_rows(place, weights)
             parameters, bounds = grow_mixture(
                 groups, self.max_components, prior, _TOLERANCE

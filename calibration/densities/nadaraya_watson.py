@@ -195,4 +195,5 @@ def _normal_rule(scores: Float64Array, weight: Float64Array) -> float:
     squares = float(weight @ (x - weight @ x / n) ** 2)
     # Weights below two rows in all have no unbiased variance. They count as two rows.
     sd = np.sqrt(squares / n * max(n, 2.0) / (max(n, 2.0) - 1.0))
-    return float(min(1.06 * sd * n**-0.2 * unit, _LARGEST))
+    # A product of Python's floats overflows without a warning.
+    return min(float(1.06 * sd * n**-0.2) * unit, _LARGEST)

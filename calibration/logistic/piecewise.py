@@ -227,8 +227,7 @@ class _Likelihood:
         penalty[:2] = 0.0, limit_pull(WEAK_RIDGE, self.prior_slope)
         prior = np.zeros(p)
         prior[1] = self.prior_slope
-        theta = np.zeros(p)
-        theta[: len(start.theta)] = start.theta
+        theta = np.append(start.theta, np.zeros(p - len(start.theta)))
         design = self._design(cells.scores, knots)
         problem = LogisticProblem(design, cells.weight0, cells.weight1, penalty, prior)
         return _Line(knots, fit_logistic(limit_units(problem), theta)[0])

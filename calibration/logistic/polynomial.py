@@ -243,10 +243,8 @@ class TemperatureCalibrator(LogOddsCalibrator):
         size = np.sqrt(np.einsum("i,i,i", x, x, weight) / weight.sum())
         prior = np.array([size])
         ridge = limit_pull(WEAK_RIDGE, prior)
-        columns = (x / size)[None, :]
-        scaled = solve_logistic(
-            LogisticProblem(columns, summary.weight0, summary.weight1, ridge, prior)
-        )
+        cells = (x / size)[None, :], summary.weight0, summary.weight1
+        scaled = solve_logistic(LogisticProblem(*cells, ridge, prior))
         self.inverse_temperature_ = max(float(scaled[0] / size), 0.0)
         positive = self.inverse_temperature_ > 0.0
         self.temperature_ = 1.0 / self.inverse_temperature_ if positive else np.inf

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from calibration._kernels.cells import group_means
 from calibration._kernels.pav import isotonic_rates
 from calibration._validation import (
     check_callable,
@@ -182,8 +183,7 @@ def reliability_curve(
     else:
         starts = bin_starts(summary, n_bins, binning)
         weight = np.add.reduceat(summary.weight, starts)
-        expected = np.add.reduceat(summary.weight * summary.scores, starts)
-        mean_prob = expected / weight
+        mean_prob = group_means(summary.scores, summary.weight, starts)
         event_rate = np.add.reduceat(summary.weight1, starts) / weight
     lower, upper = None, None
     if bands is not None and binning == "isotonic":
@@ -389,14 +389,10 @@ def brier_decomposition(
     weight = np.add.reduceat(summary.weight, starts)
     # Take sums of weights instead of shares, which may vanish beside a great weight.
     rate = np.add.reduceat(summary.weight1, starts) / weight
-    # Mean forecasts are found from deviations from the first forecast of the bin. Then
-    # the mean of a single forecast is right to the last digit.
+    # The mean of a single forecast is right to the last digit.
+    forecast = group_means(summary.scores, summary.weight, starts)
     sizes = np.diff(starts, append=summary.n_cells)
-    first = summary.scores[starts]
-    ahead = summary.scores - np.repeat(first, sizes)
-    offset = np.add.reduceat(summary.weight * ahead, starts) / weight
-    forecast = first + offset
-    ahead = ahead - np.repeat(offset, sizes)
+    ahead = summary.scores - np.repeat(forecast, sizes)
     # The terms within bins are the variance of the forecasts, less twice their
     # covariance with labels.
     event = summary.weight1 / summary.weight - np.repeat(rate, sizes)

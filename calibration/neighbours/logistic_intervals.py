@@ -98,9 +98,9 @@ def logistic_intervals(
 
 def _check_model(model: Any) -> None:
     """Refuse models for which the formula does not hold."""
-    if not isinstance(model, LogisticRegression) or isinstance(
-        model, LogisticRegressionCV
-    ):
+    # The one with folds has several strengths of its penalty.
+    folded = isinstance(model, LogisticRegressionCV)
+    if folded or not isinstance(model, LogisticRegression):
         rule = "be a sklearn.linear_model.LogisticRegression"
         refuse("model", rule, type(model).__name__, TypeError)
     check_is_fitted(model)
@@ -130,9 +130,8 @@ def _pseudo_inverse(hessian: Float64Array) -> Float64Array:
     # size.
     unit = np.sqrt(np.diag(hessian))
     unit[unit == 0.0] = 1.0
-    inverse: Float64Array = pinvh(hessian / np.outer(unit, unit))
-    inverse /= np.outer(unit, unit)
-    return inverse
+    units = np.outer(unit, unit)
+    return np.asarray(pinvh(hessian / units) / units)
 
 
 def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
@@ -140,10 +139,7 @@ def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
     table = as_numbers(X, name)
     n_features = model.coef_.shape[1]
     if table.ndim != 2 or table.shape[1] != n_features or not len(table):
-        rule = (
-            f"have shape (n, {n_features}) with n >= 1, the columns that `model` was "
-            "fitted on"
-        )
+        rule = f"have shape (n, {n_features}) as in the fit of `model`, n >= 1"
         refuse(name, rule, f"shape {table.shape}")
     if hasattr(model, "feature_names_in_"):
         validate_data(model, X, reset=False, skip_check_array=True)

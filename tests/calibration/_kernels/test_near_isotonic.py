@@ -18,14 +18,6 @@ from calibration._kernels.near_isotonic import (
 from calibration.monotone.enir import NearIsotonicPath
 from tests.calibration._kernels.test_pav import random_cells
 
-KINDS = ["pure", "runs", "mixed", "counts", "real"]
-
-
-def largest_violation(values, weight0, weight1, penalty):
-    """How far values are from the conditions of optimality; without the path."""
-    cells = NearIsotonicPath(weight0, weight1, *[None] * 4)
-    return cells.violation(values, float(penalty))
-
 
 def solve(weight0, weight1, penalty):
     """The path's solution at a penalty, per cell."""
@@ -106,31 +98,11 @@ def test_cells_of_one_rate_are_one_run_whatever_their_real_weights(rng):
     assert ones[0] / total[0] == pytest.approx(0.75, abs=1e-14)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_path_coarsens_and_every_solution_holds_all_rows(rng, kind):
-    """D1: no gap, no lost count; and the blocks' mean is the base rate throughout."""
-    weight0, weight1 = random_cells(rng, 200, kind)
-    _, ones, weight = fuse_equal(weight0, weight1)
-    tree, penalties, n_blocks = trace_path(ones, weight)
-    assert (np.diff(penalties) > 0).all()
-    assert (np.diff(n_blocks) < 0).all()
-    assert penalties[0] > 0
-    total = weight1.sum()
-    for step in range(len(penalties)):
-        nodes, runs = blocks_at(tree, step)
-        assert runs[0] == 0
-        assert (np.diff(runs) > 0).all()
-        held = np.add.reduceat(weight, runs)
-        np.testing.assert_allclose(tree.weight[nodes], held, rtol=1e-12)
-        values = (tree.ones[nodes] + penalties[step] * tree.pull[nodes]) / held
-        assert held @ values == pytest.approx(total, rel=1e-12)
-        assert (np.diff(values) != 0).all()
-
-
 def test_violation_sees_every_kind_of_error():
     weight0, weight1 = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
-    good = np.array([0.75, 0.25, 1.0])
-    assert largest_violation(good, weight0, weight1, 0.25) == 0.0
+    # The conditions of optimality need the cells alone, and not the path.
+    cells = NearIsotonicPath(weight0, weight1, *[None] * 4)
+    assert cells.violation([0.75, 0.25, 1.0], 0.25) == 0.0
     # Fell too little, fell too much, rose though pulled, and the last sum is not 0.
     for values, expected in [
         ([0.9, 0.1, 1.0], 0.15),
@@ -139,11 +111,10 @@ def test_violation_sees_every_kind_of_error():
         ([0.5, 0.5, 1.0], 0.25),
         ([0.2, 0.6, 1.0], 0.8),
     ]:
-        found = largest_violation(np.array(values), weight0, weight1, 0.25)
-        assert math.isclose(found, expected), values
+        assert math.isclose(cells.violation(values, 0.25), expected), values
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["pure", "runs", "mixed", "counts", "real"])
 def test_likelihoods_and_averages_are_those_of_solutions(rng, kind):
     weight0, weight1 = random_cells(rng, 60, kind)
     starts, ones, weight = fuse_equal(weight0, weight1)

@@ -12,11 +12,14 @@ from sklearn.exceptions import NotFittedError
 
 import calibration
 from calibration import (
+    ABBCalibrator,
     AllPairsClassifier,
     BBQCalibrator,
     BetaCalibrator,
     CalibratedClassifier,
     CalibrationWarning,
+    ELiTECalibrator,
+    GaussianCalibrator,
     IdentityCalibrator,
     IsotonicCalibrator,
     KDECalibrator,
@@ -26,11 +29,11 @@ from calibration import (
     PiecewiseLogisticCalibrator,
     PlattCalibrator,
     SBACalibrator,
+    SBBCalibrator,
     ScoreCalibrator,
     ScoreSummary,
-    brier_score,
 )
-from calibration.base.log_odds import deal_by_rank
+from calibration.base.log_odds import LogOddsCalibrator, deal_by_rank
 from examples.templates.own_calibrator import StepCalibrator
 
 
@@ -76,18 +79,6 @@ def scales_of(cls):
 
 
 everyone = pytest.mark.parametrize("cls", CALIBRATORS)
-
-
-@everyone
-def test_predicts_probabilities_on_every_scale_it_knows(cls, scores, y):
-    for scale in scales_of(cls):
-        x = scores if scale == "probability" else 8 * scores - 4
-        fitted = make(cls, scale=scale)
-        assert fitted.fit(x, y) is fitted
-        p = fitted.predict(np.concatenate([x, x[:1] * 0, x[:1] * 0 + 1]))
-        assert p.shape == (402,)
-        assert p.dtype == np.float64
-        assert ((p >= 0) & (p <= 1)).all()
 
 
 @everyone
@@ -192,6 +183,7 @@ def test_evidence_and_the_base_rate_make_the_forecast(cls, scores, y):
             odds = fitted.base_rate_ / (1.0 - fitted.base_rate_)
             p = expit(fitted.llr(x) + np.log(odds))
         assert_allclose(p, fitted.predict(x), rtol=1e-9, atol=1e-15)
+        assert fitted.predict(x).dtype == np.float64
 
 
 def test_evidence_needs_a_base_rate():
@@ -206,8 +198,6 @@ def test_scores_outside_the_unit_interval_need_a_scale(cls):
     with pytest.raises(ValueError, match=r"`scale=\"probability\"` must lie in \[0, 1"):
         make(cls).fit([-0.1, 0.5], [0, 1])
     fitted = make(cls).fit([0.1, 0.2, 0.7], [0, 1, 1])
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
-        fitted.predict([1.5])
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1\.0000001\."):
         fitted.predict([1.0000001])
 
@@ -297,6 +287,19 @@ def test_exact_zeros_and_ones_do_not_take_over_a_fit(rng):
 
 N = 200
 EXPORTED = CALIBRATORS[:-1]
+SIZES = {"probability": 1.0, "logit": 4000.0, "real": 1e290}
+OTHERS = [
+    partial(ABBCalibrator, "bdeu", "auto"),
+    partial(BBQCalibrator, criterion="bic"),
+    partial(BetaCalibrator, "moments"),
+    partial(ELiTECalibrator, isotonic_penalty=0.01),
+    partial(ELiTECalibrator, isotonic_penalty=np.inf),
+    partial(GaussianCalibrator, shared_variance=True),
+    partial(KDECalibrator, shared_bandwidth=False),
+    partial(NadarayaWatsonCalibrator, shared_bandwidth=False),
+    partial(SBBCalibrator, rate=1e6),
+    partial(SBBCalibrator, rate=1e-9),
+]
 FAR = [-1.7e308, -1e300, -1.0, 0.0, 5e-324, 1e-300, 1.0, 1e15, 1e300, 1.7e308]
 SCORES = {
     "1e300": lambda z: z * 1e300,
@@ -325,37 +328,30 @@ WEIGHTS = {
 }
 
 
-@pytest.fixture
-def labels(rng):
-    return rng.integers(0, 2, N)
-
-
-def probabilities_or_refusal(make, scores, y, weight, points, name):
+def probabilities_or_refusal(calibrator, scores, y, weight, points, name):
     """Fit; predictions are probabilities, or the refusal names the argument."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         try:
-            predicted = make().fit(scores, y, weight).predict(points)
+            predicted = calibrator.fit(scores, y, weight).predict(points)
         except ValueError as error:
             refusal = str(error)
         else:
-            assert np.isfinite(predicted).all()
-            assert predicted.min() >= 0.0
-            assert predicted.max() <= 1.0
+            assert ((predicted >= 0.0) & (predicted <= 1.0)).all()
+            if isinstance(calibrator, LogOddsCalibrator):
+                assert np.isfinite(calibrator.predict_log_odds(points)).all()
             return ""
     assert f"`{name}` must" in refusal
     return refusal
 
 
 @pytest.mark.parametrize("size", SCORES)
-@pytest.mark.parametrize("cls", EXPORTED)
-def test_scores_of_any_size(cls, size, rng, labels):
-    scale = "real" if "real" in cls._scales else "logit"
-    scores = SCORES[size](rng.normal(size=N))
+@pytest.mark.parametrize("make", [*EXPORTED, *OTHERS])
+def test_scores_of_any_size(make, size, rng):
+    calibrator = make(scale=scales_of(make())[-1])
+    scores, y = SCORES[size](rng.normal(size=N)), rng.integers(0, 2, N)
     with np.errstate(all="ignore"):
-        refusal = probabilities_or_refusal(
-            lambda: cls(scale=scale), scores, labels, None, FAR, "scores"
-        )
+        refusal = probabilities_or_refusal(calibrator, scores, y, None, FAR, "scores")
     if size in ("ordinary", "offset", "ulps"):
         assert not refusal
 
@@ -368,17 +364,10 @@ def test_weights_of_any_size(cls, total, rng):
     weight = WEIGHTS[total]
     with np.errstate(all="ignore"):
         refusal = probabilities_or_refusal(
-            cls, scores, y, weight, np.linspace(0, 1, 7), "sample_weight"
+            cls(), scores, y, weight, np.linspace(0, 1, 7), "sample_weight"
         )
     with np.errstate(over="ignore"):
         assert bool(refusal) == (weight.sum() > 2.0**53 or weight.max() < 1e-307)
-
-
-def test_measures_name_weights_that_are_too_large():
-    with pytest.raises(ValueError, match=r"add up to at most 2\^53 .* 1e\+300 at posi"):
-        brier_score([0, 1], [0.2, 0.7], sample_weight=[1.0, 1e300])
-    with pytest.raises(ValueError, match=r"must reach 2\.23e-308 somewhere, got at mo"):
-        brier_score([0, 1], [0.2, 0.7], sample_weight=[0.0, 5e-324])
 
 
 def test_very_many_rows_have_the_fit_of_fewer(rng):
@@ -431,14 +420,6 @@ def test_a_failed_fit_changes_nothing(cls, error, scores, y, monkeypatch):
         assert all(vars(model)[key] is value for key, value in before.items())
 
 
-OTHERS = [
-    partial(BBQCalibrator, criterion="bic"),
-    partial(BetaCalibrator, "moments"),
-    partial(KDECalibrator, shared_bandwidth=False),
-    partial(NadarayaWatsonCalibrator, shared_bandwidth=False),
-]
-
-
 @pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
 @pytest.mark.parametrize("make", [*EXPORTED, *OTHERS])
 def test_few_rows_of_any_weights_have_forecasts_and_intervals(make, rng):
@@ -449,6 +430,8 @@ def test_few_rows_of_any_weights_have_forecasts_and_intervals(make, rng):
         ([0.1, 0.2, 0.2], [1, 1, 0], [1e15, 1e14, 1e-14]),
         ([0.5, 0.25, 0.25], [1, 0, 0], [1e-300, 1e-300, 1e-300]),
         ([0.0, 5e-324, 1e-323, 0.0], [0, 1, 0, 0], [3.0, 1e6, 60.0, 1e6]),
+        ([0.0, 0.5], [1, 0], [1e-300, 1e12]),
+        ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1e-12]),
         # Separable, with and without ties.
         *(([0, 0, 1, 1], y, np.ones(4)) for y in ([0, 0, 1, 1], [1, 1, 0, 0])),
         *(([0.1, 0.2, 0.8, 0.9], y, np.ones(4)) for y in ([0, 0, 1, 1], [1, 1, 0, 0])),
@@ -456,9 +439,9 @@ def test_few_rows_of_any_weights_have_forecasts_and_intervals(make, rng):
     for n in rng.integers(2, 9, 12):
         rows = rng.integers(0, 5, n) / 4, rng.integers(0, 2, n)
         cases.append((*rows, 10.0 ** rng.uniform(-15, 14, n)))
-    for scale in ("probability", "logit"):
+    for scale in scales_of(make()):
         for scores, y, weight in cases:
-            x = np.array(scores) * (1 if scale == "probability" else 4000)
+            x = np.array(scores) * SIZES[scale]
             fitted = make(scale=scale).fit(x, y, weight)
             found = [fitted.predict(x), fitted.predict([0, 1e-300, 1 - 1e-16, 1])]
             if hasattr(fitted, "predict_interval"):

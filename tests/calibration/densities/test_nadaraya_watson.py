@@ -9,17 +9,14 @@ from calibration import NadarayaWatsonCalibrator
 
 def formula(scores, y, weight, new, h):
     """Eq. 3.1 of the thesis with boxcar densities of the classes; nan: 0/0."""
-    out = np.full(len(new), np.nan)
-    for place, s in enumerate(new):
-        likelihood, prior = np.zeros(2), np.zeros(2)
-        for k in (0, 1):
-            own = y == k
-            prior[k] = weight[own].sum() / weight.sum()
-            kernel = 0.5 * (np.abs(s - scores[own]) <= h[k])
-            likelihood[k] = weight[own] @ kernel / (weight[own].sum() * h[k])
-        if likelihood.sum() > 0.0:
-            out[place] = prior[1] * likelihood[1] / (prior @ likelihood)
-    return out
+    joint = np.zeros((2, len(new)))
+    for k in (0, 1):
+        own = y == k
+        prior = weight[own].sum() / weight.sum()
+        kernel = 0.5 * (np.abs(new[:, None] - scores[own]) <= h[k])
+        joint[k] = prior * (kernel @ weight[own]) / (weight[own].sum() * h[k])
+    with np.errstate(invalid="ignore"):
+        return joint[1] / joint.sum(axis=0)
 
 
 def normal_rule(scores, weight):

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from calibration import LogisticCalibrator, PiecewiseLogisticCalibrator, ScoreSummary
-from calibration.base.log_odds import WEAK_RIDGE
+from calibration.base.log_odds import WEAK_RIDGE, deal_by_rank
 from calibration.logistic import piecewise
 
 
@@ -117,21 +117,15 @@ def test_one_piece_is_logistic_regression(data):
 
 
 def test_strength_is_the_best_on_held_out_folds(data):
-    """Refit by the public interface; folds are dealt by rank."""
+    """Refit by the public interface."""
     x, y, weight = data
     ours = make_real(random_state=3).fit(x, y, weight)
     cells = ScoreSummary.from_scores(x, y, weight)
-    ranks = np.arange(cells.n_cells, dtype=float)
-    ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
     strengths = [1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01]
     losses = np.zeros(7)
-    for fold in ranked.split(5, 3):
-        rest = ranked - fold
-        own = cells.scores[rest.scores.astype(int)]
-        rest = ScoreSummary(own, rest.weight0, rest.weight1)
-        held = cells.scores[fold.scores.astype(int)]
+    for rest, fold in deal_by_rank(cells, 5, 3):
         for i, strength in enumerate(strengths):
-            f = make_real(3, strength).fit_summary(rest).predict_log_odds(held)
+            f = make_real(3, strength).fit_summary(rest).predict_log_odds(fold.scores)
             losses[i] += fold.weight0 @ np.logaddexp(0, f)
             losses[i] += fold.weight1 @ np.logaddexp(0, -f)
     assert ours.regularization_ == strengths[int(np.argmin(losses))]

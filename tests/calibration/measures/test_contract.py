@@ -21,10 +21,6 @@ from calibration import (
 )
 
 
-def linear(e):
-    return 1.0 + e
-
-
 def every_part(decomposition):
     """Return a function of forecasts whose value is an array of the parts."""
 
@@ -50,7 +46,7 @@ MEASURES = {
     "log": log_loss,
     "log clipped": partial(log_loss, clip=0.1),
     "spherical": spherical_score,
-    "proper density": partial(proper_score, weight=linear),
+    "proper density": partial(proper_score, weight=lambda e: 1.0 + e),
     "proper masses": partial(proper_score, weight={0.2: 0.3, 0.5: 0.5}),
     "ece": expected_calibration_error,
     "ece width": partial(expected_calibration_error, binning="width"),

@@ -45,6 +45,7 @@ def test_average_equals_that_of_all_solutions(rng, n, design):
     assert_allclose(enir.predict(summary.scores), expected, atol=1e-10)
     path = calibration.NearIsotonicPath.from_summary(summary)
     assert path.n_blocks.tolist() == blocks.tolist()
+    assert (np.diff(path.penalties) > 0.0).all()
     assert enir.model_weights_.sum() == pytest.approx(1.0, abs=1e-12)
 
 

@@ -32,12 +32,10 @@ def test_prediction_is_the_mean_label_in_the_interval(rows, rng):
 
 
 def test_light_rows_are_not_lost_beside_heavy_ones():
-    acp = ACPCalibrator().fit(
-        [0.1, 0.12, 0.5, 0.6], [0, 1, 0, 1], [1e12, 1e12, 1e-5, 1e-5]
-    )
-    assert_array_equal(
-        acp.predict([0.5, 0.6], [[0.45, 0.55], [0.55, 0.65]]), [0.0, 1.0]
-    )
+    weight = [1e12, 1e12, 1e-5, 1e-5]
+    acp = ACPCalibrator().fit([0.1, 0.12, 0.5, 0.6], [0, 1, 0, 1], weight)
+    p = acp.predict([0.5, 0.6], [[0.45, 0.55], [0.55, 0.65]])
+    assert_array_equal(p, [0.0, 1.0])
 
 
 def test_an_empty_interval_reaches_to_the_nearest_score():
@@ -89,11 +87,9 @@ def test_the_factor_has_the_least_loss_of_rows_left_out(rng, smoothing):
         for factor in factors
     ]
     assert acp.factor_ == factors[np.argmin(losses)] < 1.0
-    repeated = ACPCalibrator(smoothing=smoothing).fit(
-        np.repeat(scores, weight.astype(int)),
-        np.repeat(y, weight.astype(int)),
-        intervals=np.repeat(intervals, weight.astype(int), axis=0),
-    )
+    i = np.repeat(np.arange(150), weight.astype(int))
+    repeated = ACPCalibrator(smoothing=smoothing)
+    repeated.fit(scores[i], y[i], intervals=intervals[i])
     assert repeated.factor_ == acp.factor_
     plain = ACPCalibrator(smoothing=smoothing).fit(scores, y, weight)
     narrow = scores[:, None] + acp.factor_ * (intervals - scores[:, None])

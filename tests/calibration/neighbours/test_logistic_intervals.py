@@ -27,15 +27,13 @@ def exact(model, C=np.inf, **params):
 
 def numerical_hessian(function, at, step=1e-3):
     """Second derivatives by central differences, shape (k, k)."""
-    k = len(at)
-    moves = step * np.eye(k)
-    out = np.empty((k, k))
-    for i in range(k):
-        for j in range(k):
-            a, b = moves[i], moves[j]
-            out[i, j] = function(at + a + b) - function(at + a - b)
-            out[i, j] += function(at - a - b) - function(at - a + b)
-    return out / (4 * step**2)
+    moves = step * np.eye(len(at))
+
+    def second(a, b):
+        alike = function(at + a + b) + function(at - a - b)
+        return alike - function(at + a - b) - function(at - a + b)
+
+    return np.array([[second(a, b) for b in moves] for a in moves]) / (4 * step**2)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.05])
@@ -77,18 +75,14 @@ def test_units_and_repeated_columns_do_not_matter(rows):
     X, y = rows
     model = exact(LogisticRegression).fit(X, y)
     plain = logistic_intervals(model, X, X, scale="logit")
-    unit = np.array([1e-9, 1.0, 1e9])
-    scaled = exact(LogisticRegression).fit(X, y)
-    scaled.coef_ = scaled.coef_ / unit
-    np.testing.assert_allclose(
-        logistic_intervals(scaled, X * unit, X * unit, scale="logit"), plain, rtol=1e-6
-    )
-    twice = np.column_stack([X, X[:, 0]])
-    doubled = exact(LogisticRegression).fit(X, y)
-    doubled.coef_ = np.append(doubled.coef_, [[0.0]], axis=1)
-    np.testing.assert_allclose(
-        logistic_intervals(doubled, twice, twice, scale="logit"), plain, rtol=1e-6
-    )
+    coef, unit = model.coef_, np.array([1e-9, 1.0, 1e9])
+    for table, moved in (
+        (X * unit, coef / unit),
+        (np.column_stack([X, X[:, 0]]), np.append(coef, [[0.0]], axis=1)),
+    ):
+        model.coef_ = moved
+        same = logistic_intervals(model, table, table, scale="logit")
+        np.testing.assert_allclose(same, plain, rtol=1e-6)
 
 
 def test_liblinear_penalises_its_intercept(rows):
@@ -117,20 +111,20 @@ def test_refused(rows):
         logistic_intervals(LinearRegression(), X, X)
     with pytest.raises(NotFittedError, match="not fitted"):
         logistic_intervals(LogisticRegression(), X, X)
-    with pytest.raises(ValueError, match="`model` must know two classes, got 3"):
-        logistic_intervals(LogisticRegression().fit(X, np.arange(200) % 3), X, X)
+    three = LogisticRegression().fit(X, np.arange(200) % 3)
+    balanced = LogisticRegression(class_weight="balanced").fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lasso = LogisticRegression(l1_ratio=1.0, solver="saga").fit(X, y)
-    with pytest.raises(ValueError, match=r"L2 penalty or none, got .*l1_ratio=1.0"):
-        logistic_intervals(lasso, X, X)
-    balanced = LogisticRegression(class_weight="balanced").fit(X, y)
-    with pytest.raises(ValueError, match=r"no `class_weight`, .* got 'balanced'"):
-        logistic_intervals(balanced, X, X)
-    with pytest.raises(ValueError, match=r"`X` must have shape \(n, 3\) .* \(200, 2\)"):
-        logistic_intervals(model, X, X[:, :2])
-    with pytest.raises(ValueError, match="`X_train` must be finite, got nan in"):
-        logistic_intervals(model, X * np.nan, X)
+    for given, message in (
+        ((three, X, X), "`model` must know two classes, got 3"),
+        ((lasso, X, X), r"L2 penalty or none, got .*l1_ratio=1.0"),
+        ((balanced, X, X), r"no `class_weight`, .* got 'balanced'"),
+        ((model, X, X[:, :2]), r"`X` must have shape \(n, 3\) .* \(200, 2\)"),
+        ((model, X * np.nan, X), "`X_train` must be finite, got nan in"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            logistic_intervals(*given)
     with pytest.raises(ValueError, match="`sample_weight` must be as long as the data"):
         logistic_intervals(model, X, X, sample_weight=[1.0])
 
