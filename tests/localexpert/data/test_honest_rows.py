@@ -4,10 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import (
-    FrameRoad,
-    LocalExpertRegressor,
-)
+from localexpert import FrameRoad, LocalExpertRegressor
 from localexpert.data.honest_rows import find_leak, groups_of_copies
 
 

@@ -9,11 +9,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor
-from localexpert.data.target_values import (
-    count_values,
-    range_without_outliers,
-    warn_of_outliers,
-)
+from localexpert.data.target_values import range_without_outliers, warn_of_outliers
 
 SMALL = {"n_thresholds": 9, "cv": 2, "random_state": 0}
 # The nets of the default's centre take most of its time: the others have another.
@@ -127,14 +123,3 @@ def test_fill_values_are_pointed_out(rng):
         warn_of_outliers(np.where(y == -9999.0, 0.0, 1e4 + y), weight)
 
 
-def test_values_and_weights_are_those_of_a_dictionary(rng, frozen):
-    y = rng.integers(-2, 3, 50).astype(float)
-    weight = rng.integers(0, 3, 50).astype(float)
-    weight[y == 2.0] = 0.0
-    sums = {}
-    for value, one in zip(y, weight, strict=True):
-        if one > 0.0:
-            sums[value] = sums.get(value, 0.0) + one
-    values, weights = count_values(frozen(y), frozen(weight))
-    assert dict(zip(values.tolist(), weights.tolist(), strict=True)) == sums
-    assert (np.diff(values) > 0.0).all()
