@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from localexpert.coordinate.centre import CentreStack, marginal_crps
 from localexpert.coordinate.frame import Frame
 from localexpert.data.blend import blend_weights, robust_weights
-from localexpert.data.folds import Sample, make_folds
 from localexpert.data.table import Table
+from tests.regressors import sample_of
 
 
 @pytest.fixture
@@ -22,11 +22,6 @@ def data(rng):
     X = rng.uniform(size=(500, 2))
     y = 4.0 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=500)
     return sample_of(X, y)
-
-
-def sample_of(X, y, n_folds=5):
-    folds = make_folds(len(y), n_folds, random_state=0)
-    return Sample(Table.of(X), y, np.ones(len(y)), folds)
 
 
 def linear():
@@ -86,7 +81,7 @@ def test_kinds(data, kind):
 
 class TestAuto:
     def fit(self, y, X):
-        return Frame("auto", linear()).fit(sample_of(X, y, 4))
+        return Frame("auto", linear()).fit(sample_of(X, y))
 
     def test_takes_the_scale_where_the_noise_varies(self, rng):
         X = rng.uniform(size=(800, 2))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from localexpert.coordinate.kernel_machine import KernelMachine, KernelMachines
-from localexpert.data.folds import Sample, make_folds
-from localexpert.data.table import Table
+from tests.regressors import sample_of
 
 
 def solve_slowly(X, y, w, metric, penalty, smooth):
@@ -91,14 +90,13 @@ def test_steps_find_the_one_direction_that_counts(rng):
 def test_the_first_fold_chooses_for_all(rng):
     X = rng.normal(size=(300, 6))
     noise = rng.normal(size=300)
-    folds = make_folds(300, 3, random_state=0)
     chosen = []
     for y in (np.sin(3.0 * X[:, 0]), noise):
-        sample = Sample(Table.of(X), y, np.ones(300), folds)
+        sample = sample_of(X, y, cv=3)
         machines = KernelMachines(view="bent", n_jobs=None)
-        trial = machines.attempt(X, sample, folds[0])
+        trial = machines.attempt(X, sample, sample.folds[0])
         machines.fit(X, sample, trial)
-        np.testing.assert_array_equal(machines.oof_[folds[0][1]], trial.answers)
+        np.testing.assert_array_equal(machines.oof_[sample.folds[0][1]], trial.answers)
         chosen.append(machines.regressor)
         assert all(m.get_params() == chosen[-1].get_params() for m in machines.models_)
     smooth, flat = chosen

@@ -121,5 +121,3 @@ def test_fill_values_are_pointed_out(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_outliers(np.where(y == -9999.0, 0.0, 1e4 + y), weight)
-
-
