@@ -81,9 +81,7 @@ GUISES = {
     "falling": lambda y: 1.0 / y,
     "rounded": lambda y: np.round(y, 1),
     "with gaps": lambda y: np.where(y < np.quantile(y, 0.004), np.nan, y),
-    "nearly": lambda y: (
-        y * (1.0 + 0.002 * np.random.default_rng(1).normal(size=len(y)))
-    ),
+    "nearly": lambda y: y * np.random.default_rng(1).normal(1.0, 0.002, len(y)),
 }
 
 

@@ -28,14 +28,21 @@ def problem(rng):
 
 
 def by_hand(classifier, X, r, thresholds, folds, ask, **options):
-    """Out-of-fold answers by a plain loop over thresholds and folds."""
-    oof = np.empty((len(r), len(thresholds)))
+    """Answers for all rows by a plain loop: out of fold, and means of the folds'."""
+    oof, whole = np.zeros((2, len(r), len(thresholds)))
     for k, threshold in enumerate(thresholds):
         for train, test in folds:
             own = {name: value[train] for name, value in options.items()}
             model = clone(classifier).fit(X[train], r[train] <= threshold, **own)
-            oof[test, k] = ask(model, X[train], X[test], r[train] <= threshold)
-    return oof
+            answers = ask(model, X[train], X, r[train] <= threshold)
+            oof[test, k] = answers[test]
+            whole[:, k] += answers / len(folds)
+    return oof, whole
+
+
+def assert_equal(experts, X, want, atol=1e-12):
+    assert_allclose(experts.oof_probabilities_, want[0], atol=atol)
+    assert_allclose(experts.predict(X), want[1], atol=atol)
 
 
 def ask_probability(model, _train, test, _labels):
@@ -54,25 +61,14 @@ def ask_probability(model, _train, test, _labels):
 )
 def test_equals_a_plain_loop(problem, classifier):
     experts = IndependentExperts(classifier).fit(*problem)
-    want = by_hand(classifier, *problem, ask_probability)
-    assert_allclose(experts.oof_probabilities_, want, atol=1e-12)
-    X, r, thresholds, folds = problem
-
-    def answer(train, threshold):
-        model = clone(classifier).fit(X[train], r[train] <= threshold)
-        return model.predict_proba(X[:20])[:, 1]
-
-    columns = [
-        np.mean([answer(train, t) for train, _ in folds], axis=0) for t in thresholds
-    ]
-    assert_allclose(experts.predict(X[:20]), np.column_stack(columns), atol=1e-12)
+    assert_equal(experts, problem[0], by_hand(classifier, *problem, ask_probability))
 
 
 def test_equal_weights_reach_a_classifier(problem):
     weight, classifier = np.full(len(problem[1]), 0.01), LogisticRegression()
     experts = IndependentExperts(classifier).fit(*problem, sample_weight=weight)
     want = by_hand(classifier, *problem, ask_probability, sample_weight=weight)
-    assert_allclose(experts.oof_probabilities_, want, atol=1e-12)
+    assert_equal(experts, problem[0], want)
 
 
 @pytest.mark.parametrize("classifier", [svm.SVC(), RidgeClassifier()])
@@ -84,8 +80,7 @@ def test_decisions_become_probabilities(problem, classifier):
         return expit(logit(rate) + standard)
 
     experts = IndependentExperts(classifier).fit(*problem)
-    expected = by_hand(classifier, *problem, ask)
-    assert_allclose(experts.oof_probabilities_, expected, atol=1e-12)
+    assert_equal(experts, problem[0], by_hand(classifier, *problem, ask))
 
 
 def test_weights_of_decisions_are_repetitions(problem, rng):
@@ -110,7 +105,7 @@ def test_boosters_of_the_users_are_any_classifier(problem, library, name, rng):
     experts = IndependentExperts(classifier, n_jobs=2)
     experts.fit(*problem, sample_weight=weight)
     want = by_hand(classifier, *problem, ask_probability, sample_weight=weight)
-    assert_allclose(experts.oof_probabilities_, want, atol=1e-5)
+    assert_equal(experts, problem[0], want, atol=1e-5)
 
 
 def test_one_class_in_a_training_part_is_a_smoothed_constant():
