@@ -30,13 +30,9 @@ def solve_slowly(X, y, w, metric, penalty, smooth):
         return mean + spread * np.sum(near)
 
     def slope(x):
-        total = np.zeros(X.shape[1])
-        for c, z in zip(a, X, strict=True):
-            far = distance(x, z)
-            if far > 0.0:
-                over = width**2 if smooth else width * far
-                total -= c * np.exp(-far / width) * (metric @ (x - z)) / over
-        return total
+        # A row's own term is even around it.
+        steps = 1e-6 * np.eye(len(x))
+        return np.array([(f(x + step) - f(x - step)) / 2e-6 for step in steps])
 
     return f, slope
 

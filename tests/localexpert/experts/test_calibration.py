@@ -27,18 +27,6 @@ def experts(rng):
     return expit(0.5 * logit(truth)), below, rng.integers(0, 5, 2000)
 
 
-def loss_of_labels(p, below):
-    return -np.log(np.where(below, p, 1 - p)).mean()
-
-
-def test_auto_repairs_underconfidence(experts):
-    p, below, fold = experts
-    stage = ExpertCalibration().fit(p, below, fold)
-    assert stage.chosen_ == "quadratic"
-    assert set(stage.losses_) == {"identity", "quadratic"}
-    assert loss_of_labels(stage.calibrated_, below) < loss_of_labels(p, below) - 0.02
-
-
 def test_auto_leaves_honest_experts_alone(rng):
     p = rng.uniform(0.05, 0.95, size=(500, 4))
     below = rng.uniform(size=p.shape) < p
