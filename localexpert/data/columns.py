@@ -184,9 +184,7 @@ class Columns:
             got = type(X).__name__ if shape is None else f"shape {tuple(shape)}"
             refuse("X", "be an array or data frame with two axes", got)
         names = getattr(X, "columns", None)
-        if names is not None and not any(
-            hasattr(X, name) for name in ("iloc", "with_columns")
-        ):
+        if not (names is None or hasattr(X, "iloc") or hasattr(X, "with_columns")):
             rule = "be an array or a data frame of pandas or polars"
             refuse("X", rule, f"{type(X).__module__}.{type(X).__qualname__}", TypeError)
         return cls(int(shape[1]), None if names is None else tuple(names))
