@@ -32,7 +32,7 @@ def data():
 
 
 def families():
-    common = {"random_state": 0, "n_jobs": None}
+    common, smooth = {"random_state": 0, "n_jobs": None}, KernelMachine(smooth=True)
     return {
         "boosting": BoostedTrees(**common),
         "forest": Forest(**common),
@@ -43,9 +43,7 @@ def families():
         "powers": Fitted(Lines(), view="logarithm", n_jobs=None),
         "products": Fitted(Products(), view="straight", n_jobs=None),
         "kernel": KernelMachines(view="bent", n_jobs=None),
-        "smooth kernel": KernelMachines(
-            KernelMachine(smooth=True), view="bent", n_jobs=None
-        ),
+        "smooth kernel": KernelMachines(smooth, view="bent", n_jobs=None),
     }
 
 

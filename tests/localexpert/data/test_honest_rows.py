@@ -117,9 +117,8 @@ def test_what_is_no_leak(rng):
     X, y = table(rng)
     assert find_leak(X, y, rng) is None
     # Others tell it as well, as earlier values of a series do.
-    assert (
-        find_leak(np.column_stack([y, y + 0.01 * rng.normal(size=300)]), y, rng) is None
-    )
+    later = y + 0.01 * rng.normal(size=300)
+    assert find_leak(np.column_stack([y, later]), y, rng) is None
     # Most rows are told by a feature, but not all of them.
     zero = rng.uniform(size=300) < 0.9
     assert find_leak(np.insert(X, 0, zero, axis=1), np.where(zero, 0, y), rng) is None

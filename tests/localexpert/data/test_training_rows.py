@@ -39,16 +39,9 @@ def test_counts_of_weighted_rows_are_of_as_many_as_they_tell():
 
 
 def test_of_a_table_of_all_kinds_without_rows_that_do_not_count():
-    frame = pd.DataFrame(
-        {
-            "kind": pd.Categorical(
-                ["a", "b", None, "b"], ["a", "b", "c"], ordered=True
-            ),
-            "size": [1.0, 2.0, 3.0, np.nan],
-            "nothing": [np.nan] * 4,
-            "flag": [True, False, True, True],
-        }
-    )
+    kinds = pd.Categorical(["a", "b", None, "b"], ["a", "b", "c"], ordered=True)
+    frame = pd.DataFrame({"kind": kinds, "size": [1.0, 2.0, 3.0, np.nan]})
+    frame = frame.assign(nothing=np.nan, flag=[True, False, True, True])
     told = TableSummary.of(Table.of(frame), np.array([5.0, 5.0, 0.0, 5.0]))
     kind, size, nothing, flag = told.columns
     assert told.n_rows == 3
