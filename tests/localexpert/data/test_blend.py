@@ -8,14 +8,6 @@ from localexpert.data.blend import robust_weights, simplex_least_squares
 from tests.simplex import least_on_simplex
 
 
-def assert_optimal(gram, w):
-    """The conditions of Kuhn and Tucker, which are sufficient here."""
-    assert w.sum() == pytest.approx(1.0, abs=1e-12)
-    assert w.min() >= 0.0
-    slopes = gram @ w
-    assert slopes.min() >= w @ slopes - 1e-12 * np.abs(gram).max()
-
-
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize("n", [2, 4, 50])
 def test_no_other_weights_are_better(rng, m, n):
@@ -25,7 +17,11 @@ def test_no_other_weights_are_better(rng, m, n):
         for columns in (np.arange(m), rng.integers(m, size=m)):
             gram = errors[:, columns].T @ errors[:, columns]
             w = simplex_least_squares(gram)
-            assert_optimal(gram, w)
+            assert w.sum() == pytest.approx(1.0, abs=1e-12)
+            assert w.min() >= 0.0
+            # The conditions of Kuhn and Tucker, which are sufficient here.
+            slopes = gram @ w
+            assert slopes.min() >= w @ slopes - 1e-12 * np.abs(gram).max()
             for unit in (2.0**-500, 2.0**500):
                 assert_array_equal(simplex_least_squares(unit * gram), w)
 

@@ -1,4 +1,4 @@
-"""Targets: counts of values, what is far out, and fits that do not hear of it."""
+"""Targets: what is far out, and fits that do not hear of it."""
 
 from functools import cache
 

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 from scipy import stats
 
 from localexpert import (
@@ -24,7 +23,6 @@ from localexpert import (
 )
 from tests.forecasts import beside, normal, of_values
 
-Floats = NDArray[np.float64]
 INF = np.inf
 expon = partial(stats.expon, 0.0)
 
