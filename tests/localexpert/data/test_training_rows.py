@@ -111,11 +111,8 @@ def test_of_many_rows_a_share_is_known(rng):
 
 
 def test_new_rows_of_a_table_of_few_cells_are_not_taken_for_old_ones(rng):
-    def draw(n):
-        return rng.integers(2, size=(n, 3)).astype(float), rng.poisson(2.0, n) * 1.0
-
     for n in (60, 800, 20_000):
-        X, y = draw(n)
+        X, y = rng.integers(2, size=(n, 3)).astype(float), rng.poisson(2.0, n) * 1.0
         assert TrainingSketch.learn([(Table.of(X), y, np.ones(n))]) is None
         seen = sketch_of(X, y).find(hash_rows(Table.of(X), y))
         assert (seen.share, seen.found) == (None, False)
