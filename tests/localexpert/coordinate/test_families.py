@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -110,22 +111,14 @@ class TestStack:
         assert stack.report_["net"] < stack.report_["boosting"]
 
     def test_many_rows_screen_a_family_that_gains_nothing(self, rng):
-        n = 4000
-        X = rng.normal(size=(n, 2))
-        y = X[:, 0] + 0.1 * rng.normal(size=n)
-        fits = []
-
-        class Counted(Ridge):
-            def fit(self, *arguments, **options):
-                fits.append(self.alpha)
-                return super().fit(*arguments, **options)
-
-        two = [LinearRegression(), Counted(1e9)]
-        stack = CentreStack(two)
-        stack.fit(sample_of(X, y))
+        X = rng.normal(size=(4000, 2))
+        y = X[:, 0] + 0.1 * rng.normal(size=4000)
+        stack = CentreStack([LinearRegression(), Ridge(1e9)])
+        with patch.object(Ridge, "fit", autospec=True, side_effect=Ridge.fit) as fit:
+            stack.fit(sample_of(X, y))
         assert list(stack.weights_) == ["LinearRegression_0"]
-        assert fits == [1e9]
-        assert stack.report_["Counted_1"] > 0.9
+        assert fit.call_count == 1
+        assert stack.report_["Ridge_1"] > 0.9
 
     def test_only_a_skewed_positive_target_has_a_logarithm(self, rng):
         skewed = np.exp(rng.normal(size=200))

@@ -208,25 +208,13 @@ def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
     deaf.fit(X, r, thresholds, folds, np.where(np.arange(len(r)) % 7, 2.0, 0.0))
 
 
-class Witness(LogisticRegression):
-    """Remembers how many threads it was given."""
-
-    def __init__(self, n_jobs=None, C=1.0):
-        super().__init__(C=C)
-        self.n_jobs = n_jobs
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen_ = self.n_jobs
-        self.n_jobs = None
-        return super().fit(X, y, sample_weight)
-
-
 def test_nested_threads_are_kept_in_check(problem):
-    experts = IndependentExperts(make_pipeline(StandardScaler(), Witness(n_jobs=4)))
+    near = neighbors.KNeighborsClassifier(n_jobs=4)
+    experts = IndependentExperts(make_pipeline(StandardScaler(), near))
     for n_jobs, seen in ((1, 4), (2, 1)):
         with joblib.parallel_config("threading"):
             experts.set_params(n_jobs=n_jobs).fit(*problem)
-        assert experts.models_[0][0].estimator[-1].seen_ == seen
+        assert experts.models_[0][0].estimator[-1].n_jobs == seen
 
 
 def test_default_is_boosted_with_common_rounds(problem):
