@@ -87,11 +87,9 @@ def choose_features(column: Any) -> tuple[str, ...]:
 
 def holds_dates(column: Any) -> bool:
     """Say whether a column holds dates, by its type or by all of its objects."""
-    kind = getattr(column, "dtype", None)
-    name = str(kind).lower()
-    if name.startswith(("date", "timestamp")):
+    if str(column.dtype).lower().startswith(("date", "timestamp")):
         return True
-    if getattr(kind, "kind", None) != "O" and name != "object":
+    if not _holds_objects(column):
         return False
     cells = column.to_list() if hasattr(column, "to_list") else list(column)
     samples = dict(zip(map(type, cells), cells, strict=True)).values()

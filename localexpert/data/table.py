@@ -302,9 +302,8 @@ class TableReader:
                 name, parts = X.columns[place], self.dates[place] if self.dates else ()
                 if parts:
                     features = read_dates(column, name, self.zoned.get(place))
-                    encoded[:, j : j + len(parts)].T[:] = [
-                        features[part] for part in parts
-                    ]
+                    for k, part in enumerate(parts):
+                        encoded[:, j + k] = features[part]
                 elif j in self.category_codes:
                     encoded[:, j] = read_categories(
                         column, self.category_codes[j], name, unseen if warns else None
