@@ -31,9 +31,9 @@ def arrow(values, dtype):
     return pd.Series(list(values), dtype=pd.ArrowDtype(dtype))
 
 
-def frame_of(column, name="t"):
+def frame_of(column):
     kind = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
-    return kind({name: column})
+    return kind({"t": column})
 
 
 SECONDS = pd.to_timedelta([1, 2.5, None], "s")
@@ -58,7 +58,7 @@ SECONDS = pd.to_timedelta([1, 2.5, None], "s")
     ids=lambda column: str(column.dtype),
 )
 def test_numbers_and_durations_in_any_wrapping(column):
-    table = Table.of(frame_of(column, "a"))
+    table = Table.of(frame_of(column))
     assert table.reader.categories == []
     np.testing.assert_array_equal(table.codes[:, 0], [1.0, 2.5, np.nan])
 
@@ -78,7 +78,7 @@ def test_numbers_and_durations_in_any_wrapping(column):
     ids=lambda column: str(getattr(column, "dtype", "list")),
 )
 def test_texts_are_categories_even_those_of_digits(column):
-    table = Table.of(frame_of(column, "a"))
+    table = Table.of(frame_of(column))
     assert table.reader.categories == [0]
     np.testing.assert_array_equal(table.codes[:, 0], [1.0, 0.0, np.nan])
 

@@ -12,15 +12,13 @@ from localexpert.data.folds import make_folds
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.experts.thresholds import place_thresholds
 
+LIGHT = LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5)
 STRATEGIES = {
     "shared": SharedBoosting(max_rounds=20, random_state=0),
     "forest": JointForest(30, random_state=0),
     "forest by folds": JointForest(30, out_of_bag=False, random_state=0),
     "boosted": IndependentExperts(random_state=0),
-    "lightgbm": IndependentExperts(
-        LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5),
-        random_state=0,
-    ),
+    "lightgbm": IndependentExperts(LIGHT, random_state=0),
     "logistic": IndependentExperts(LogisticRegression()),
     "svm": IndependentExperts(LinearSVC(), random_state=0),
 }
