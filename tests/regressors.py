@@ -1,8 +1,17 @@
-"""A regressor that is fitted in a moment, for tests of what is done with one."""
+"""A regressor that is fitted in a moment, and samples for the stages of a fit."""
 
+import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from localexpert import LocalExpertRegressor, SharedBoosting
+from localexpert.data.folds import Sample, make_folds
+from localexpert.data.table import Table
+
+
+def sample_of(X, y, w=None, cv=4):
+    """Return rows with weights and folds."""
+    w = np.ones(len(y)) if w is None else w
+    return Sample(Table.of(X), y, w, make_folds(len(y), cv, random_state=0))
 
 
 def fast(**parameters):

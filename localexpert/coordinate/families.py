@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -198,10 +199,8 @@ class Fitted:
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
         with blaming(self.parameter, self.regressor, X):
-            answers = ask_each(
-                lambda model: ask(model, X), self.models_, len(X), self.n_jobs
-            )
-        return np.array(answers)
+            each = ask_each(partial(ask, X=X), self.models_, len(X), self.n_jobs)
+        return np.array(each)
 
 
 @dataclass(eq=False)

@@ -80,14 +80,6 @@ class Ramps:
         passed = (X[:, self.column] - self.low) / self.size
         return np.hstack([X, np.clip(passed, 0.0, 1.0)])
 
-    def spread_blocks(
-        self, X: NDArray[np.floating]
-    ) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-        """Yield some rows at a time: their slice, and the result of `spread`."""
-        for start in range(0, len(X), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            yield rows, self.spread(X[rows])
-
 
 def _place_knots(column: Float64Array, levels: Float64Array) -> Float64Array:
     """Return the distinct quantiles of a column, but only one if it has two values."""
@@ -189,7 +181,9 @@ class SmallNets(RegressorMixin, BaseEstimator):
 
     def _read(self, X: Float64Array) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """Yield inputs of some rows at a time. Ramps are shifted to lie around 0."""
-        for rows, inputs in self.ramps_.spread_blocks(X):
+        for start in range(0, len(X), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            inputs = self.ramps_.spread(X[rows])
             inputs[:, X.shape[1] :] -= 0.5
             yield rows, np.ascontiguousarray(inputs, dtype=np.float32)
 

@@ -87,11 +87,9 @@ def choose_features(column: Any) -> tuple[str, ...]:
 
 def holds_dates(column: Any) -> bool:
     """Say whether a column holds dates, by its type or by all of its objects."""
-    kind = getattr(column, "dtype", None)
-    name = str(kind).lower()
-    if name.startswith(("date", "timestamp")):
+    if str(column.dtype).lower().startswith(("date", "timestamp")):
         return True
-    if getattr(kind, "kind", None) != "O" and name != "object":
+    if not _holds_objects(column):
         return False
     cells = column.to_list() if hasattr(column, "to_list") else list(column)
     samples = dict(zip(map(type, cells), cells, strict=True)).values()
@@ -184,9 +182,7 @@ class Columns:
             got = type(X).__name__ if shape is None else f"shape {tuple(shape)}"
             refuse("X", "be an array or data frame with two axes", got)
         names = getattr(X, "columns", None)
-        if names is not None and not any(
-            hasattr(X, name) for name in ("iloc", "with_columns")
-        ):
+        if not (names is None or hasattr(X, "iloc") or hasattr(X, "with_columns")):
             rule = "be an array or a data frame of pandas or polars"
             refuse("X", rule, f"{type(X).__module__}.{type(X).__qualname__}", TypeError)
         return cls(int(shape[1]), None if names is None else tuple(names))

@@ -99,19 +99,17 @@ class DenseInputs:
         filled = np.where(gaps.all(axis=0), 0.0, _cut(encoded))
         quantiles = np.nanquantile(filled, _LEVELS, axis=0)
         scale, skewness = _describe(quantiles)
-        least = np.where(
-            (quantiles[0] > 0.0) & np.isfinite(scale), quantiles[0], np.nan
-        )
+        low, *_, high = quantiles
+        least = np.where((low > 0.0) & np.isfinite(scale), low, np.nan)
         least[categories] = np.nan
         log_scale, log_skewness = _describe(np.log(np.maximum(quantiles, least)))
-        wide = quantiles[-1] > _LEAST_RATIO * least
+        wide = high > _LEAST_RATIO * least
         skewed = wide & (skewness > np.maximum(_LEAST_SKEWNESS, np.abs(log_skewness)))
         indicators, frequencies = {}, {}
         most = int(np.clip(len(encoded) // _ROWS_OF_ONE, _INDICATORS, _MOST_INDICATORS))
         for j in categories:
-            codes, counts = np.unique(
-                encoded[~gaps[:, j], j].astype(np.intp), return_counts=True
-            )
+            held = encoded[~gaps[:, j], j].astype(np.intp)
+            codes, counts = np.unique(held, return_counts=True)
             frequent = np.sort(np.argsort(-counts, kind="stable")[:most])
             indicators[j] = codes[frequent].astype(np.float64)
             if len(codes) > most:
@@ -304,9 +302,8 @@ class TableReader:
                 name, parts = X.columns[place], self.dates[place] if self.dates else ()
                 if parts:
                     features = read_dates(column, name, self.zoned.get(place))
-                    encoded[:, j : j + len(parts)].T[:] = [
-                        features[part] for part in parts
-                    ]
+                    for k, part in enumerate(parts):
+                        encoded[:, j + k] = features[part]
                 elif j in self.category_codes:
                     encoded[:, j] = read_categories(
                         column, self.category_codes[j], name, unseen if warns else None

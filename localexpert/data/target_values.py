@@ -77,11 +77,8 @@ def range_without_outliers(
     # Values at the median itself tell nothing about the spread.
     apart = distance[order] > _ROUNDING * abs(median)
     steps, beyond = distance[order][apart], beyond[apart]
-    few = beyond <= max(
-        most_share * total,
-        total / len(y),
-        min(_MOST_ROWS, _MOST_SHARE_OF_FEW * total) * (1.0 - 1e-9),
-    )
+    atom = min(_MOST_ROWS, _MOST_SHARE_OF_FEW * total) * (1.0 - 1e-9)
+    few = beyond <= max(most_share * total, total / len(y), atom)
     logs = np.log(steps)
     jumps = np.diff(logs)
     for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))).tolist():
@@ -106,10 +103,9 @@ def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
         # This many rows are a part of the target, but their value may still be a code.
         low, high = range_without_outliers(y, weight, _MOST_CODES)
         rule = "they are forecast like any other value."
-    values, counts = np.unique(
-        y[(weight > 0.0) & ((y < low) | (y > high))], return_counts=True
-    )
-    n_far = counts.sum()
+    far = y[(weight > 0.0) & ((y < low) | (y > high))]
+    values, counts = np.unique(far, return_counts=True)
+    n_far = len(far)
     is_code = len(values) == 1 and values[0] != 0.0
     if n_far == 0 or not (is_code or n_far <= max(_MOST_SHARE * len(y), 1.0)):
         return

@@ -147,11 +147,11 @@ class ExpertCalibration(BaseEstimator):
             ridge = _choose_ridge(probabilities, weight)
         kinds = self.kinds(ridge)
         rows = {int(number): fold == number for number in np.unique(fold)}
+        held = {number: own for number, own in rows.items() if weight[own].any()}
         summaries = [
             {
                 number: ScoreSummary.from_scores(p[own], is_below[own], weight[own])
-                for number, own in rows.items()
-                if weight[own].any()
+                for number, own in held.items()
             }
             for p, is_below in zip(probabilities.T, below.T, strict=True)
         ]
@@ -164,8 +164,7 @@ class ExpertCalibration(BaseEstimator):
             self.losses_[name] = np.array(
                 [
                     np.average(loss[own].mean(axis=1), weights=weight[own])
-                    for own in rows.values()
-                    if weight[own].any()
+                    for own in held.values()
                 ]
             )
             results[name] = p

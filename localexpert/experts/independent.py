@@ -238,14 +238,12 @@ class IndependentExperts(Experts):
         if plain and not tasks.weighted:
             name = None
         places = list(np.ndindex(len(tasks.folds), tasks.n_thresholds))
+        seeds = rng.integers(2**31, size=len(places)).tolist()
         common = tasks, self._view(tasks.table), name, options
+        attempt = delayed(_attempt)
         jobs = [
-            delayed(_attempt)(
-                _prepare(classifier, seed, parallel=parallel), *common, *place
-            )
-            for place, seed in zip(
-                places, rng.integers(2**31, size=len(places)).tolist(), strict=True
-            )
+            attempt(_prepare(classifier, seed, parallel=parallel), *common, *place)
+            for place, seed in zip(places, seeds, strict=True)
         ]
         # The libraries under parallel classifiers get one thread each.
         with one_thread() if parallel else nullcontext():

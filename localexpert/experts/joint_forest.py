@@ -300,10 +300,8 @@ class JointForest(Experts):
         wide = np.tile(X, (1, _CUTS))
         # scikit-learn's check could only find gaps, and it takes time.
         gaps = bool(np.isnan(X).any())
-        jobs = [
-            delayed(self._grow)(tasks, wide, gaps, number, seed)
-            for number, seed in enumerate(seeds)
-        ]
+        grow = delayed(self._grow)
+        jobs = [grow(tasks, wide, gaps, *one) for one in enumerate(seeds)]
         # One thread for linear algebra: the trees share the cores.
         with current_progress().stage("trees"), one_thread("blas"):
             grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
@@ -315,8 +313,7 @@ class JointForest(Experts):
         # the noise p (1 - p) / m. Leaves with more rows have less noise.
         more = np.mean(1.0 / np.maximum(spoke, 1)) - 1.0 / len(grown)
         self.spared_ = float(more) / self.min_samples_leaf
-        oof = self._answer(X, asked)
-        return _fill_unjudged(oof, tasks)
+        return _fill_unjudged(self._answer(X, asked), tasks)
 
     def _predict(self, table: Table) -> Float64Array:
         return self._answer(self._view(table))

@@ -149,9 +149,8 @@ class ExpertReport:
 
         def each(measure: Any, p: Float64Array, **options: Any) -> Float64Array:
             pairs = zip(below.T, p.T, strict=True)
-            return np.array(
-                [measure(b, q, sample_weight=w, **options) for b, q in pairs]
-            )
+            found = [measure(b, q, sample_weight=w, **options) for b, q in pairs]
+            return np.array(found)
 
         folds = [(fold == f) & (w > 0.0) for f in np.unique(fold)]
         hits = [_agreement(below[rows], calibrated[rows], w[rows]) for rows in folds]

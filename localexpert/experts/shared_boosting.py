@@ -289,13 +289,10 @@ class SharedBoosting(Experts):
             for part in parts
         ]
         seeds = make_rng(self.random_state).integers(2**31, size=len(parts)).tolist()
+        each = zip(tasks.folds, self.starts_, seeds, strict=True)
         with thread_pool(self.n_jobs) as pool:
-            held_out = pool(
-                delayed(HeldOutThresholds)(self, tasks, fold, start, seed)
-                for fold, start, seed in zip(
-                    tasks.folds, self.starts_, seeds, strict=True
-                )
-            )
+            begin = delayed(HeldOutThresholds)
+            held_out = pool(begin(self, tasks, *one) for one in each)
             shares = [tasks.weight[test].sum() for _, test in tasks.folds]
             self.n_rounds_ = find_rounds(held_out, shares, self.max_rounds, pool)
         self.trees_ = [
@@ -333,9 +330,8 @@ class SharedBoosting(Experts):
             return total / len(trees)
 
         out = np.empty((len(X), len(places)))
-        for (_, rows), p in zip(
-            jobs, ask_each(ask, jobs, len(X), self.n_jobs), strict=True
-        ):
+        answers = ask_each(ask, jobs, len(X), self.n_jobs)
+        for (_, rows), p in zip(jobs, answers, strict=True):
             out[rows] = p
         return out
 

@@ -201,9 +201,8 @@ class Outcomes:
                     (own, np.zeros(len(own)), self.lower, self.upper, seen[own]),
                     (unseen, _parts_of_turns(times), least, self.entry, weight),
                 )
-                for level, (rows, part, low, high, weight) in zip(
-                    start, pieces, strict=True
-                ):
+                drawn = zip(start, pieces, strict=True)
+                for level, (rows, part, low, high, weight) in drawn:
                     at = np.mod(level[rows] + (number + part) / n_draws, 1.0)
                     y = draw_between(law.take(rows), low[rows], high[rows], at)
                     y = np.clip(self._nearest_values(y), low[rows], high[rows])

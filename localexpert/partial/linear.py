@@ -194,11 +194,8 @@ class _Model:
         values = self.outcomes.values
         step = lattice_step(values)
         if step is not None:
-            reach = _SCORES[-1] * spreads
-            ends = [
-                np.quantile(centres - reach, 0.01),
-                np.quantile(centres + reach, 0.99),
-            ]
+            room = _SCORES[-1] * spreads
+            ends = np.quantile(centres - room, 0.01), np.quantile(centres + room, 0.99)
             far = np.exp(ends) if self.is_log else np.asarray(ends)
             low, high = np.round((far - values[0]) / step)
             high = max(min(high, low + _MOST_VALUES), low + 1.0)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 from scipy.interpolate import BSpline, CubicHermiteSpline, PchipInterpolator
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, log_ndtr, ndtr
@@ -15,8 +14,6 @@ from localexpert._kernels.law_curve import follow_curves, increase_rows, invert_
 from localexpert.law.basis import STANDARD, basis_of
 from localexpert.law.curve import Curve
 from localexpert.law.level_map import LevelMap
-
-Floats = NDArray[np.float64]
 
 FEW = [-8.0] * 4 + [-1.0, -1.0, 0.0, 0.5, 2.0, 2.0] + [8.0] * 4
 BASES = {"standard": STANDARD, "few": basis_of(np.array(FEW))}

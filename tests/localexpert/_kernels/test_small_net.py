@@ -24,20 +24,12 @@ def test_outputs_are_those_of_products_of_matrices(h, rng):
     np.testing.assert_array_equal(out, alone)
 
 
-def unpack(theta, p, h):
-    sizes = [p * h, h, h * h, h, h]
-    w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum(sizes))
-    return w1.reshape(p, h), b1, w2.reshape(h, h), b2, w3, b3[0]
-
-
-def run(theta, X, h):
-    w1, b1, w2, b2, w3, b3 = unpack(theta, X.shape[1], h)
-    first = np.maximum(X @ w1 + b1, 0.0)
-    return np.maximum(first @ w2 + b2, 0.0) @ w3 + b3
-
-
 def half_loss(theta, X, y, w, h):
-    return 0.5 * np.mean(w * (run(theta, X, h) - y) ** 2)
+    sizes = [X.shape[1] * h, h, h * h, h, h]
+    w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum(sizes))
+    first = np.maximum(X @ w1.reshape(-1, h) + b1, 0.0)
+    out = np.maximum(first @ w2.reshape(h, h) + b2, 0.0) @ w3 + b3
+    return 0.5 * np.mean(w * (out - y) ** 2)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

@@ -28,13 +28,9 @@ def boost(rng, *, categories, missing, n=2000, n_rounds=30, **options):
         "monotone_constraints": [0, 0, 0, 0, 1],
         **options,
     }
-    given = {"categorical_feature": categories, "params": parameters}
     table, below = np.column_stack([X, place]), (r <= place).astype(float)
-    data = lgb.Dataset(table, below, **given)
-    booster = lgb.Booster(parameters, data)
-    for _ in range(n_rounds):
-        booster.update()
-    return booster, X
+    data = lgb.Dataset(table, below, categorical_feature=categories)
+    return lgb.train(parameters, data, n_rounds), X
 
 
 def ask_lightgbm(booster, X):

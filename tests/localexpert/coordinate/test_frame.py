@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 from localexpert.coordinate.centre import CentreStack, marginal_crps
 from localexpert.coordinate.frame import Frame
 from localexpert.data.blend import blend_weights, robust_weights
-from localexpert.data.folds import Sample, make_folds
-from localexpert.data.table import Table
+from tests.regressors import sample_of
 
 
 @pytest.fixture
@@ -22,11 +21,6 @@ def data(rng):
     X = rng.uniform(size=(500, 2))
     y = 4.0 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=500)
     return sample_of(X, y)
-
-
-def sample_of(X, y, n_folds=5):
-    folds = make_folds(len(y), n_folds, random_state=0)
-    return Sample(Table.of(X), y, np.ones(len(y)), folds)
 
 
 def linear():
@@ -77,7 +71,7 @@ def test_new_rows_are_credited_with_the_mean_of_the_models(data):
 def test_kinds(data, kind):
     frame, some = Frame(kind, linear()).fit(data), data.table.take(np.arange(5))
     center, scale = frame.locate(some)
-    assert (kind is None) == (not center.any())
+    assert (kind is None) == (not center.any() and (scale == 1.0).all())
     assert (kind == "standardize") == (len(np.unique(scale)) > 1)
     located = frame.add_features(some, center, scale)
     shape = (5, 2) if kind is None else (5, 4)
@@ -86,7 +80,7 @@ def test_kinds(data, kind):
 
 class TestAuto:
     def fit(self, y, X):
-        return Frame("auto", linear()).fit(sample_of(X, y, 4))
+        return Frame("auto", linear()).fit(sample_of(X, y))
 
     def test_takes_the_scale_where_the_noise_varies(self, rng):
         X = rng.uniform(size=(800, 2))
@@ -98,13 +92,7 @@ class TestAuto:
 
     def test_takes_the_target_itself_where_no_centre_helps(self, rng):
         X = rng.uniform(size=(60, 20))
-        frame = self.fit(rng.normal(size=60), X)
-        assert frame.kind_ is None
-        table = Table.of(X)
-        center, scale = frame.locate(table)
-        assert not center.any()
-        assert (scale == 1.0).all()
-        assert frame.add_features(table, center, scale) is table
+        assert self.fit(rng.normal(size=60), X).kind_ is None
 
     def test_losses_are_the_crps_of_the_marginal(self, rng):
         r, scale = np.round(rng.normal(size=40), 1), rng.uniform(0.5, 2.0, 40)

@@ -22,14 +22,8 @@ def frame():
     )
 
 
-CODES = np.array(
-    [
-        [1.0, 0.0, 1.0, 1.0],
-        [np.nan, 1.0, 0.0, 0.0],
-        [3.0, np.nan, 1.0, 1.0],
-        [4.0, 0.0, 1.0, np.nan],
-    ]
-)
+SIZE, KIND = [1.0, np.nan, 3.0, 4.0], [0.0, 1.0, np.nan, 0.0]
+CODES = np.column_stack([SIZE, KIND, [1, 0, 1, 1], [1, 0, 1, np.nan]])
 
 
 def to_polars(frame):

@@ -1,6 +1,5 @@
-"""Targets: counts of values, what is far out, and fits that do not hear of it."""
+"""Targets: what is far out, and fits that do not hear of it."""
 
-import warnings
 from functools import cache
 
 import numpy as np
@@ -9,11 +8,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor
-from localexpert.data.target_values import (
-    count_values,
-    range_without_outliers,
-    warn_of_outliers,
-)
+from localexpert.data.target_values import range_without_outliers, warn_of_outliers
 
 SMALL = {"n_thresholds": 9, "cv": 2, "random_state": 0}
 # The nets of the default's centre take most of its time: the others have another.
@@ -41,16 +36,14 @@ def median_error(kind, fill=0.0, n_far=0, weighted=False):
     X, y = draw(300, 0)
     y[np.arange(n_far) * 60 + 7] = fill
     weight = 1.0 + np.arange(300) % 3 if weighted else None
-    model = LocalExpertRegressor(**{**SMALL, **KINDS[kind]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        model.fit(X, y, weight)
+    model = LocalExpertRegressor(**{**SMALL, **KINDS[kind]}).fit(X, y, weight)
     X_test, y_test = draw(600, 1)
     dist = model.predict_dist(X_test)
     means = np.median(np.abs(model.predict(X_test) - y_test))
     return np.median(np.abs(dist.median() - y_test)), means
 
 
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
 @pytest.mark.parametrize(
     ("kind", "fill", "n_far", "weighted"),
     [
@@ -112,9 +105,8 @@ def test_what_is_far_depends_on_the_tail(rng):
 
 def test_fill_values_are_pointed_out(rng):
     y, weight = rng.normal(size=400), np.ones(400)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_outliers(y, weight)
+    # Warnings are errors in tests.
+    warn_of_outliers(y, weight)
     y[0] = -9999.0
     with pytest.warns(CalibrationWarning, match=r"1 of 400 rows, most often -9999 \(1"):
         warn_of_outliers(y, weight)
@@ -122,19 +114,4 @@ def test_fill_values_are_pointed_out(rng):
     with pytest.warns(CalibrationWarning, match="40 of 400 .* like any other value"):
         warn_of_outliers(y, weight)
     # A zero beside large values is a value: nothing was claimed, or nothing sold.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_outliers(np.where(y == -9999.0, 0.0, 1e4 + y), weight)
-
-
-def test_values_and_weights_are_those_of_a_dictionary(rng, frozen):
-    y = rng.integers(-2, 3, 50).astype(float)
-    weight = rng.integers(0, 3, 50).astype(float)
-    weight[y == 2.0] = 0.0
-    sums = {}
-    for value, one in zip(y, weight, strict=True):
-        if one > 0.0:
-            sums[value] = sums.get(value, 0.0) + one
-    values, weights = count_values(frozen(y), frozen(weight))
-    assert dict(zip(values.tolist(), weights.tolist(), strict=True)) == sums
-    assert (np.diff(values) > 0.0).all()
+    warn_of_outliers(np.where(y == -9999.0, 0.0, 1e4 + y), weight)

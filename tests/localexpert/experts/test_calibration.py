@@ -10,11 +10,10 @@ from sklearn.model_selection import PredefinedSplit
 
 from calibration import BetaCalibrator, PlattCalibrator
 from localexpert import JointForest, LocalExpertRegressor, SharedBoosting, crps_score
-from localexpert.data.folds import Sample, make_folds
-from localexpert.data.table import Table
 from localexpert.experts import calibration
 from localexpert.experts.calibration import CalibratedExperts, ExpertCalibration
 from localexpert.experts.report import ExpertReport, TaskRecord, round_odds
+from tests.regressors import sample_of
 
 
 @pytest.fixture
@@ -26,18 +25,6 @@ def experts(rng):
     below = r[:, None] <= thresholds
     truth = expit(1.7 * (thresholds - x[:, None]))
     return expit(0.5 * logit(truth)), below, rng.integers(0, 5, 2000)
-
-
-def loss_of_labels(p, below):
-    return -np.log(np.where(below, p, 1 - p)).mean()
-
-
-def test_auto_repairs_underconfidence(experts):
-    p, below, fold = experts
-    stage = ExpertCalibration().fit(p, below, fold)
-    assert stage.chosen_ == "quadratic"
-    assert set(stage.losses_) == {"identity", "quadratic"}
-    assert loss_of_labels(stage.calibrated_, below) < loss_of_labels(p, below) - 0.02
 
 
 def test_auto_leaves_honest_experts_alone(rng):
@@ -150,8 +137,7 @@ def units(rng):
     unit = rng.integers(25, size=500)
     X = profiles[unit] + 0.4 * rng.normal(size=(500, 5))
     y = levels[unit] + 0.3 * rng.normal(size=500)
-    folds = make_folds(500, 3, random_state=0)
-    return Sample(Table.of(X), y, np.ones(500), folds)
+    return sample_of(X, y, cv=3)
 
 
 def loss_of(p, sample, thresholds):
@@ -243,23 +229,17 @@ def test_agrees_with_sklearn(rng):
     fold = rng.integers(0, 3, 600)
     calibrated = np.clip(0.9 * raw + 0.03, 0, 1)
     got = report_of(np.array([-0.5, 0.5]), raw, calibrated, below, fold, weight)
+    assert_allclose(got.base_rate, np.average(below, axis=0, weights=weight))
     for k in range(2):
-        auc = roc_auc_score(below[:, k], raw[:, k], sample_weight=weight)
-        assert got.auc[k] == pytest.approx(auc)
-        loss = log_loss(below[:, k], calibrated[:, k], sample_weight=weight)
-        assert got.log_loss[k] == pytest.approx(loss)
-        rate = np.average(below[:, k], weights=weight)
-        assert got.base_rate[k] == pytest.approx(rate)
+        own, p, each = below[:, k], calibrated[:, k], {"sample_weight": weight}
+        assert got.auc[k] == pytest.approx(roc_auc_score(own, raw[:, k], **each))
+        assert got.log_loss[k] == pytest.approx(log_loss(own, p, **each))
         for f in range(3):
             rows = fold == f
-            said = calibrated[rows, k] >= 0.5
-            pair = (below[rows, k], said)
-            assert got.accuracy[k, f] == pytest.approx(
-                accuracy_score(*pair, sample_weight=weight[rows])
-            )
-            assert got.kappa[k, f] == pytest.approx(
-                cohen_kappa_score(*pair, sample_weight=weight[rows])
-            )
+            pair, each = (own[rows], p[rows] >= 0.5), {"sample_weight": weight[rows]}
+            accuracy, kappa = got.accuracy[k, f], got.kappa[k, f]
+            assert accuracy == pytest.approx(accuracy_score(*pair, **each))
+            assert kappa == pytest.approx(cohen_kappa_score(*pair, **each))
 
 
 @pytest.mark.parametrize("alike", ["all", "the expert", "the rows"])

@@ -13,15 +13,13 @@ from localexpert.data.folds import make_folds
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.experts.thresholds import place_thresholds
 
+LIGHT = LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5)
 STRATEGIES = {
     "shared": SharedBoosting(max_rounds=20, random_state=0),
     "forest": JointForest(30, random_state=0),
     "forest by folds": JointForest(30, out_of_bag=False, random_state=0),
     "boosted": IndependentExperts(random_state=0),
-    "lightgbm": IndependentExperts(
-        LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5),
-        random_state=0,
-    ),
+    "lightgbm": IndependentExperts(LIGHT, random_state=0),
     "logistic": IndependentExperts(LogisticRegression()),
     "svm": IndependentExperts(LinearSVC(), random_state=0),
     "template": NearestExperts(),
@@ -169,20 +167,10 @@ def test_tiny_data(experts, n, cv):
 def test_frames_with_categories_and_gaps(experts, problem):
     """The problem with its first feature as a category, gaps, and other types."""
     X, r, thresholds, folds = problem
-    bins = np.digitize(X[:, 0], np.linspace(-1.0, 1.0, 9))
-    names = pd.Series([f"c{code}" for code in bins], dtype=object)
-    names[::11] = None
-    second = pd.Series(X[:, 1])
-    second[::7] = np.nan
-    frame = pd.DataFrame(
-        {
-            "text": names,
-            "number": second,
-            "flag": X[:, 2] > 0.0,
-            "count": pd.array(np.arange(len(r)) % 5, dtype="Int64"),
-        }
-    )
-    frame.loc[3, "count"] = pd.NA
+    frame = pd.DataFrame({"number": X[:, 1], "flag": X[:, 2] > 0.0})
+    frame["text"] = [f"c{code}" for code in np.digitize(X[:, 0], np.linspace(-1, 1, 9))]
+    frame["count"] = pd.array(np.arange(len(r)) % 5, dtype="Int64")
+    frame.loc[::7, "number"] = frame.loc[::11, "text"] = frame.loc[3, "count"] = None
     frame["kind"] = frame["text"].astype("category")
     fitted = clone(experts).fit(frame, r, thresholds, folds)
     loss = brier(fitted.oof_probabilities_, r, thresholds)

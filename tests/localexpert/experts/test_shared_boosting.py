@@ -3,6 +3,7 @@
 import ctypes
 from dataclasses import replace
 from threading import Thread
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -68,30 +69,22 @@ def test_boosting_starts_at_the_base_rates_of_the_training_part(rng):
 
 
 def test_rounds_are_common_and_stop_when_nothing_is_gained():
-    class Curve:
-        """A model whose loss after k rounds is known."""
-
-        def __init__(self, loss):
-            self.loss, self.rounds = loss, 0
-
-        def loss_after(self, n_rounds):
-            self.rounds = n_rounds
-            return self.loss(n_rounds)
-
-    def parabola(best):
-        return lambda k: 1.0 + ((k - best) / 100.0) ** 2
+    def curve(loss):
+        """Return a model whose loss after k rounds is known."""
+        return Mock(loss_after=Mock(side_effect=loss))
 
     with thread_pool(1) as pool:
         # Minima at 40 and 80, with weights 1 and 3: that of the mean is at 70.
-        models = [Curve(parabola(40)), Curve(parabola(80))]
+        models = [curve(lambda k, best=b: 1e4 + (k - best) ** 2) for b in (40, 80)]
         rounds = find_rounds(models, [1.0, 3.0], 500, pool)
         assert abs(rounds - 70) <= 5
-        assert models[0].rounds == models[1].rounds <= 110
-        assert find_rounds([Curve(lambda k: 1.0 / k)], [1.0], 37, pool) == 37
-        assert find_rounds([Curve(float)], [1.0], 500, pool) == 2
-        flat = Curve(lambda k: 1.0 - 1e-7 * k)
+        last = [model.loss_after.call_args.args[0] for model in models]
+        assert last[0] == last[1] <= 110
+        assert find_rounds([curve(lambda k: 1.0 / k)], [1.0], 37, pool) == 37
+        assert find_rounds([curve(float)], [1.0], 500, pool) == 2
+        flat = curve(lambda k: 1.0 - 1e-7 * k)
         assert find_rounds([flat], [1.0], 500, pool) == 2
-        assert flat.rounds <= 40
+        assert flat.loss_after.call_args.args[0] <= 40
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from scipy import stats
 
 from localexpert import PredictiveDistribution
 from localexpert.partial.draws import Outcomes, draw_between, mix_laws, row_losses
+from tests.forecasts import of_values
 
 INF = np.inf
 
@@ -28,9 +29,7 @@ def test_quantiles_within_intervals_or_the_end_nearest_to_all_mass():
 def test_counts_stay_counts_and_both_ends_are_possible():
     n = 4000
     share = (np.arange(n) + 0.5) / n
-    law = PredictiveDistribution.from_arrays(
-        atoms=np.arange(4.0), masses=np.tile([0.1, 0.2, 0.3, 0.4], (n, 1))
-    ).law
+    law = of_values(np.arange(4.0), np.tile([0.1, 0.2, 0.3, 0.4], (n, 1))).law
     found = draw_between(law, np.full(n, 1.0), np.full(n, 2.0), share)
     values, counts = np.unique(found, return_counts=True)
     np.testing.assert_array_equal(values, [1.0, 2.0])

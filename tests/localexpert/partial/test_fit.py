@@ -78,11 +78,6 @@ def test_contract(ends, options, given, tmp_path):
     assert "targets known" in str(model.report_)
 
 
-def test_one_seed_one_answer():
-    fitted = [quick(cv=2).fit(X, RIGHT).predict(X) for _ in range(2)]
-    np.testing.assert_array_equal(*fitted)
-
-
 def test_rows_of_which_nothing_is_known_have_no_say():
     ends = RIGHT.copy()
     ends[::4] = -INF, INF

@@ -89,14 +89,6 @@ def test_kaplan_meier_of_ties_as_scikit_survival():
     np.testing.assert_array_equal(kaplan_meier(array)[1], survival)
 
 
-def test_kaplan_meier_of_known_targets_is_the_empirical_law(rng):
-    y = rng.normal(size=50)
-    values, survival = kaplan_meier(censored(y, np.ones(50)))
-    np.testing.assert_array_equal(values, np.sort(y))
-    np.testing.assert_allclose(survival, 1.0 - np.arange(1, 51) / 50, atol=1e-14)
-    assert survival[-1] == 0.0
-
-
 def test_weights_of_kaplan_meier_are_repetitions():
     y, weight = censored(TIME, EVENT), np.arange(len(TIME)) % 3
     values, survival = kaplan_meier(y, weight)
