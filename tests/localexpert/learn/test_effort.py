@@ -61,6 +61,9 @@ def test_quick_fits_suit_any_target(kind):
         values = np.arange(-100.0, 20.0 * y.max() + 1.0)
         inside = dist.pmf(values[:, None]).sum(axis=0)
         np.testing.assert_allclose(inside, 1.0, atol=1e-3)
+    if kind == "counts":
+        beyond = dist.pmf(3.0 * y.max())
+        assert ((beyond > 0.0) & (beyond < 1e-3)).all()
 
 
 @pytest.fixture

@@ -18,11 +18,9 @@ from tests.regressors import fast
 THIRD = 0.1 + 0.2  # one float above .3
 
 
-def exact(**parameters):
-    """A regressor of which all stages know weights."""
-    shared = {"center": LinearRegression(), "n_thresholds": 9, "random_state": 0}
-    given = {**shared, **parameters}
-    return localexpert.LocalExpertRegressor(LogisticRegression(), **given)
+def make(roads="auto", **parameters):
+    parameters = {"center": LinearRegression(), "cv": 3, **parameters}
+    return localexpert.LocalExpertRegressor(roads=roads, random_state=0, **parameters)
 
 
 @pytest.fixture
@@ -43,9 +41,7 @@ def test_a_small_forest_is_judged_beside_the_first_stage_of_a_frame(rng):
     roads = [localexpert.FrameRoad(), localexpert.GridRoad(60)]
     for f, unfinished in ((np.sin(4.0 * X), []), (X, ["grid"])):
         y = f.sum(axis=1) + 0.1 * rng.normal(size=300)
-        model = localexpert.LocalExpertRegressor(
-            center=LinearRegression(), roads=roads, cv=3, random_state=0
-        ).fit(X, y)
+        model = make(roads).fit(X, y)
         assert model.report_.choices["roads"]["unfinished"] == unfinished
 
 
@@ -57,8 +53,10 @@ def test_weights_are_repetitions(rng, targets, kind, frame):
     weight, part = rng.integers(0, 5, 240), rng.integers(0, 3, 240)
     y[weight == 0] += 1e3
     rows = np.repeat(np.arange(240), weight)
-    one = exact(frame=frame, cv=PredefinedSplit(part)).fit(X, y, sample_weight=weight)
-    many = exact(frame=frame, cv=PredefinedSplit(part[rows])).fit(X[rows], y[rows])
+    # All stages of it know weights.
+    exact = {"expert": LogisticRegression(), "n_thresholds": 9, "frame": frame}
+    one = make(**exact, cv=PredefinedSplit(part)).fit(X, y, sample_weight=weight)
+    many = make(**exact, cv=PredefinedSplit(part[rows])).fit(X[rows], y[rows])
     for model in (one, many):
         assert model.report_.target == kind
     losses = [model.report_.choices["calibration"]["losses"] for model in (one, many)]
@@ -132,11 +130,6 @@ FOREST = localexpert.JointForest(30, random_state=0)
 QUICK = localexpert.FrameRoad(strategy=FOREST, n_thresholds=9)
 GRID = localexpert.GridRoad(20, strategy=FOREST)
 KINDS = ("linear", "probit", "residuals", "climatology")
-
-
-def make(roads="auto", **parameters):
-    parameters = {"center": LinearRegression(), "cv": 3, **parameters}
-    return localexpert.LocalExpertRegressor(roads=roads, random_state=0, **parameters)
 
 
 def draw(rng, n=150):

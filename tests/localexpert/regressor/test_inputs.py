@@ -81,14 +81,8 @@ def test_tables_that_are_none(columns, y):
         ((DAYS - DAYS[0]).to_numpy()[:, None], "got .* to hold dates"),
         (DAYS.to_pydatetime()[:, None], "got .* to hold dates"),
         (np.full((N, 1), "a"), "`X` must be numeric, got 'a'"),
-        (
-            np.full((N, 1), np.inf),
-            "hold finite numbers or gaps, got inf in row 0, column 0",
-        ),
-        (
-            frame.assign(b=np.inf),
-            "must hold finite numbers or gaps, got inf in row 0, column",
-        ),
+        (np.full((N, 1), np.inf), "hold finite numbers .* inf in row 0, column 0"),
+        (frame.assign(b=np.inf), "hold finite numbers .* inf in row 0, column 'b'"),
         (frame["a"], "got a Series of 60 values"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
@@ -117,9 +111,6 @@ def test_frames_and_arrays_in_turn(columns, y, rng):
         pytest.raises(TypeError, match=r"categories or dates \('b'\), got ndarray"),
     ):
         towns.predict(frame.to_numpy())
-    for wrong in (frame[["b", "a"]], frame[["a"]], frame.assign(c=1.0)):
-        with pytest.raises(ValueError, match="feature names should match"):
-            plain.predict(wrong)
 
 
 def draw(rng):

@@ -13,7 +13,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 from localexpert import LocalExpertRegressor, Stacker
 from localexpert.data.table import DenseInputs, TableReader
-from localexpert.experts import JointForest, SharedBoosting
 
 N = 240
 
@@ -97,18 +96,12 @@ def test_names_and_texts_arrive_at_learners_as_they_were_given(houses, convert):
 
 def test_one_seed_is_drawn_for_all_stages(houses):
     X, y = houses
-    model = LocalExpertRegressor(
-        strategy="auto", center=LinearRegression(), recalibrate="pit", n_thresholds=5
-    )
+    model = LocalExpertRegressor(center=LinearRegression(), n_thresholds=5)
     model.fit(X[["size", "floor"]], y)
     road = model.forecaster_
-    stages = (road.frame, road.experts.calibration, model.recalibration_)
-    seeds = {stage.random_state for stage in stages}
-    seeds |= {road.laws.seed} | {
-        expert.random_state
-        for expert in road.experts.members.values()
-        if isinstance(expert, JointForest | SharedBoosting)
-    }
+    stages = [road.frame, road.experts.calibration, model.recalibration_]
+    stages += road.experts.members.values()
+    seeds = {road.laws.seed, *(stage.random_state for stage in stages)}
     assert len(seeds) == 1
     assert isinstance(seeds.pop(), int)
 
