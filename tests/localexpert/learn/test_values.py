@@ -18,6 +18,11 @@ def sample_of(y):
     return Sample(Table.of(np.zeros((n, 1))), np.asarray(y, float), np.ones(n), folds)
 
 
+def fitted(step, y):
+    step.fit(sample_of(y))
+    return step
+
+
 def draw(rng, n):
     X = rng.normal(size=(n, 2))
     mean = np.exp(1.9 + 0.5 * X[:, 0])
@@ -39,36 +44,28 @@ def test_zeros_and_means_are_as_many_as_come(rng):
 
 def test_targets_are_learned_in_their_cells(rng):
     y = np.append(rng.poisson(6.0, size=500), 200.0)
-    step = Cells(atoms=np.array([0.0]))
-    step.fit(sample_of(y))
+    step = fitted(Cells(atoms=np.array([0.0])), y)
     z = step.there(y)
     assert (np.abs(z - y) <= 0.5).all()
     assert (z[y == 0.0] == 0.0).all()
     assert len(np.unique(z[y > 0.0])) == (y > 0.0).sum()
     np.testing.assert_array_equal(step.there(y), z)
-    few = Cells()
-    few.fit(sample_of(y % 5.0))
-    np.testing.assert_array_equal(few.there(y % 5.0), y % 5.0)
+    few = y % 5.0
+    np.testing.assert_array_equal(fitted(Cells(), few).there(few), few)
 
 
 def test_mass_is_that_of_the_cell(rng):
     y = rng.poisson(6.0, size=500).astype(float)
-    step = Cells(bounds=(0.0, np.inf))
-    step.fit(sample_of(y))
-    inner = normal([6.0], 2.0)
-    law = step.read(inner.law)
-    at = np.arange(1.0, 10.0)
-    expected = inner.law.cdf(at[None] + 0.5) - inner.law.cdf(at[None] - 0.5)
+    inner, at = normal([6.0], 2.0).law, np.arange(1.0, 10.0)[None]
+    law = fitted(Cells(bounds=(0.0, np.inf)), y).read(inner)
+    expected = inner.cdf(at + 0.5) - inner.cdf(at - 0.5)
     # One row in 501 is shared by all.
-    np.testing.assert_allclose(law.mass_at(at[None]), expected, atol=2e-3)
+    np.testing.assert_allclose(law.mass_at(at), expected, atol=2e-3)
     assert law.masses.min() > 0.0
 
 
 def with_tails(y, law, bounds=(-np.inf, np.inf)):
-    step, cells = Tails(bounds), Cells(bounds=bounds)
-    step.fit(sample_of(y))
-    cells.fit(sample_of(y))
-    return step.read(cells.read(law))
+    return fitted(Tails(bounds), y).read(fitted(Cells(bounds=bounds), y).read(law))
 
 
 def test_no_count_is_impossible_beside_one_that_is_far_out():
@@ -102,8 +99,7 @@ def test_tails_reach_as_far_downwards_as_upwards():
 
 def test_uneven_values_go_on_in_their_cells():
     values = np.cumsum(np.tile([1.0, 2.5, 0.7], 20))
-    step = Tails((-np.inf, np.inf))
-    step.fit(sample_of(np.repeat(values, 3)))
+    step = fitted(Tails((-np.inf, np.inf)), np.repeat(values, 3))
     law = of_values(values, np.full((1, 60), 1.0 / 60.0)).law
     between = 0.5 * (values[1:] + values[:-1])
     assert np.isfinite(step.read(law).logpdf(between[None])).all()
