@@ -22,6 +22,7 @@ import localexpert
 from calibration import IsotonicCalibrator, reliability_curve
 from calibration.multiclass.base import MulticlassCalibrator
 from localexpert import (
+    DistributionAdapter,
     DistributionEnsemble,
     IndependentExperts,
     JointForest,
@@ -55,7 +56,7 @@ SURVIVAL += ["survival_brier_score"]
 QUICK = {"strategy": JointForest(n_estimators=5), "frame": None, "n_thresholds": 5}
 QUICK |= {"cv": 2, "random_state": 0}
 STAGES = (IndependentExperts, JointForest, SharedBoosting)
-REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, *STAGES)
+REGRESSORS = (LocalExpertRegressor, DistributionAdapter, DistributionEnsemble, *STAGES)
 CLASSES = [getattr(calibration, name) for name in calibration.__all__]
 ESTIMATORS = [
     *(c for c in CLASSES if inspect.isclass(c) and issubclass(c, BaseEstimator)),
@@ -150,6 +151,8 @@ def make(cls, **parameters):
         parameters = {"strategy": cls(**parameters)}
     if cls in (LocalExpertRegressor, *STAGES):
         return LocalExpertRegressor(**{**QUICK, **parameters})
+    if cls is DistributionAdapter:
+        parameters = {"estimator": make(LocalExpertRegressor), **parameters}
     if cls is DistributionEnsemble:
         parameters = {"members": [("a", make(LocalExpertRegressor))], **parameters}
     return cls(**parameters)
