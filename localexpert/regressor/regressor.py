@@ -394,8 +394,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         leak = describe_leak(sample, seed)
         if leak is not None:
             noted["leak"] = leak
-        for stage, choices in noted.items():
-            self.report_ = self.report_.add(stage, choices)
+        self.report_ = replace(self.report_, choices=self.report_.choices | noted)
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _use(self, recalibration: Recalibration) -> None:

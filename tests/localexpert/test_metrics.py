@@ -84,15 +84,17 @@ def test_pit_test_finds_wrong_laws_of_all_kinds(kind, rng):
     assert pit_test(y, dist) == pit_test(y, dist, random_state=0)
 
 
-NARROW = beside(
-    normal([0.0, 0.0, 5.0], [1.0, 0.001, 0.01]),
-    [0.0, 0.0003],
-    np.tile([0.2, 0.3], (3, 1)),
-    [1e-4] * 2,
-)
+NARROW = normal([0.0, 0.0, 5.0], [1.0, 0.001, 0.01])
+STEPS = NARROW.to_arrays() | {"step": 0.1, "moments": None}
+KINDS = {
+    "smooth": NARROW,
+    "mixed": beside(NARROW, [0.0, 0.0003], [[0.2, 0.3]] * 3, [1e-4] * 2),
+    "lattice": PredictiveDistribution.from_arrays(**STEPS),
+    "discrete": of_values([0.0, 0.001, 0.2004, 4.0], [[0.2, 0.3, 0.1, 0.4]] * 3),
+}
 
 
-@pytest.mark.parametrize("kind", ["smooth", "mixed", "lattice", "discrete"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "weight",
     [
@@ -105,16 +107,7 @@ NARROW = beside(
     ids=["all", "none", "upper", "narrow", "bump"],
 )
 def test_weighted_thresholds_are_a_fine_sum(kind, weight):
-    arrays, y = NARROW.to_arrays(), np.array([0.3, 0.0005, 5.02])
-    dist = NARROW
-    if kind == "discrete":
-        dist = of_values(
-            [0.0, 0.001, 0.2004, 4.0], np.tile([0.2, 0.3, 0.1, 0.4], (3, 1))
-        )
-    elif kind != "mixed":
-        arrays |= {"atoms": (), "masses": None, "widths": None}
-        step = {} if kind == "smooth" else {"step": 0.1}
-        dist = PredictiveDistribution.from_arrays(**arrays | step)
+    dist, y = KINDS[kind], np.array([0.3, 0.0005, 5.02])
     z = np.linspace(-6.0, 7.0, 1_300_001)[:-1] + 5.0e-6
     z = z[(weight(z) > 0.0) | (z < -5.99999)]
     gap = dist.cdf_at(z) - (y[:, None] <= z)
