@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import LinearRegression
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, Ridge
 
 from calibration import CalibrationWarning
 from localexpert import DistributionEnsemble, LocalExpertRegressor, PitRecalibration
@@ -159,7 +159,6 @@ def test_targets_that_floats_cannot_tell_are_refused(data, shift, unit, wrong):
     ("weight", "wrong"),
     [
         (np.where(np.arange(300) % 2, 1.0, 1e-14), "not differ by more than .* 1e-14"),
-        (np.geomspace(1e-30, 1.0, 300), "not differ by more than a factor of 1e"),
         (np.full(300, 1e20), r"add up to at most 2\^53"),
         (np.full(300, 1e-300), "count rows, .* divide by their mean"),
     ],
@@ -203,27 +202,15 @@ def test_mass_below_zero_is_told_where_no_target_is(data, rng):
         assert "below zero" not in other.report_.choices
 
 
-class Silent(RegressorMixin, BaseEstimator):
-    """Predicts NaN, infinity, or a table."""
-
-    def __init__(self, answer=np.nan):
-        self.answer = answer
-
-    def fit(self, _X, _y):
-        return self
-
-    def predict(self, X):
-        return np.tile(self.answer, (len(X), 1)[: 1 + np.ndim(self.answer)])
-
-
 @pytest.mark.parametrize("parameter", ["center", "stacker"])
-def test_regressors_without_an_answer_are_named(data, parameter):
+def test_regressors_without_an_answer_are_named(data, parameter, monkeypatch):
+    given = {"center": LinearRegression(), parameter: Ridge()}
     for answer, wrong in (
         (np.inf, "NaN or infinity"),
         ([1.0, 2.0], r"shape \(150, 2\) for 150 rows"),
     ):
-        given = {"center": LinearRegression(), parameter: Silent(answer)}
-        said = f"^`{parameter}`: Silent failed: .*, got {wrong}"
+        monkeypatch.setattr(Ridge, "predict", lambda _, X, a=answer: [a] * len(X))
+        said = f"^`{parameter}`: Ridge failed: .*, got {wrong}"
         with pytest.raises(RuntimeError, match=said):
             LocalExpertRegressor(**given, **QUICK).fit(*data)
 

@@ -29,18 +29,14 @@ def houses(rng):
 def read(monkeypatch):
     """Count the rows that are encoded, and those that are put on one scale."""
     rows = Counter()
+    encode, transform = TableReader.encode, DenseInputs.transform
+    for cls, plain in ((TableReader, encode), (DenseInputs, transform)):
 
-    def counting(cls, name):
-        plain = getattr(cls, name)
-
-        def count(self, X, *shape, **options):
-            rows[name] += len(X)
+        def count(self, X, *shape, plain=plain, **options):
+            rows[plain.__name__] += len(X)
             return plain(self, X, *shape, **options)
 
-        monkeypatch.setattr(cls, name, count)
-
-    counting(TableReader, "encode")
-    counting(DenseInputs, "transform")
+        monkeypatch.setattr(cls, plain.__name__, count)
     return rows
 
 
