@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -39,16 +39,9 @@ def make_data(n=300):
     return X, 3.0 * X[:, 0] + (0.2 + X[:, 1]) * (rng.gamma(4.0, size=n) / 2.0 - 2.0)
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    X, y = make_data(450)
-    model = DistributionEnsemble(members(), random_state=0).fit(X[:300], y[:300])
-    return model, X, y
-
-
 class TestFitted:
-    def test_weights_and_losses(self, fitted):
-        model = fitted[0]
+    def test_weights_and_losses(self):
+        model = DistributionEnsemble(members(), random_state=0).fit(*make_data())
         names, losses = [name for name, _ in members()], model.losses_
         assert list(model.weights_) == names
         assert sum(model.weights_.values()) == pytest.approx(1.0)
@@ -67,15 +60,13 @@ class TestFitted:
         for name, dist in parts.items():
             assert model.losses_[name] == pytest.approx(crps_score(y, dist))
 
-    def test_a_linear_pool_is_the_mixture(self, fitted):
-        model, X, y = fitted
-        own = clone(model).set_params(pool="linear", recalibrate=None)
-        own.fit(X[:300], y[:300])
-        at = y[300:]
-        cdfs = [m.predict_dist(X[300:]).cdf(at) for m in own.members_.values()]
-        want = np.array(list(own.weights_.values())) @ np.stack(cdfs)
-        assert_allclose(own.predict_dist(X[300:]).cdf(at), want, atol=1e-3)
-        assert own.recalibration_ is None
+    def test_a_linear_pool_is_the_mixture(self):
+        X, y = make_data()
+        model = DistributionEnsemble(members(), pool="linear", recalibrate=None)
+        parts = [m.predict_dist(X).cdf(y) for m in model.fit(X, y).members_.values()]
+        want = np.array([*model.weights_.values()]) @ parts
+        assert_allclose(model.predict_dist(X).cdf(y), want, atol=1e-3)
+        assert model.recalibration_ is None
 
     def test_one_member_is_itself(self):
         X, y = make_data(150)

@@ -12,14 +12,11 @@ from localexpert.learn.values import Cells, Support, Tails
 from tests.forecasts import normal, of_values
 
 
-def sample_of(y):
+def fitted(step, y):
+    """Return a step that has seen some targets."""
     n = len(y)
     folds = [(np.arange(n // 2), np.arange(n // 2, n))]
-    return Sample(Table.of(np.zeros((n, 1))), np.asarray(y, float), np.ones(n), folds)
-
-
-def fitted(step, y):
-    step.fit(sample_of(y))
+    step.fit(Sample(Table.of(np.zeros((n, 1))), y.astype(float), np.ones(n), folds))
     return step
 
 
