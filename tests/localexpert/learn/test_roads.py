@@ -62,9 +62,6 @@ def test_weights_are_repetitions(rng, targets, kind, frame):
     losses = [model.report_.choices["calibration"]["losses"] for model in (one, many)]
     assert losses[0] == pytest.approx(losses[1])
     np.testing.assert_allclose(one.thresholds_, many.thresholds_, rtol=1e-9, atol=1e-9)
-    if kind == "mixed":
-        assert one.forecaster_.atoms.tolist() == many.forecaster_.atoms.tolist() == [0]
-        assert one.forecaster_.widths_ == pytest.approx(many.forecaster_.widths_)
     grid = np.quantile(y[rows], np.linspace(0.02, 0.98, 25))
     first, second = (model.predict_dist(X[rows]) for model in (one, many))
     np.testing.assert_allclose(first.cdf_at(grid), second.cdf_at(grid), atol=1e-8)

@@ -1,5 +1,7 @@
 """Fitted models corrected by other rows, and which rows they have learned from."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,30 +87,33 @@ def test_a_factor_of_weights_does_not_matter(scene, method):
         np.testing.assert_allclose(corrected(factor), corrected(1.0), rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["conformal", "pit"])
-def test_adapt_covers_each_group(scene, method):
-    model, (X, y), (X_new, y_new) = scene
-    settings = {"weights": by_first, "method": method, "random_state": 0}
-    plain = adapt(model, X, y, X_new, **settings)
-    grouped = adapt(model, X, y, X_new, by="b", **settings)
-    assert grouped.effective_rows_ < plain.effective_rows_
-    assert np.isnan(grouped.bound_) == (method == "pit")
-    q = (X_new["b"] == "q").to_numpy()
-    if method == "conformal":
-        bounds = grouped.recalibration_.bound(X_new["b"], by_first(X_new))
-        assert grouped.bound_ == max(bounds[q].mean(), bounds[~q].mean())
-        assert grouped.bound_ > plain.bound_
+@pytest.mark.parametrize(
+    ("how", "most"),
     # The map of PIT values is the least correction that they ask for.
-    most = 0.06 if method == "conformal" else 0.08
-    for rows in (q, ~q):
-        off, off_of_plain = (
-            abs(interval_coverage(y_new[rows], each.predict_dist(X_new[rows])) - 0.9)
-            for each in (grouped, plain)
-        )
-        assert off < most
-        # The other group is nearly right without groups, too.
-        assert off < off_of_plain or rows is not q
-    assert interval_coverage(y_new[q], plain.predict_dist(X_new[q])) < 0.87
+    [("recalibrate", 0.03), ("conformal", 0.06), ("pit", 0.08)],
+)
+def test_groups_are_covered_each(scene, how, most):
+    model, old, new = scene
+    correct, (X, y) = partial(recalibrate, model, *old, random_state=0), old
+    if how != "recalibrate":
+        given = {"weights": by_first, "method": how, "random_state": 0}
+        correct, (X, y) = partial(adapt, model, *old, new[0], **given), new
+    plain, grouped = correct(), correct(by="b")
+    assert grouped.effective_rows_ < plain.effective_rows_
+    assert np.isnan(grouped.bound_) == (how == "pit")
+    assert grouped.bound_ > plain.bound_ or how == "pit"
+    q = (X["b"] == "q").to_numpy()
+    if how == "conformal":
+        bounds = grouped.recalibration_.bound(X["b"], by_first(X))
+        assert grouped.bound_ == max(bounds[q].mean(), bounds[~q].mean())
+    off, off_of_plain = (
+        [abs(interval_coverage(y[r], each.predict_dist(X[r])) - 0.9) for r in (q, ~q)]
+        for each in (grouped, plain)
+    )
+    assert max(off) < most
+    # The other group is nearly right without groups, too.
+    assert off[0] < off_of_plain[0]
+    assert interval_coverage(y[q], plain.predict_dist(X[q])) < 0.87
 
 
 def only_night(X):
@@ -136,15 +141,8 @@ def by_first(X):
     return np.exp(X["x"].to_numpy() - 0.5)
 
 
-def test_groups_are_covered_each(scene):
+def test_a_method_of_ones_own_is_taken(scene):
     model, (X, y), _ = scene
-    one = recalibrate(model, X, y, by="b", random_state=0)
-    other = recalibrate(model, X, y, random_state=0)
-    assert one.bound_ > other.bound_
-    q = (X["b"] == "q").to_numpy()
-    covered = [interval_coverage(y[r], one.predict_dist(X[r])) for r in (q, ~q)]
-    np.testing.assert_allclose(covered, 0.9, atol=0.03)
-    assert interval_coverage(y[q], other.predict_dist(X[q])) < 0.87
     pit = recalibrate(model, X, y, method=PitRecalibration(random_state=0))
     (learned,) = pit.recalibration_.recalibrations_.values()
     assert isinstance(learned, PitRecalibration)
