@@ -314,9 +314,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     ) -> None:
         """Fit on checked data."""
         answers, target = target, merge_near_values(target, weight)
-        settings, stacker, recalibration = self._check_parameters(
-            target[weight > 0.0], groups
-        )
+        present = target[weight > 0.0]
+        settings, stacker, recalibration = self._check_parameters(present, groups)
         whole, copies = Table.of(given, weight), None
         if groups is None:
             copies = find_copies(whole, weight, self.cv, settings.seed)
@@ -325,7 +324,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             # A tree that did not draw a row may have drawn an equal one.
             distinct = copies is None and not many_are_equal(whole, weight)
             settings = replace(settings, out_of_bag=distinct)
-        constant = np.ptp(target[weight > 0.0]) == 0.0
+        constant = np.ptp(present) == 0.0
         if constant:
             stacker = recalibration = None
         self.recalibration_, self.stacker_ = None, None

@@ -86,9 +86,8 @@ def test_tails_reach_as_far_downwards_as_upwards():
     # With two tails, half of either lies as far beyond the support as that goes on.
     y = np.repeat(np.arange(5.0, 75.0), 5)
     law = with_tails(y, normal([25.0, 40.0, 55.0], 20.0).law)
-    below, above = (
-        law.masses[:, side].sum(axis=1) for side in (law.atoms < 5.0, law.atoms > 74.0)
-    )
+    sides = law.atoms < 5.0, law.atoms > 74.0
+    below, above = (law.masses[:, side].sum(axis=1) for side in sides)
     far = np.tile([-96.0, 175.0], (3, 1))
     np.testing.assert_allclose(law.cdf(far)[:, 0], 0.5 * below / 50.0, rtol=0.03)
     np.testing.assert_allclose(law.sf(far)[:, 1], 0.5 * above / 50.0, rtol=0.03)
