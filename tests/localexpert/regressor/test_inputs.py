@@ -110,6 +110,9 @@ def test_frames_and_arrays_in_turn(columns, y, rng):
         pytest.raises(TypeError, match=r"categories or dates \('b'\), got ndarray"),
     ):
         towns.predict(frame.to_numpy())
+    for wrong in (frame[["b", "a"]], frame[["a"]], frame.assign(c=1.0)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            plain.predict(wrong)
 
 
 def draw(rng):
