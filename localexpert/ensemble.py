@@ -307,8 +307,8 @@ class DistributionEnsemble(DistributionRegressor):
         self
         """
         with all_or_nothing(self):
-            given = sample_weight, groups
-            table, target, weight, groups = self._check_data(X, y, *given)
+            given = {"sample_weight": sample_weight, "groups": groups}
+            table, target, weight, groups = self._check_data(X, y, **given)
             seed = self._check_parameters()
             members = _seeded_clones(_named(self.members), seed, self.n_jobs)
             for name, member in members.items():
@@ -318,10 +318,7 @@ class DistributionEnsemble(DistributionRegressor):
             with told_of_light():
                 for name, member in members.items():
                     with _speaking_of_member(name):
-                        own = arguments_of_fit(
-                            member, sample_weight=given[0], groups=given[1]
-                        )
-                        member.fit(table, target, **own)
+                        member.fit(table, target, **arguments_of_fit(member, **given))
                 if groups is None:
                     groups = find_copies(table, weight, "auto", seed)
                 self._learn(members, target, weight, groups, seed)
@@ -427,9 +424,8 @@ def _named(members: Any) -> dict[str, Any]:
         with _speaking_of_member(name):
             check_predicts(member, "members")
         keeps = LocalExpertRegressor | DistributionAdapter | DistributionEnsemble
-        named[name] = (
-            member if isinstance(member, keeps) else DistributionAdapter(member)
-        )
+        kept = isinstance(member, keeps)
+        named[name] = member if kept else DistributionAdapter(member)
     return named
 
 

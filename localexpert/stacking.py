@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import check_flag, is_auto, refuse
 from calibration.typing import Float64Array
+from localexpert._validation import format_numbers
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.columns import has_columns
@@ -51,7 +52,7 @@ class MetaFeatures:
     def place(
         cls, y: Float64Array, weight: Float64Array, thresholds: Any, n_thresholds: int
     ) -> MetaFeatures:
-        """Return the meta-features that suit a target.
+        """Return the meta-features that suit a target of several values.
 
         Parameters
         ----------
@@ -64,21 +65,15 @@ class MetaFeatures:
         -------
         MetaFeatures
         """
-        values = np.unique(y[weight > 0.0])
-        if len(values) == 1:
-            return cls(values)
         if isinstance(thresholds, str) and is_discrete(y, sample_weight=weight):
-            return cls(cuts_between(values))
+            return cls(cuts_between(np.unique(y[weight > 0.0])))
         return cls(place_thresholds(y, n_thresholds, thresholds, weight))
 
     @property
     def names(self) -> list[str]:
         """Names of the columns. No name appears twice."""
         # Labels have as few digits as are needed to tell the thresholds apart.
-        for digits in range(4, 18):
-            labels = [f"{v:.{digits}g}" for v in self.thresholds]
-            if len(set(labels)) == len(labels):
-                break
+        labels = format_numbers(self.thresholds.tolist(), 4, lambda v, n: f"{v:.{n}g}")
         quantiles = [f"quantile {level:g}" for level in LEVELS]
         return [*_MOMENTS, *quantiles, *(f"P(y <= {label})" for label in labels)]
 

@@ -22,6 +22,7 @@ import localexpert
 from calibration import IsotonicCalibrator, reliability_curve
 from calibration.multiclass.base import MulticlassCalibrator
 from localexpert import (
+    DistributionAdapter,
     DistributionEnsemble,
     ForecastMonitor,
     IndependentExperts,
@@ -56,7 +57,8 @@ SURVIVAL += ["survival_brier_score"]
 QUICK = {"strategy": JointForest(n_estimators=5), "frame": None, "n_thresholds": 5}
 QUICK |= {"cv": 2, "random_state": 0}
 STAGES = (IndependentExperts, JointForest, SharedBoosting)
-REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, ForecastMonitor, *STAGES)
+REGRESSORS = (LocalExpertRegressor, DistributionAdapter, DistributionEnsemble)
+REGRESSORS += (ForecastMonitor, *STAGES)
 CLASSES = [getattr(calibration, name) for name in calibration.__all__]
 ESTIMATORS = [
     *(c for c in CLASSES if inspect.isclass(c) and issubclass(c, BaseEstimator)),
@@ -151,6 +153,8 @@ def make(cls, **parameters):
         parameters = {"strategy": cls(**parameters)}
     if cls in (LocalExpertRegressor, *STAGES):
         return LocalExpertRegressor(**{**QUICK, **parameters})
+    if cls is DistributionAdapter:
+        parameters = {"estimator": make(LocalExpertRegressor), **parameters}
     if cls is DistributionEnsemble:
         parameters = {"members": [("a", make(LocalExpertRegressor))], **parameters}
     return cls(**parameters)

@@ -118,13 +118,12 @@ class Pool(Learner):
                 if finished and not self._is_promising(name, road, sample):
                     continue
                 finished[name] = road.finish()
-            places = draw_rows(
-                sample.weight[road.judged_], ROWS_TO_WEIGH, self.random_state
-            )
+            held = sample.weight[road.judged_]
+            places = draw_rows(held, ROWS_TO_WEIGH, self.random_state)
             rows = road.judged_[places]
             law = road.law(places, y[rows])
             laws.append(law)
-            self.losses_[name] = mean_crps(law, y[rows], sample.weight[rows])
+            self.losses_[name] = mean_crps(law, y[rows], held[places])
             first = first or time.perf_counter() - began
         with current_progress().stage("pool"):
             self._weigh(finished, laws, replace(sample, y=y))

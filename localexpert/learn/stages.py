@@ -326,18 +326,14 @@ class Curves:
         if not np.isfinite(self.limits.suspected).any():
             return
         law = self._unbounded_law(answers, self.curves(answers.p, self.builders[0]))
-        found = []
-        for side, (end, own) in enumerate(
-            zip(self.limits.suspected, self.bounds, strict=True)
-        ):
-            expected = 0.0
+        bounds = list(self.bounds)
+        ends = zip(self.limits.suspected, (max, min), strict=True)
+        for side, (end, tighter) in enumerate(ends):
             if np.isfinite(end):
                 beyond = law.levels(np.full((len(law), 1), end), left=side == 0)[side]
-                expected = float(share @ beyond[:, 0])
-            believed = expected >= _EXPECTED_BEYOND
-            tighter = max(own, end) if side == 0 else min(own, end)
-            found.append(tighter if believed else own)
-        self.bounds = found[0], found[1]
+                if share @ beyond[:, 0] >= _EXPECTED_BEYOND:
+                    bounds[side] = tighter(bounds[side], end)
+        self.bounds = bounds[0], bounds[1]
 
     def _choose(self, answers: Answers, y: Float64Array, weight: Float64Array) -> None:
         """Take the builder with the least loss out of fold on a sample of rows.

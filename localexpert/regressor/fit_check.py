@@ -109,15 +109,14 @@ class FitCheck:
         n, some, came = effective_rows(share), ask(rows), y[rows]
         crps = some.crps(came)
         gain = crps - _climatology(came, share)
-        half, most = (float(share @ some.covered(came, c)) for c in (0.5, 0.9))
         error = 0.0
         if len(rows) > 1:
             error = float(np.sqrt(share @ (gain - share @ gain) ** 2 / (n - 1.0)))
         pit = draw_evenly(pit_values(came, some, seed), share)
         return cls(
             n=int(np.ceil(n - 1e-6)),
-            coverage_50=half,
-            coverage_90=most,
+            coverage_50=float(share @ some.covered(came, 0.5)),
+            coverage_90=float(share @ some.covered(came, 0.9)),
             pit=float(kstest(pit, "uniform").pvalue),
             crps=float(share @ crps),
             climatology=float(share @ (crps - gain)),

@@ -320,9 +320,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     ) -> None:
         """Fit on checked data."""
         answers, target = target, merge_near_values(target, weight)
-        settings, stacker, recalibration = self._check_parameters(
-            target[weight > 0.0], groups
-        )
+        present = target[weight > 0.0]
+        settings, stacker, recalibration = self._check_parameters(present, groups)
         whole, copies = Table.of(given, weight), None
         if groups is None:
             copies = find_copies(whole, weight, self.cv, settings.seed)
@@ -331,7 +330,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             # A tree that did not draw a row may have drawn an equal one.
             distinct = copies is None and not many_are_equal(whole, weight)
             settings = replace(settings, out_of_bag=distinct)
-        constant = np.ptp(target[weight > 0.0]) == 0.0
+        constant = np.ptp(present) == 0.0
         if constant:
             stacker = recalibration = None
         self.recalibration_, self.stacker_ = None, None
@@ -400,8 +399,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         leak = describe_leak(sample, seed)
         if leak is not None:
             noted["leak"] = leak
-        for stage, choices in noted.items():
-            self.report_ = self.report_.add(stage, choices)
+        self.report_ = replace(self.report_, choices=self.report_.choices | noted)
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _use(self, recalibration: Recalibration) -> None:

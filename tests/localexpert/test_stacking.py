@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
 
 from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor, SharedBoosting, Stacker
@@ -66,13 +65,6 @@ class TestFeatures:
             assert list(table.columns) == list(model.get_feature_names_out())
         with config_context(transform_output=kind):
             assert type(model.transform(X)) is container
-
-    def test_a_pipeline_learns_from_out_of_fold_features(self):
-        X, y = draw(300)
-        model = fast()
-        pipeline = make_pipeline(model, Ridge()).fit(X, y)
-        by_hand = Ridge().fit(clone(model).fit(X, y).oof_features(), y)
-        np.testing.assert_allclose(pipeline[-1].coef_, by_hand.coef_)
 
     def test_rows_held_out_by_a_recalibration_are_described_as_new_ones(self):
         X, y = draw(300)

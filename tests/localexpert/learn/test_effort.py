@@ -61,6 +61,9 @@ def test_quick_fits_suit_any_target(kind):
         values = np.arange(-100.0, 20.0 * y.max() + 1.0)
         inside = dist.pmf(values[:, None]).sum(axis=0)
         np.testing.assert_allclose(inside, 1.0, atol=1e-3)
+    if kind == "counts":
+        beyond = dist.pmf(3.0 * y.max())
+        assert ((beyond > 0.0) & (beyond < 1e-3)).all()
 
 
 @pytest.fixture
@@ -111,9 +114,7 @@ def test_one_fold_alone_has_experts(effort):
     cv = [(np.arange(150), np.arange(150, 240))]
     model = make(effort, cv=cv).fit(X, Y)
     assert model.check_.crps < 0.8 * model.check_.climatology
-    with pytest.raises(
-        ValueError, match='`center` must be "stack" where no fold of `cv`'
-    ):
+    with pytest.raises(ValueError, match='`center` must be "stack" where no fold'):
         make(effort, cv=cv, center=LinearRegression()).fit(X, Y)
 
 

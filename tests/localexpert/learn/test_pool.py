@@ -107,19 +107,13 @@ class Given(Learner):
     def __init__(self, law):
         self.law_ = law
 
-    def _start(self, *_):
-        return 0.0
-
     def _finish(self, sample):
         self.judged_ = np.arange(len(sample))
 
     def _law(self, places, _=None):
         return self.law_.take(np.arange(len(self.law_))[places])
 
-    tasks_ = _points = _keep_rows = _choices = None
-
-
-Given.__abstractmethods__ = frozenset()
+    tasks_ = _members = _points = _keep_rows = _choices = None
 
 
 def fit_pool(laws, y):

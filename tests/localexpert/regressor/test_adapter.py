@@ -1,16 +1,14 @@
 """Estimators of other libraries: as regressors of ours, and out of fold."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn import config_context, neighbors, pipeline, preprocessing
+from sklearn import config_context, pipeline, preprocessing
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
 
 from calibration import CalibrationWarning
@@ -24,11 +22,6 @@ from localexpert import (
 from tests.forecasts import beside, normal, of_values
 
 
-def bayesian(fitted, X):
-    """A Bayesian regression's own normal law."""
-    return stats.norm(*fitted.predict(X, return_std=True))
-
-
 def narrow(fitted, X):
     """Normal laws that are far too narrow."""
     return stats.norm(fitted.predict(X), 0.5)
@@ -40,22 +33,6 @@ def data():
     X = rng.uniform(size=(600, 2))
     y = 3.0 * X[:, 0] + rng.normal(size=600)
     return X[:300], y[:300], X[300:], y[300:]
-
-
-def test_out_of_fold_forecasts_are_those_of_the_folds(data):
-    X, y, X_new, _ = data
-    rows = np.arange(300)
-    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in (2, 0, 1)]
-    model = DistributionAdapter(BayesianRidge(), bayesian, cv=folds).fit(X, y)
-    for train, test in folds:
-        want = bayesian(BayesianRidge().fit(X[train], y[train]), X[test])
-        assert_allclose(model.oof_distribution_[test].mean(), want.mean())
-        assert_allclose(model.oof_distribution_[test].ppf(0.9), want.ppf(0.9))
-    whole = bayesian(BayesianRidge().fit(X, y), X_new)
-    assert_allclose(model.predict_dist(X_new).std(), whole.std())
-    assert_allclose(model.predict(X_new), whole.mean())
-    assert_allclose(model.oof_prediction_, model.oof_distribution_.mean())
-    assert_array_equal(model.fitted_rows_, rows)
 
 
 @pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
@@ -120,17 +97,6 @@ def test_recalibration_out_of_fold_widens_what_is_too_narrow(data):
     assert len(model.fitted_rows_) == len(model.oof_distribution_) == 240
 
 
-def test_weights(data, rng):
-    X, y, _, _ = data
-    weight = rng.integers(0, 3, 300).astype(float)
-    model = DistributionAdapter(LinearRegression(), narrow, random_state=0)
-    copies = np.repeat(np.arange(300), weight.astype(int))
-    repeated = LinearRegression().fit(X[copies], y[copies])
-    assert_allclose(model.fit(X, y, weight).estimator_.coef_, repeated.coef_)
-    with pytest.raises(TypeError, match="`sample_weight` must be None for a model"):
-        DistributionAdapter(neighbors.KNeighborsRegressor(), narrow).fit(X, y, weight)
-
-
 def test_rows_of_weight_0_train_nothing(data):
     X, y, X_new, _ = data
     weight, far = np.ones(300), np.zeros((300, 1))
@@ -153,10 +119,8 @@ ONE_ROW = {"forecast": lambda fitted, X: narrow(fitted, X[:1])}
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"estimator": "ridge"}, "`estimator` must be an object with a method `fit`"),
         ({"estimator": LinearRegression}, "`estimator` must be an object .* <class"),
         ({"forecast": None}, "`forecast` must be a function .* a LinearReg"),
-        ({"forecast": "normal"}, "`forecast` must be callable, got 'normal'"),
         ({"level_name": "alpha"}, "`forecast` must be None where `level_name`"),
         (BY_LEVEL, "`levels` must be given with `level_name`"),
         ({**BY_LEVEL, "levels": [0.1, 0.9]}, "`level_name` must be a parameter of Lin"),
@@ -164,9 +128,6 @@ ONE_ROW = {"forecast": lambda fitted, X: narrow(fitted, X[:1])}
         ({"levels": [0.1, 1.5]}, r"`levels` must lie in \(0, 1\)"),
         ({"levels": [0.1, 0.9], "bounds": (1.0, 0.0)}, "`bounds` must be"),
         ({"bounds": (0.0, 1.0)}, "`bounds` must be None where there are no"),
-        ({"recalibrate": "isotonic"}, "`recalibrate` must be None"),
-        ({"random_state": -1}, "`random_state` must be at least 0"),
-        ({"cv": "ten"}, "`cv` must be"),
         ({"forecast": lambda _, X: X[:, 0]}, "`forecast` must return a Predictive"),
         (ONE_ROW, "`forecast` must be as long as X, got 1 and 60"),
     ],
@@ -236,9 +197,15 @@ def test_rows_are_those_of_the_folds(table, kinds):
     order = np.random.default_rng(1).permutation(24)
     tests = np.split(order, np.cumsum([1, 2, 3, 3, 2, 1, 3, 3, 3, 1, 1]))
     folds = [(np.setdiff1d(order, test), test) for test in tests]
+    model = DistributionAdapter(Kinds(kinds), cv=folds).fit(X, y)
     dist = cross_val_predict_dist(Kinds(kinds), X, y, cv=folds)
-    seen = check_rows(dist, Kinds(kinds), X, y, folds)
-    assert len(seen) == (1 if len(kinds) == 1 else 3)
+    for out_of_fold in (dist, model.oof_distribution_):
+        seen = check_rows(out_of_fold, Kinds(kinds), X, y, folds)
+        assert len(seen) == (1 if len(kinds) == 1 else 3)
+    every = np.arange(24)
+    check_rows(model.predict_dist(X), Kinds(kinds), X, y, [(every, every)])
+    assert_array_equal(model.oof_prediction_, model.oof_distribution_.mean())
+    assert_array_equal(model.fitted_rows_, every)
 
 
 def test_the_default_is_five_folds_in_order(table):
@@ -252,9 +219,7 @@ def test_the_default_is_five_folds_in_order(table):
 def test_targets_in_another_order_are_told(table):
     X, y = pd.DataFrame(table[0]), pd.Series(table[1])
     with pytest.warns(CalibrationWarning, match="`y` has the labels of `X` in another"):
-        found = cross_val_predict_dist(Kinds("s"), X, y[::-1])
-    want = cross_val_predict_dist(Kinds("s"), X, y[::-1].to_numpy())
-    assert_array_equal(found.mean(), want.mean())
+        cross_val_predict_dist(Kinds("s"), X, y[::-1])
 
 
 def test_weights_and_groups_reach_the_fit(table, rng):
@@ -264,6 +229,8 @@ def test_weights_and_groups_reach_the_fit(table, rng):
     dist = cross_val_predict_dist(Kinds("s"), X, y, cv=3, **given)
     folds = list(GroupKFold(3).split(X, groups=groups))
     check_rows(dist, Kinds("s"), X, y, folds, sample_weight=weight)
+    own = DistributionAdapter(Kinds("s"), cv=folds).fit(X, y, weight, groups)
+    check_rows(own.oof_distribution_, Kinds("s"), X, y, folds, sample_weight=weight)
     piped = pipeline.make_pipeline(preprocessing.StandardScaler(), Kinds("s"))
     dist = cross_val_predict_dist(piped, X, y, cv=folds, sample_weight=weight)
     check_rows(dist, piped, X, y, folds, kinds__sample_weight=weight)
@@ -285,15 +252,12 @@ def test_metadata_routing_must_be_told(table, name):
     X, y = table
     piped = pipeline.make_pipeline(preprocessing.StandardScaler(), Kinds("s"))
     given = {name: np.arange(1.0, 25.0)}
+    asked = f"`{name}` must be asked for by Kinds"
     with config_context(enable_metadata_routing=True):
-        for ask in (
-            DistributionAdapter(piped).fit,
-            partial(cross_val_predict_dist, piped),
-        ):
-            with pytest.raises(
-                ValueError, match=f"`{name}` must be asked for by Kinds"
-            ):
-                ask(X, y, **given)
+        with pytest.raises(ValueError, match=asked):
+            DistributionAdapter(piped).fit(X, y, **given)
+        with pytest.raises(ValueError, match=asked):
+            cross_val_predict_dist(piped, X, y, **given)
 
 
 @pytest.mark.parametrize(
@@ -302,10 +266,6 @@ def test_metadata_routing_must_be_told(table, name):
         ({"cv": TimeSeriesSplit(3)}, "test part here, got 6 of 24 rows in"),
         ({"cv": ShuffleSplit(9, random_state=0)}, "more than one test part"),
         ({"cv": [(range(24), range(24))]}, "test rows out of the training"),
-        ({"cv": 1}, "`cv` must be at least 2, got 1"),
-        ({"y": np.zeros(9)}, "`y` must be as long as X, got 9 and 24"),
-        ({"sample_weight": [1.0]}, "`sample_weight` must be as long"),
-        ({"n_jobs": 0}, "`n_jobs` must not be 0"),
     ],
 )
 def test_bad_input_is_named(table, change, words):

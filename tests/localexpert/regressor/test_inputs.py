@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import LinearRegression
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, Ridge
 
 from calibration import CalibrationWarning
 from localexpert import DistributionEnsemble, LocalExpertRegressor, PitRecalibration
@@ -48,7 +48,6 @@ def test_targets_that_are_none(columns, y, container):
         ([[1], [2, 3]], "`y` must be numeric: setting an array"),
         ([None, *y[1:]], gaps),
         (pd.array([pd.NA, *y[1:]]), gaps),
-        (y[1:], "`y` must be as long as X, got 59 and 60 values"),
         (np.column_stack([y, y, y]), r"`y` must .* shape \(60, 3\)"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
@@ -81,14 +80,8 @@ def test_tables_that_are_none(columns, y):
         ((DAYS - DAYS[0]).to_numpy()[:, None], "got .* to hold dates"),
         (DAYS.to_pydatetime()[:, None], "got .* to hold dates"),
         (np.full((N, 1), "a"), "`X` must be numeric, got 'a'"),
-        (
-            np.full((N, 1), np.inf),
-            "hold finite numbers or gaps, got inf in row 0, column 0",
-        ),
-        (
-            frame.assign(b=np.inf),
-            "must hold finite numbers or gaps, got inf in row 0, column",
-        ),
+        (np.full((N, 1), np.inf), "hold finite numbers .* inf in row 0, column 0"),
+        (frame.assign(b=np.inf), "hold finite numbers .* inf in row 0, column 'b'"),
         (frame["a"], "got a Series of 60 values"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
@@ -169,7 +162,6 @@ def test_targets_that_floats_cannot_tell_are_refused(data, shift, unit, wrong):
     ("weight", "wrong"),
     [
         (np.where(np.arange(300) % 2, 1.0, 1e-14), "not differ by more than .* 1e-14"),
-        (np.geomspace(1e-30, 1.0, 300), "not differ by more than a factor of 1e"),
         (np.full(300, 1e20), r"add up to at most 2\^53"),
         (np.full(300, 1e-300), "count rows, .* divide by their mean"),
     ],
@@ -213,27 +205,15 @@ def test_mass_below_zero_is_told_where_no_target_is(data, rng):
         assert "below zero" not in other.report_.choices
 
 
-class Silent(RegressorMixin, BaseEstimator):
-    """Predicts NaN, infinity, or a table."""
-
-    def __init__(self, answer=np.nan):
-        self.answer = answer
-
-    def fit(self, _X, _y):
-        return self
-
-    def predict(self, X):
-        return np.tile(self.answer, (len(X), 1)[: 1 + np.ndim(self.answer)])
-
-
 @pytest.mark.parametrize("parameter", ["center", "stacker"])
-def test_regressors_without_an_answer_are_named(data, parameter):
+def test_regressors_without_an_answer_are_named(data, parameter, monkeypatch):
+    given = {"center": LinearRegression(), parameter: Ridge()}
     for answer, wrong in (
         (np.inf, "NaN or infinity"),
         ([1.0, 2.0], r"shape \(150, 2\) for 150 rows"),
     ):
-        given = {"center": LinearRegression(), parameter: Silent(answer)}
-        said = f"^`{parameter}`: Silent failed: .*, got {wrong}"
+        monkeypatch.setattr(Ridge, "predict", lambda _, X, a=answer: [a] * len(X))
+        said = f"^`{parameter}`: Ridge failed: .*, got {wrong}"
         with pytest.raises(RuntimeError, match=said):
             LocalExpertRegressor(**given, **QUICK).fit(*data)
 

@@ -13,7 +13,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 from localexpert import LocalExpertRegressor, Stacker
 from localexpert.data.table import DenseInputs, TableReader
-from localexpert.experts import JointForest, SharedBoosting
 
 N = 240
 
@@ -30,18 +29,14 @@ def houses(rng):
 def read(monkeypatch):
     """Count the rows that are encoded, and those that are put on one scale."""
     rows = Counter()
+    encode, transform = TableReader.encode, DenseInputs.transform
+    for cls, plain in ((TableReader, encode), (DenseInputs, transform)):
 
-    def counting(cls, name):
-        plain = getattr(cls, name)
-
-        def count(self, X, *shape, **options):
-            rows[name] += len(X)
+        def count(self, X, *shape, plain=plain, **options):
+            rows[plain.__name__] += len(X)
             return plain(self, X, *shape, **options)
 
-        monkeypatch.setattr(cls, name, count)
-
-    counting(TableReader, "encode")
-    counting(DenseInputs, "transform")
+        monkeypatch.setattr(cls, plain.__name__, count)
     return rows
 
 
@@ -97,18 +92,12 @@ def test_names_and_texts_arrive_at_learners_as_they_were_given(houses, convert):
 
 def test_one_seed_is_drawn_for_all_stages(houses):
     X, y = houses
-    model = LocalExpertRegressor(
-        strategy="auto", center=LinearRegression(), recalibrate="pit", n_thresholds=5
-    )
+    model = LocalExpertRegressor(center=LinearRegression(), n_thresholds=5)
     model.fit(X[["size", "floor"]], y)
     road = model.forecaster_
-    stages = (road.frame, road.experts.calibration, model.recalibration_)
-    seeds = {stage.random_state for stage in stages}
-    seeds |= {road.laws.seed} | {
-        expert.random_state
-        for expert in road.experts.members.values()
-        if isinstance(expert, JointForest | SharedBoosting)
-    }
+    stages = [road.frame, road.experts.calibration, model.recalibration_]
+    stages += road.experts.members.values()
+    seeds = {road.laws.seed, *(stage.random_state for stage in stages)}
     assert len(seeds) == 1
     assert isinstance(seeds.pop(), int)
 

@@ -22,29 +22,6 @@ N = 180
 # Six blocks of 30: the first is never tested.
 SPLITTER = TimeSeriesSplit(5)
 QUICK = {"n_thresholds": 5, "calibrator": None, "random_state": 0}
-SEEN = []
-
-
-def note(learner, X):
-    """Note which rows a learner is given, by their time."""
-    SEEN.append((type(learner).__name__, int(X[:, 0].max()), X[:, 0]))
-
-
-class SpyCentre(LinearRegression):
-    def fit(self, X, y):
-        note(self, X)
-        return super().fit(X, y)
-
-
-class SpyExpert(LogisticRegression):
-    def fit(self, X, y):
-        note(self, X)
-        return super().fit(X, y)
-
-
-@pytest.fixture(autouse=True)
-def forget():
-    SEEN.clear()
 
 
 @pytest.fixture
@@ -63,20 +40,24 @@ def check_oof(model, rows):
 
 
 class TestWhoLearnsFromWhom:
-    def test_in_a_frame(self, series):
+    def test_in_a_frame(self, series, monkeypatch):
         X, y = series
-        model = LocalExpertRegressor(
-            SpyExpert(), center=SpyCentre(), frame="standardize", cv=SPLITTER, **QUICK
-        )
-        model.fit(X, y)
+        centres, experts = [], []
+        for kind, times in ((LinearRegression, centres), (LogisticRegression, experts)):
+
+            def note(self, X, y, times=times, fit=kind.fit):
+                times.append(X[:, 0])
+                return fit(self, X, y)
+
+            monkeypatch.setattr(kind, "fit", note)
+        given = {"center": LinearRegression(), "frame": "standardize", "cv": SPLITTER}
+        model = LocalExpertRegressor(LogisticRegression(), **given, **QUICK).fit(X, y)
         # Experts need rows with a centre, so the second block is not judged.
         check_oof(model, np.arange(60, N))
         assert model.oof_probabilities_.shape == (120, 5)
-        centres = sorted({last for name, last, _ in SEEN if name == "SpyCentre"})
-        assert centres == [29, 59, 89, 119, 149]
-        experts = [(last, t) for name, last, t in SEEN if name == "SpyExpert"]
-        assert sorted({last for last, _ in experts}) == [59, 89, 119, 149]
-        assert min(t.min() for _, t in experts) == 30.0
+        assert sorted({t.max() for t in centres}) == [29, 59, 89, 119, 149]
+        assert sorted({t.max() for t in experts}) == [59, 89, 119, 149]
+        assert min(t.min() for t in experts) == 30.0
 
     def test_no_forecast_out_of_fold_knows_of_later_drift(self, series):
         X, y = series
