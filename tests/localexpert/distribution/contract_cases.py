@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 
 from localexpert import PredictiveDistribution, concatenate, pool
 
@@ -42,35 +42,27 @@ class Truth:
     values: Floats = field(default_factory=lambda: np.empty(0))
     masses: Floats = field(default_factory=lambda: np.empty(0))
 
-    def _sum(self, name, y):
-        total = np.zeros(np.shape(y))
-        for weight, law in self.parts:
-            total = total + weight * getattr(law, name)(y)
-        return total
-
     def cdf(self, y):
-        below = np.asarray(y)[..., None] >= self.values
-        return self._sum("cdf", y) + below @ self.masses
+        upto = np.asarray(y)[..., None] >= self.values
+        smooth = [weight * law.cdf(y) for weight, law in self.parts]
+        return sum(smooth, upto @ self.masses)
 
-    def sf(self, y):
-        above = np.asarray(y)[..., None] < self.values
-        return self._sum("sf", y) + above @ self.masses
+    @cached_property
+    def nodes(self):
+        """Increasing values and their probabilities, of which sums are integrals."""
+        y = np.concatenate([*(_read_off(law) for _, law in self.parts), self.values])
+        shares = [weight * SHARES for weight, _ in self.parts]
+        order = np.argsort(y)
+        return y[order], np.concatenate([*shares, self.masses])[order]
 
     def logpdf(self, y):
         """Return the log density of the smooth part."""
-        if len(self.parts) == 1:
-            weight, law = self.parts[0]
-            return np.asarray(np.log(weight) + law.logpdf(y))
-        return np.log(self._sum("pdf", y))
+        parts = [np.log(weight) + law.logpdf(y) for weight, law in self.parts]
+        return logsumexp(parts, axis=0)
 
     def ppf(self, q):
         """Return the least y with P(Y <= y) >= q."""
         levels = np.asarray(q, dtype=np.float64)
-        if len(self.parts) == 1 and len(self.values) == 0:
-            return np.asarray(self.parts[0][1].ppf(levels))
-        if not self.parts:
-            place = np.searchsorted(np.cumsum(self.masses), levels)
-            return self.values[np.minimum(place, len(self.values) - 1)]
         ends = [law.ppf(levels) for _, law in self.parts]
         ends += [np.full(levels.shape, value) for value in self.values]
         low, high = np.min(ends, axis=0), np.max(ends, axis=0)
@@ -84,67 +76,44 @@ class Truth:
         return np.asarray(high)
 
     def expect(self, func):
-        """Return E func(Y), a sum over normal scores of each part."""
-        total = float(func(self.values) @ self.masses)
-        for weight, law in self.parts:
-            total += weight * float(func(_read_off(law)) @ SHARES)
-        return total
+        """Return E func(Y)."""
+        y, shares = self.nodes
+        return func(y) @ shares
 
     def mean(self):
-        smooth = sum(weight * float(law.mean()) for weight, law in self.parts)
-        return smooth + float(self.values @ self.masses)
+        return self.expect(lambda y: y)
 
     def std(self):
-        square = float(self.values**2 @ self.masses)
-        for weight, law in self.parts:
-            square += weight * float(law.var() + law.mean() ** 2)
-        return float(np.sqrt(square - self.mean() ** 2))
+        mean = self.mean()
+        return np.sqrt(self.expect(lambda y: (y - mean) ** 2))
 
     def entropy(self):
         """Return the expected log score; values count as cells of width 1."""
         if not self.parts:
-            held = self.masses[self.masses > 0.0]
-            return float(-held @ np.log(held))
+            return stats.entropy(self.masses)
         if len(self.parts) == 1:
-            return float(self.parts[0][1].entropy())
+            return self.parts[0][1].entropy()
         return self.expect(lambda y: -self.logpdf(y))
 
     def losses(self, y):
-        """Return CRPS, E max(y - Y, 0) and E max(Y - y, 0), by trapezoids under F."""
-        # Values with probability of their own come twice: before and after the jump.
-        smooth = [_read_off(law) for _, law in self.parts]
-        x = np.sort(np.concatenate([*smooth, self.values, self.values, y]))
-        second = np.append(False, np.diff(x) == 0.0)
-        jump = (x[:, None] == self.values) @ self.masses
-        f = self.cdf(x) - np.where(second, 0.0, jump)
-        s = self.sf(x) + np.where(second, 0.0, jump)
-        steps = np.diff(x)
-        place = np.searchsorted(x, y)
-
-        def upto(g):
-            areas = 0.5 * steps * (g[1:] + g[:-1])
-            return np.asarray(np.append(0.0, np.cumsum(areas))[place])
-
-        def beyond(g):
-            areas = 0.5 * steps * (g[1:] + g[:-1])
-            return np.asarray(np.append(np.cumsum(areas[::-1])[::-1], 0.0)[place])
-
-        return upto(f**2) + beyond(s**2), upto(f), beyond(s)
+        """Return E abs(Y - y) - E abs(Y - Y') / 2 and the two parts of E abs(Y - y)."""
+        x, shares = self.nodes
+        below = np.maximum(y[:, None] - x, 0.0) @ shares
+        above = np.maximum(x - y[:, None], 0.0) @ shares
+        middle = np.cumsum(shares) - 0.5 * shares
+        half_distance = (2.0 * middle - 1.0) * x @ shares
+        return np.stack([below + above - half_distance, below, above])
 
     def shortest(self, coverage):
         """Return the shortest interval that holds the coverage."""
-        if not self.parts:
-            upto = np.cumsum(self.masses)
-            first = upto - self.masses + coverage
-            last = np.searchsorted(upto, first - 1e-12)
-            fits = np.flatnonzero(last < len(upto))
-            widths = self.values[last[fits]] - self.values[fits]
-            best = fits[np.argmin(widths)]
-            return float(self.values[best]), float(self.values[last[best]])
         lower = np.linspace(0.0, 1.0 - coverage, 2001)
-        lows, highs = self.ppf(lower), self.ppf(lower + coverage)
-        best = int(np.argmin(highs - lows))
-        return float(lows[best]), float(highs[best])
+        if not self.parts:
+            before = np.cumsum(self.masses) - self.masses
+            lower = before[before <= 1.0 - coverage]
+        # On the inner side of a jump, whatever rounding says.
+        lows, highs = self.ppf(lower + 1e-12), self.ppf(lower + coverage - 1e-12)
+        best = np.argmin(highs - lows)
+        return lows[best], highs[best]
 
 
 @cache
@@ -209,6 +178,11 @@ class Case:
     def of_rows(self, ask):
         """Return answers of the rows, which come last."""
         return np.stack([np.asarray(ask(row), dtype=float) for row in self.rows], -1)
+
+    def at(self, ask, y):
+        """Return answers of the rows at values of their own, y (..., n)."""
+        pairs = zip(self.rows, np.moveaxis(y, -1, 0), strict=True)
+        return np.stack([ask(row, own) for row, own in pairs], -1)
 
     def std(self):
         return self.of_rows(Truth.std)

@@ -10,8 +10,7 @@ from scipy import stats
 
 from calibration import CalibrationWarning
 from localexpert import PredictiveDistribution, concatenate
-from tests.localexpert.distribution.contract_cases import CASES, forecast_of
-from tests.localexpert.law.kinds import KINDS
+from tests.localexpert.distribution.contract_cases import forecast_of
 
 from_quantiles = PredictiveDistribution.from_quantiles
 from_samples = PredictiveDistribution.from_samples
@@ -197,20 +196,6 @@ from_arrays = PredictiveDistribution.from_arrays
 CURVES = forecast_of("norm").coefficients
 FALLS = np.array(CURVES)
 FALLS[1, 40] = FALLS[1, 39] - 0.5
-
-
-@pytest.mark.parametrize("name", [*CASES, *KINDS])
-def test_all_kinds_come_back_to_the_bit(name):
-    dist = PredictiveDistribution(KINDS[name]) if name in KINDS else forecast_of(name)
-    again = from_arrays(**dist.to_arrays())
-    y = dist.quantiles([0.01, 0.3, 0.9]).T
-    for method in ("cdf", "logpdf", "crps", "pmf"):
-        assert_array_equal(getattr(again, method)(y), getattr(dist, method)(y))
-    for method in ("mean", "std", "kurtosis", "entropy"):
-        assert_array_equal(getattr(again, method)(), getattr(dist, method)())
-    assert len(dist.masses) == len(dist.coefficients) == 3
-    assert dist.masses.shape[1] == len(dist.atoms)
-    assert repr(again) == repr(dist)
 
 
 def test_curves_need_coefficients_alone():

@@ -21,6 +21,7 @@ from localexpert import (
     pool,
 )
 from tests.localexpert.distribution import contract_cases
+from tests.localexpert.law.kinds import KINDS
 
 every = pytest.mark.parametrize("name", contract_cases.CASES)
 SMOOTH = [name for name, case in contract_cases.CASES.items() if case.smooth]
@@ -90,14 +91,25 @@ def test_rows_do_not_know_of_each_other(name, rows):
     _assert_same(_answers(some, y[:, picked]), want, 1e-12)
 
 
-@every
-def test_what_is_pickled_answers_to_the_bit(name):
-    dist, (y, want) = contract_cases.forecast_of(name), _known(name)
-    again = pickle.loads(pickle.dumps(dist))
+@pytest.mark.parametrize("way", ["pickled", "arrays"])
+@pytest.mark.parametrize("name", [*contract_cases.CASES, *KINDS])
+def test_what_comes_back_answers_to_the_bit(name, way):
+    if name in KINDS:
+        dist = PredictiveDistribution(KINDS[name])
+    else:
+        dist = contract_cases.forecast_of(name)
+    if way == "pickled":
+        again = pickle.loads(pickle.dumps(dist))
+    else:
+        again = PredictiveDistribution.from_arrays(**dist.to_arrays())
+    y = _outcomes(dist)
     got = _answers(again, y)
-    for key, values in want.items():
+    for key, values in _answers(dist, y).items():
         assert_array_equal(got[key], values, err_msg=key)
     assert_array_equal(again.rvs(50, random_state=0), dist.rvs(50, random_state=0))
+    assert repr(again) == repr(dist)
+    assert dist.masses.shape == (3, len(dist.atoms))
+    assert len(dist.coefficients) == 3
 
 
 @every
