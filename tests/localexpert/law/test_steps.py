@@ -140,16 +140,10 @@ def test_what_cannot_be_reached_is_approached():
     assert_allclose(far, [5.0, 1.0, 1.0], atol=0.02)
 
 
-def _undo(z):
-    low, high = z - 1.0, z.copy()
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        less = middle + expit(middle) < z
-        low, high = np.where(less, middle, low), np.where(less, high, middle)
-    return 0.5 * (low + high)
-
-
-CURVED = ValueMap(lambda y: y + expit(y), _undo)
+CURVED = ValueMap(
+    lambda y: y + 0.5 * np.sqrt(1.0 + y * y),
+    lambda z: (2.0 * z - np.sqrt(z * z + 0.75)) / 1.5,
+)
 
 
 @kinds.every

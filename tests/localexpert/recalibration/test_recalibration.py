@@ -282,19 +282,24 @@ def said(n):
     return normal(np.zeros(n), 1.5)
 
 
-def test_each_group_is_a_recalibration_of_its_own_rows(rng):
-    group = rng.integers(4, size=500)
-    y = SPREADS[group] * rng.normal(size=500)
-    found = GroupedRecalibration(random_state=0).fit(said(500), y, group)
-    new = rng.integers(4, size=60)
-    got = found.apply(said(60), new).quantiles([0.1, 0.5, 0.95])
-    for one in range(4):
-        own = ConformalRecalibration(random_state=0).fit(
-            said(int((group == one).sum())), y[group == one]
-        )
-        want = own.apply(said(1)).quantiles([0.1, 0.5, 0.95])
-        rows = got[new == one]
-        assert_allclose(rows, np.repeat(want, len(rows), axis=0))
+@too_narrow
+@pytest.mark.parametrize("kind", [ConformalRecalibration, WeightedConformal])
+def test_each_group_is_a_recalibration_of_its_own_rows(rng, kind):
+    group, new = rng.integers(4, size=800), rng.integers(4, size=60)
+    y = SPREADS[group] * rng.normal(size=800)
+    # Weights of the rows that are learned, and of the new ones, where there are any.
+    weights = [rng.uniform(0.5, 2.0, size=n) for n in (800, 60)]
+    known, own = weights if kind is WeightedConformal else (None, None)
+    found = GroupedRecalibration(random_state=0).fit(said(800), y, group, known)
+    got = found.apply(said(60), new, own).quantiles([0.1, 0.5, 0.95])
+    for k in range(4):
+        part, rows = group == k, new == k
+        learned, asked = ((), ()) if known is None else ([known[part]], [own[rows]])
+        alone = kind(random_state=0).fit(said(part.sum()), y[part], *learned)
+        want = alone.apply(said(rows.sum()), *asked).quantiles([0.1, 0.5, 0.95])
+        assert_allclose(got[rows], want)
+        if known is not None:
+            assert_allclose(found.bound(new, own)[rows], alone.bound(*asked))
 
 
 def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
@@ -315,43 +320,23 @@ def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
     assert len(by_day.apply(said(0), days[:0])) == 0
 
 
-def test_weights_within_groups_are_those_of_each_alone(rng):
-    group, weight = rng.integers(2, size=400), rng.uniform(0.5, 2.0, size=400)
-    y = SPREADS[group] * rng.normal(size=400)
-    found = GroupedRecalibration(random_state=0).fit(said(400), y, group, weight)
-    new, own = np.array([0, 1, 0]), np.array([0.5, 2.0, 1.0])
-    got = found.apply(said(3), new, own).quantiles([0.1, 0.95])
-    for k in range(2):
-        part = group == k
-        alone = WeightedConformal(random_state=0)
-        alone.fit(said(int(part.sum())), y[part], weight[part])
-        rows = new == k
-        want = alone.apply(said(int(rows.sum())), own[rows]).quantiles([0.1, 0.95])
-        assert_allclose(got[rows], want)
-        assert_allclose(found.bound(new, own)[rows], alone.bound(own[rows]))
-    with pytest.raises(ValueError, match="`weight` must be given as it was in `fit`"):
-        found.apply(said(3), new)
-    with pytest.raises(ValueError, match="`weight` must be as long as"):
-        GroupedRecalibration().fit(said(400), y, group, weight[:3])
-    again = GroupedRecalibration(PitRecalibration())
-    with pytest.raises(ValueError, match="`recalibrate` must be one of"):
-        again.fit(said(400), y, group, weight)
-
-
-def fitted(recalibrate="conformal", groups=()):
-    groups = np.repeat(["a", "b"], 50) if len(groups) == 0 else groups
-    return GroupedRecalibration(recalibrate).fit(said(100), np.zeros(100), groups)
+def fitted(recalibrate="conformal", groups=("a", "b") * 50, weight=None):
+    made = GroupedRecalibration(recalibrate, random_state=0)
+    return made.fit(said(100), np.zeros(100), groups, weight)
 
 
 TABLE = pd.DataFrame({"a": [1.0]})
 
 
-@pytest.mark.filterwarnings("ignore:.* are much too narrow:Warning")
+@too_narrow
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: fitted(groups=["a"] * 90 + ["b"] * 10), "at least 20 .* 10 of 'b'"),
         (lambda: fitted("none"), "`recalibrate` must be"),
+        (lambda: fitted(PitRecalibration(), weight=np.ones(100)), "must be one of"),
+        (lambda: fitted(weight=np.ones(3)), "`weight` must be as long as"),
+        (lambda: fitted(weight=np.ones(100)).apply(said(1), ["a"]), "given as it was"),
         (lambda: fitted(groups=["a"] * 50), "groups"),
         (lambda: fitted(groups=[{}] * 100), "`groups` must be labels"),
         (
