@@ -95,7 +95,9 @@ def test_cdf_and_pmf(name):
     y = low + (high - low) * np.linspace(-0.5, 1.5, 101)[:, None]
     assert_allclose(dist.cdf(y) + dist.sf(y), 1.0, rtol=0.0, atol=1e-12)
     assert (np.diff(dist.cdf(y), axis=0) >= -1e-15).all()
-    assert dist.cdf([[-np.inf], [np.inf]]).tolist() == [[0.0] * 3, [1.0] * 3]
+    ends = [[-np.inf], [np.inf]]
+    assert dist.cdf(ends).tolist() == dist.sf(ends)[::-1].tolist() == [[0] * 3, [1] * 3]
+    assert_array_equal(dist.pmf(ends), 0.0)
     for i, row in enumerate(case.rows):
         at = np.append(row.values, row.ppf(0.61) + 0.25)
         pmf = dist[i].pmf(at[:, None])[:, 0]
@@ -173,7 +175,7 @@ def test_pit_is_uniform(name):
 def test_draws(name):
     case, dist = CASES[name], forecast_of(name)
     draws = dist.rvs(4000, random_state=0)
-    assert draws.shape == (4000, 3)
+    assert (draws.shape, dist.rvs().shape) == ((4000, 3), (1, 3))
     assert_array_equal(draws, dist.rvs(4000, np.random.default_rng(0)))
     errors = np.abs(draws.mean(axis=0) - case.of_rows(Truth.mean))
     assert (errors < 5.0 * case.std() / np.sqrt(4000)).all()
@@ -181,6 +183,11 @@ def test_draws(name):
     want, shares = case.at(Truth.cdf, y), (draws <= y[:, None]).mean(axis=1)
     # Beside the noise of draws, as far off as the CDF may be.
     assert_allclose(shares, want, rtol=0.0, atol=0.03 + case.bars.cdf)
+    # Rows are independent, and levels drawn by the same seed are no trap.
+    assert np.abs(np.corrcoef(draws.T) - np.eye(3)).max() < 0.08
+    pit = dist.pit(draws, random_state=0)
+    assert_array_equal(pit, dist.pit(draws, random_state=0))
+    assert stats.kstest(pit.ravel(), "uniform").pvalue > 1e-3
 
 
 @every

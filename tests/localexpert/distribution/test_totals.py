@@ -42,16 +42,14 @@ def test_sums_of_coins_are_binomial():
     assert total.law.is_discrete
     assert_allclose(total.cdf_at(k)[0], stats.binom(40, 0.3).cdf(k), atol=1e-13)
     assert_allclose([total.mean()[0], total.var()[0]], [12.0, 8.4], rtol=1e-12)
-    # Many rows: the grid is a window around the mean.
-    many, want = make_coins(30_000).total(), stats.binom(30_000, 0.3)
-    at = want.ppf([1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-9])
-    assert_allclose(many.cdf_at(at)[0], want.cdf(at), atol=1e-11)
-    assert_allclose(many.mean(), 9000.0)
 
 
 def test_rounding_of_many_rows_does_not_add_up():
-    total, far = make_coins(100_000, 0.1).total(), [9300, 10_710]
-    assert_allclose(total.pmf(far), stats.binom(100_000, 0.1).pmf(far), rtol=0.1)
+    # The grid is a window around the mean.
+    total, want = make_coins(100_000, 0.1).total(), stats.binom(100_000, 0.1)
+    at = want.ppf([1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-9])
+    assert_allclose(total.cdf_at(at)[0], want.cdf(at), atol=1e-11)
+    assert_allclose(total.pmf([9300, 10_710]), want.pmf([9300, 10_710]), rtol=0.1)
     scale, levels = np.linspace(0.2, 3.0, 30_000), [1e-9, 1e-8, 1e-3]
     total = normal(np.zeros(30_000), scale).total()
     want = stats.norm(0.0, np.sqrt(scale @ scale)).ppf(levels)
