@@ -21,7 +21,7 @@ from localexpert import (
     pool,
 )
 from tests.localexpert.distribution import contract_cases
-from tests.localexpert.law.kinds import KINDS
+from tests.localexpert.law.kinds import FORECASTS
 
 every = pytest.mark.parametrize("name", contract_cases.CASES)
 SMOOTH = [name for name, case in contract_cases.CASES.items() if case.smooth]
@@ -92,12 +92,9 @@ def test_rows_do_not_know_of_each_other(name, rows):
 
 
 @pytest.mark.parametrize("way", ["pickled", "arrays"])
-@pytest.mark.parametrize("name", [*contract_cases.CASES, *KINDS])
+@pytest.mark.parametrize("name", [*contract_cases.CASES, *FORECASTS])
 def test_what_comes_back_answers_to_the_bit(name, way):
-    if name in KINDS:
-        dist = PredictiveDistribution(KINDS[name])
-    else:
-        dist = contract_cases.forecast_of(name)
+    dist = FORECASTS[name] if name in FORECASTS else contract_cases.forecast_of(name)
     if way == "pickled":
         again = pickle.loads(pickle.dumps(dist))
     else:

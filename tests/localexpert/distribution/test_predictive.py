@@ -17,11 +17,9 @@ from localexpert.distribution.predictive import (
 )
 from tests.forecasts import normal, of_values
 from tests.localexpert.distribution.contract_cases import CASES, forecast_of
-from tests.localexpert.law.kinds import KINDS
+from tests.localexpert.law.kinds import FORECASTS
 
-SMOOTH, MIXED, DISCRETE = (
-    PredictiveDistribution(KINDS[kind]) for kind in ("smooth", "mixed", "discrete")
-)
+SMOOTH, MIXED, DISCRETE = map(FORECASTS.get, ("smooth", "mixed", "discrete"))
 N, INF = 3, np.inf
 OF_VALUES = ("cdf", "sf", "pdf", "logpdf", "crps", "log_score", "pit", "pmf", "covered")
 SUMMARIES = ("mean", "var", "std", "skew", "kurtosis", "median", "mode", "entropy")

@@ -106,7 +106,7 @@ def test_modes_beside_atoms_are_where_there_is_probability(atom, slope):
 
 @kinds.every
 def test_modes_are_the_likeliest_values_or_where_the_density_is_greatest(name):
-    dist = PredictiveDistribution(kinds.KINDS[name])
+    dist = kinds.FORECASTS[name]
     levels = np.tile(np.linspace(1e-4, 1.0 - 1e-4, 5001)[:, None], 3)
     y = np.vstack([dist.ppf(levels), np.tile(dist.atoms[:, None], 3)])
     all_values = name in {*kinds.LATTICES, "discrete"}

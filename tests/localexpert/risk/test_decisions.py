@@ -20,10 +20,8 @@ from localexpert.risk import (
     realised_cost,
 )
 from tests.forecasts import normal, of_values
-from tests.localexpert.law.kinds import KINDS
+from tests.localexpert.law.kinds import FORECASTS, every
 
-FORECASTS = {name: PredictiveDistribution(law) for name, law in KINDS.items()}
-every = pytest.mark.parametrize("name", FORECASTS)
 # Beside the action, losses may bend here: a deductible, and a cap.
 BREAKS = np.array([0.5, 2.5])
 LOSSES = {
