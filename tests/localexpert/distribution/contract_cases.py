@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -253,6 +253,17 @@ def _poisson():
     return Case(lambda: from_scipy(stats.poisson(means)), rows, Bars(*[1e-9] * 8))
 
 
+def _rounded(frozen, values, low=-np.inf):
+    """Return the case of values (V,), each of all of a curve within a half of it."""
+    smooth = from_scipy(frozen)
+    arrays = smooth.to_arrays() | {"moments": None, "step": 1.0, "offset": values[0]}
+    upto = smooth.cdf_at(values + 0.5)
+    # The least value has all that is below.
+    rows = tuple(Truth((), values, np.diff(row, prepend=0.0)) for row in upto)
+    make = partial(PredictiveDistribution.from_arrays, ends=(low, np.inf), **arrays)
+    return Case(make, rows, Bars(*[1e-6] * 8))
+
+
 def _bins():
     # A tenth of the least deviation wide.
     edges = np.linspace(-8.0, 8.0, 321)
@@ -310,6 +321,8 @@ CASES = {
     "rain": _rain(),
     "poisson": _poisson(),
     "few draws": _few_draws(),
+    "lattice": _rounded(stats.gumbel_r(LOC, SCALE), np.arange(-40.0, 160.0) + 0.1),
+    "counts": _rounded(stats.gamma(2.0, scale=SCALE), np.arange(150.0), 0.0),
 }
 
 

@@ -154,6 +154,7 @@ def test_lattices_in_tenths_have_their_ends_and_atoms(atoms):
         masses = np.diff(dist.cdf_at(values), axis=1, prepend=0.0)
         assert_allclose([dist.pmf(one) for one in y], masses.T, atol=1e-12)
         assert_allclose(masses.sum(axis=1), 1.0)
+        assert_allclose(dist.pdf(values[:, None]), masses.T / 0.1)
         for k, low in enumerate(y):
             want = masses[:, k] / masses[:, k:].sum(axis=1)
             assert_allclose(dist.given(lower=low).pmf(low), want, atol=1e-9)
@@ -227,7 +228,7 @@ def test_the_shortest_interval_may_reach_either_end():
     assert_allclose(falling.hdi(0.75), [[0.0, 0.5]], atol=5e-3)
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, "poisson"])
+@pytest.mark.parametrize("name", [*SMOOTH, "poisson", "lattice", "counts"])
 def test_entropy(name):
     case, dist = CASES[name], forecast_of(name)
     want = case.of_rows(Truth.entropy)

@@ -88,7 +88,9 @@ def test_rows_do_not_know_of_each_other(name, rows):
     assert isinstance(some, PredictiveDistribution)
     assert len(some) == len(picked)
     want = {key: values[..., picked] for key, values in known.items()}
-    _assert_same(_answers(some, y[:, picked]), want, 1e-12)
+    # Rows of lattices share the cells that far values are joined in.
+    lattice = name in ("lattice", "counts")
+    _assert_same(_answers(some, y[:, picked]), want, 1e-9 if lattice else 1e-12)
 
 
 @pytest.mark.parametrize("way", ["pickled", "arrays"])
