@@ -46,20 +46,6 @@ def test_probabilities_are_shares(name, cut):
     assert (given.rvs(50, random_state=0) >= low - 1e-9).all()
 
 
-@every
-def test_means_are_those_of_draws_between(name):
-    dist = FORECASTS[name]
-    low, high = _ends(dist, (0.3, 0.9))
-    given = dist.given(lower=low, upper=high)
-    draws = dist.rvs(40_000, random_state=1)
-    kept = np.where((draws >= low) & (draws <= high), draws, np.nan)
-    noise = np.nanstd(kept, axis=0) / np.sqrt((~np.isnan(kept)).sum(axis=0))
-    assert (np.abs(given.mean() - np.nanmean(kept, axis=0)) < 5.0 * noise + 1e-9).all()
-    # What is scored is the same law: its own CRPS and that of its draws.
-    crps = given.crps(given.rvs(4000, random_state=2)).mean(axis=0)
-    assert_allclose(crps, given.expected_crps(), rtol=0.06, atol=1e-12)
-
-
 @pytest.mark.parametrize(("start", "width"), [(0.0, 1.0), (100.0, 1.0), (-1e3, 5.0)])
 def test_next_to_a_bound_that_stays_a_density_is_known(start, width):
     dist = PredictiveDistribution.from_scipy(stats.uniform([start], width))

@@ -144,37 +144,33 @@ def test_what_a_value_is_covered_by():
 
 
 @pytest.mark.parametrize(
-    ("method", "arguments", "message"),
+    ("call", "message"),
     [
-        ("cdf", (np.zeros(4),), r"`y` must broadcast against the 3 rows"),
-        ("crps", (INF,), "`y` must be finite, got inf"),
-        ("covered", (INF,), "`y` must be finite, got inf"),
-        ("ppf", (1.5,), r"`q` must lie in \[0, 1\], got 1\.5"),
-        ("quantiles", ([0.5, -0.1],), r"`levels` must lie in \[0, 1\]"),
-        ("quantiles", ([[0.5, 0.1]],), "`levels` must have shape"),
-        ("value_at_risk", ([0.5, 0.5, 1.5],), r"must lie in \(0, 1\), got 1\.5"),
-        ("value_at_risk", ([0.5, 0.5],), "`level` must broadcast against the 3 rows"),
-        ("expect", (np.sum,), "`func` must return an array of the shape"),
-    ],
-)
-def test_refusals(method, arguments, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        getattr(SMOOTH, method)(*arguments)
-
-
-def test_what_is_no_forecast_is_named():
-    assert check_distribution(DISCRETE) is DISCRETE
-    assert_array_equal(check_outcomes(range(N), DISCRETE), np.arange(3.0))
-    for call, message in (
+        (lambda: SMOOTH.cdf(np.zeros(4)), "`y` must broadcast against the 3 rows"),
+        (lambda: SMOOTH.crps(INF), "`y` must be finite, got inf"),
+        (lambda: SMOOTH.covered(INF), "`y` must be finite, got inf"),
+        (lambda: SMOOTH.ppf(1.5), r"`q` must lie in \[0, 1\], got 1\.5"),
+        (lambda: SMOOTH.quantiles([0.5, -0.1]), r"`levels` must lie in \[0, 1\]"),
+        (lambda: SMOOTH.quantiles([[0.5, 0.1]]), "`levels` must have shape"),
+        (lambda: SMOOTH.value_at_risk([0.5, 0.5, 2]), r"must lie in \(0, 1\), got 2"),
+        (lambda: SMOOTH.value_at_risk([0.5, 0.5]), "`level` must broadcast against"),
+        (lambda: SMOOTH.expect(np.sum), "`func` must return an array of the shape"),
         (lambda: PredictiveDistribution(3), "`law` must be a Law, got int"),
         (lambda: check_distribution([1.0], "f"), "`f` must be a Predictive.*, got"),
-        (lambda: check_outcomes([1.0], DISCRETE, "y"), "`y` must be as long as dist"),
-        (lambda: DISCRETE[N], "out of bounds"),
-        (lambda: DISCRETE[np.zeros((2, 1), int)], "`rows` must be indices of one dim"),
-        (DISCRETE[:0].expected_mean, "needs at least one row, got none"),
-    ):
-        with pytest.raises((TypeError, ValueError, IndexError), match=message):
-            call()
+        (lambda: check_outcomes([1.0], SMOOTH, "y"), "`y` must be as long as dist"),
+        (lambda: SMOOTH[N], "out of bounds"),
+        (lambda: SMOOTH[np.zeros((2, 1), int)], "`rows` must be indices of one dim"),
+        (SMOOTH[:0].expected_mean, "needs at least one row, got none"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises((TypeError, ValueError, IndexError), match=message):
+        call()
+
+
+def test_forecasts_and_outcomes_are_returned_as_they_are():
+    assert check_distribution(SMOOTH) is SMOOTH
+    assert_array_equal(check_outcomes(range(N), SMOOTH), np.arange(3.0))
 
 
 # Two rows, of which one has a fifth of its mass below 0.

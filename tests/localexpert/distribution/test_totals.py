@@ -255,11 +255,12 @@ def test_one_winner_of_each_match_is_as_negative_as_can_be(rng):
         ({"correlation": 2 * np.eye(5)}, "must be 1 on its diagonal"),
         ({"correlation": np.tri(5)}, "`correlation` must be symmetric"),
         ({"correlation": 1.9 * np.eye(5) - 0.9}, "must have no negative eigenvalue"),
+        ({"self": NORMAL[:0]}, "`total` needs at least one row"),
     ],
 )
 def test_totals_refuse(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        NORMAL.total(**arguments)
+        PredictiveDistribution.total(**{"self": NORMAL, **arguments})
 
 
 @pytest.mark.parametrize(("groups", "got"), [([1, 2, 3, 4, 5], 5), (np.zeros(5), 1)])
@@ -267,8 +268,6 @@ def test_correlations_of_no_groups_are_refused(groups, got):
     message = rf"`groups` must be two or more, .* got {got} for"
     with pytest.raises(ValueError, match=message):
         estimate_correlation(NORMAL, np.zeros(5), groups)
-    with pytest.raises(ValueError, match="`total` needs at least one row"):
-        NORMAL[:0].total()
 
 
 def test_totals_of_heavy_tails_have_their_quantiles(rng):

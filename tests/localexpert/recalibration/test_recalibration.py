@@ -244,36 +244,6 @@ def test_labels_of_totals_stay(rng):
     assert_array_equal(grouped.apply(total, None).labels, ["u", "v"])
 
 
-def fit(recalibration, law=30, y=30, weight=None):
-    law = same_law(law) if isinstance(law, int) else law
-    return recalibration.fit(law, np.zeros(y), weight)
-
-
-FEW = np.repeat([0.0, 1.0], [100, 20])
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "message"),
-    [
-        (fit, (ConformalRecalibration(), 19, 19), "at least 20 calibration rows"),
-        (fit, (ConformalRecalibration(), 30, 30, [0] * 20 + [1] * 10), "rows, got 10"),
-        (fit, (ConformalRecalibration(), 30, 30, [0.1] * 30), "rows, got 3"),
-        (fit, (ConformalRecalibration(16),), "`largest_gap` must be at most half the"),
-        (fit, (ConformalRecalibration("best"),), '`largest_gap` must be "auto" or an'),
-        (fit, (PitRecalibration((-1.0,)),), "`strengths` must"),
-        (fit, (PitRecalibration(30.0),), "`strengths` must be a list of numbers, got"),
-        (fit, (PitRecalibration(), 1, 1), "`y` must have at least two rows, got 1"),
-        (fit, (PitRecalibration(), 30, 5), "`y` must be as long as law, got 5"),
-        (fit, (PitRecalibration(), [1.0]), "`law` must be a Law or a Predictive"),
-        (set_aside, (np.ones(1000), 5, np.zeros(1000), 0), "`groups` must be of sizes"),
-        (set_aside, (FEW, 5, None, 0), "`y` must have at least 100 rows with weight"),
-    ],
-)
-def test_refusals(call, given, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        call(*given)
-
-
 SPREADS = np.array([0.5, 1.0, 2.0, 4.0])
 
 
@@ -325,18 +295,37 @@ def fitted(recalibrate="conformal", groups=("a", "b") * 50, weight=None):
     return made.fit(said(100), np.zeros(100), groups, weight)
 
 
-TABLE = pd.DataFrame({"a": [1.0]})
+def fit(recalibration, law=30, y=30, weight=None):
+    law = same_law(law) if isinstance(law, int) else law
+    return recalibration.fit(law, np.zeros(y), weight)
+
+
+TABLE, ONES = pd.DataFrame({"a": [1.0]}), np.ones(1000)
+FEW = np.repeat([0.0, 1.0], [100, 20])
+CONFORMAL, PIT = ConformalRecalibration, PitRecalibration
 
 
 @too_narrow
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: fit(CONFORMAL(), 19, 19), "at least 20 calibration rows"),
+        (lambda: fit(CONFORMAL(), weight=[0] * 20 + [1] * 10), "rows, got 10"),
+        (lambda: fit(CONFORMAL(), weight=[0.1] * 30), "rows, got 3"),
+        (lambda: fit(CONFORMAL(16)), "`largest_gap` must be at most half the"),
+        (lambda: fit(CONFORMAL("best")), '`largest_gap` must be "auto" or an'),
+        (lambda: fit(PIT((-1.0,))), "`strengths` must"),
+        (lambda: fit(PIT(30.0)), "`strengths` must be a list of numbers, got"),
+        (lambda: fit(PIT(), 1, 1), "`y` must have at least two rows, got 1"),
+        (lambda: fit(PIT(), 30, 5), "`y` must be as long as law, got 5"),
+        (lambda: fit(PIT(), [1.0]), "`law` must be a Law or a Predictive"),
+        (lambda: set_aside(ONES, 5, 0 * ONES, 0), "`groups` must be of sizes"),
+        (lambda: set_aside(FEW, 5, None, 0), "must have at least 100 rows with weight"),
         (lambda: fitted(groups=["a"] * 90 + ["b"] * 10), "at least 20 .* 10 of 'b'"),
         (lambda: fitted("none"), "`recalibrate` must be"),
-        (lambda: fitted(PitRecalibration(), weight=np.ones(100)), "must be one of"),
-        (lambda: fitted(weight=np.ones(3)), "`weight` must be as long as"),
-        (lambda: fitted(weight=np.ones(100)).apply(said(1), ["a"]), "given as it was"),
+        (lambda: fitted(PIT(), weight=ONES[:100]), "`recalibrate` must be one of"),
+        (lambda: fitted(weight=ONES[:3]), "`weight` must be as long as"),
+        (lambda: fitted(weight=ONES[:100]).apply(said(1), ["a"]), "given as it was"),
         (lambda: fitted(groups=["a"] * 50), "groups"),
         (lambda: fitted(groups=[{}] * 100), "`groups` must be labels"),
         (
@@ -348,6 +337,6 @@ TABLE = pd.DataFrame({"a": [1.0]})
         (lambda: read_groups(TABLE, []), "`by` must name at least one column"),
     ],
 )
-def test_refusals_of_groups(call, message):
+def test_refusals(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
