@@ -145,7 +145,7 @@ USUAL = Bars()
 # Of draws and histograms, which say what they are of only so well.
 LOOSE = Bars(2e-3, 0.12, 2e-3, 1e-2, 2e-2, 1e-2, 2e-3, 1e-2)
 # A narrow law in a wide one: the log score at its worst quantile, not in the mean.
-NARROW = replace(USUAL, quantile=8e-3, cdf=5e-3, log=1e-2)
+NARROW_BARS = replace(USUAL, quantile=8e-3, cdf=5e-3, log=1e-2)
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,7 @@ class Case:
 
 LOC = np.array([-1.0, 0.5, 20.0])
 SCALE = np.array([0.3, 1.0, 5.0])
+NEAR, NARROW = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.5, 0.6])
 LEVELS = np.arange(1, 100) / 100
 
 
@@ -266,11 +267,9 @@ def _rounded(frozen, values, low=-np.inf):
 
 def _bins():
     # A tenth of the least deviation wide.
-    edges = np.linspace(-8.0, 8.0, 321)
-    loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 1.2])
-    laws = [stats.norm(a, b) for a, b in zip(loc, scale, strict=True)]
+    edges = np.linspace(-8.0, 8.0, 534)
+    laws = [stats.norm(a, b) for a, b in zip(NEAR, NARROW, strict=True)]
     shares = np.array([np.diff(law.cdf(edges)) for law in laws])
-    shares /= shares.sum(axis=1, keepdims=True)
     rows = tuple(_alone(law) for law in laws)
     return Case(lambda: PredictiveDistribution.from_bins(edges, shares), rows, LOOSE)
 
@@ -286,12 +285,10 @@ def _rain():
 
 
 def _exp():
-    loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.5, 0.6])
-    pairs = zip(loc, scale, strict=True)
+    pairs = zip(NEAR, NARROW, strict=True)
     rows = tuple(_alone(stats.lognorm(b, scale=np.exp(a))) for a, b in pairs)
-    return Case(
-        lambda: from_scipy(stats.norm(loc, scale)).transform(np.exp, np.log), rows
-    )
+    logs = from_scipy(stats.norm(NEAR, NARROW))
+    return Case(lambda: logs.transform(np.exp, np.log), rows)
 
 
 def _parts():
@@ -315,7 +312,7 @@ CASES = {
     "many draws": Case(_many_draws, NORMAL_ROWS, LOOSE),
     "bins": _bins(),
     "two peaks": _mixture(3.0, 1.0, USUAL),
-    "narrow in wide": _mixture(0.0, 0.1, NARROW),
+    "narrow in wide": _mixture(0.0, 0.1, NARROW_BARS),
     "exp": _exp(),
     "concatenated": _parts(),
     "rain": _rain(),

@@ -63,8 +63,6 @@ def test_regions_of_highest_density(name):
     regions = dist.hdi_regions(0.6)
     assert len(regions) == 3
     low, high = dist.hdi(0.6).T
-    central = np.diff(dist.interval(0.6))[:, 0]
-    assert (high - low <= central * (1.0 + 1e-9)).all()
     for i, region in enumerate(regions):
         assert (np.diff(region.ravel()) >= 0.0).all()
         held = dist[i].prob_between(region[:, :1], region[:, 1:]).sum()
@@ -122,10 +120,6 @@ def test_true_forecasts_cover_what_they_say(coverage, rng):
         covered = dist.covered(y, coverage)
         assert ((covered >= 0.0) & (covered <= 1.0)).all()
         assert_allclose(covered.mean(axis=0), coverage, atol=3.0 / n_draws)
-        # As PIT values that are drawn from jumps, within the levels.
-        inside = np.abs(dist.pit(y, random_state=1) - 0.5) < 0.5 * coverage
-        error = 3.0 / np.sqrt(n_draws)
-        assert_allclose(inside.mean(axis=0), covered.mean(axis=0), atol=error)
 
 
 def test_what_a_value_is_covered_by():
