@@ -241,9 +241,7 @@ def _few_draws():
     found = [np.unique(row, return_counts=True) for row in DRAWS]
     rows = tuple(Truth((), values, counts / 37) for values, counts in found)
 
-    def make():
-        return PredictiveDistribution.from_samples(DRAWS, kind="discrete")
-
+    make = partial(PredictiveDistribution.from_samples, DRAWS, kind="discrete")
     return Case(make, rows, Bars(*[1e-12] * 8))
 
 
@@ -276,12 +274,8 @@ def _bins():
 
 def _rain():
     rows = [Truth(((0.7, law),), np.zeros(1), np.array([0.3])) for law in NORMALS]
-
-    def make():
-        dry = PredictiveDistribution.from_samples(np.zeros((3, 1)), kind="discrete")
-        return pool([dry, _normal()], [0.3, 0.7])
-
-    return Case(make, tuple(rows))
+    dry = PredictiveDistribution.from_samples(np.zeros((3, 1)), kind="discrete")
+    return Case(lambda: pool([dry, _normal()], [0.3, 0.7]), tuple(rows))
 
 
 def _exp():
