@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.stats import norm
 
+from localexpert import concatenate
 from localexpert.distribution.answers import loss_variances
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
@@ -153,6 +154,14 @@ def test_what_a_value_is_covered_by():
         (lambda: SMOOTH[N], "out of bounds"),
         (lambda: SMOOTH[np.zeros((2, 1), int)], "`rows` must be indices of one dim"),
         (SMOOTH[:0].expected_mean, "needs at least one row, got none"),
+        (lambda: SMOOTH.transform(lambda y: y[0], np.log), "an array of the shape it"),
+        (lambda: SMOOTH.transform(float, np.log), "`func` must take an array and retu"),
+        (lambda: SMOOTH.to_frame(quantiles=[1.5]), r"`quantiles` must .* 1\], got 1"),
+        (lambda: SMOOTH.to_frame(interval=1.0), r"`interval` must lie in .*, got 1"),
+        (lambda: SMOOTH.to_frame(risk=[0.9, 95]), r"`risk` must lie in .*, got 95"),
+        (lambda: SMOOTH.to_frame(index=[1]), "`index` must have .* each of the 3 "),
+        (lambda: concatenate(SMOOTH), "`dists` must be a list of Predictive"),
+        (lambda: concatenate([SMOOTH, np.zeros(3)]), "got ndarray at position 1"),
     ],
 )
 def test_refusals(call, message):
