@@ -134,9 +134,8 @@ def test_a_raw_curve_has_the_degrees_of_freedom_that_are_asked_for(rng, df):
 def test_raw_curves_at_the_ends_of_what_is_asked_for(rng):
     p = np.sort(rng.uniform(size=(4, 25)), axis=1)
     line = RawSpline("smoothing_spline", df=2).curve(p, PLACES)(PLACES)
-    for row, ours in zip(p, line, strict=True):
-        fit = np.polynomial.Polynomial.fit(PLACES, row, 1)
-        assert_allclose(ours, fit(PLACES), atol=1e-7)
+    slope, start = np.polyfit(PLACES, p.T, 1)[:, :, None]
+    assert_allclose(line, start + slope * PLACES, atol=1e-7)
     for every in (RawSpline("pchip"), RawSpline("smoothing_spline", df=40)):
         assert_allclose(every.curve(p, PLACES)(PLACES), p, atol=1e-9)
     with pytest.raises(ValueError, match=r"`df` must lie in \[2, inf\), got 1"):
