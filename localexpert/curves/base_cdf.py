@@ -100,12 +100,8 @@ def fit_tail(
         penalty = (log_scale / _SCALE_SPREAD) ** 2 + (shape / _SHAPE_SPREAD) ** 2
         return float((n * log_scale - likelihood + 0.5 * penalty) / max(n, 1.0))
 
-    found = minimize(
-        loss,
-        np.array([0.0, start]),
-        method="L-BFGS-B",
-        bounds=[(-5.0, 5.0), (_LEAST_SHAPE, max_shape)],
-    )
+    bounds = [(-5.0, 5.0), (_LEAST_SHAPE, max_shape)]
+    found = minimize(loss, np.array([0.0, start]), method="L-BFGS-B", bounds=bounds)
     return scale * float(np.exp(found.x[0])), float(found.x[1])
 
 

@@ -428,9 +428,8 @@ def end_slopes(c: Float64Array, basis: Basis) -> Float64Array:
     slopes = rises / np.array([g[1] - g[0], g[-1] - g[-2]])
     mean = (c[:, -1:] - c[:, :1]) / (g[-1] - g[0])
     size = np.maximum(np.abs(c[:, [0, -1]]), 1e-300)
-    return np.asarray(
-        np.maximum(slopes, np.maximum(_LEAST_END * mean, _ROUNDING * size))
-    )
+    least = np.maximum(_LEAST_END * mean, _ROUNDING * size)
+    return np.asarray(np.maximum(slopes, least))
 
 
 def increase_curves(
@@ -574,10 +573,8 @@ def fold_curve(curve: Curve, low: float, high: float, power: float) -> Curve:
         gaps[k] = np.where(score < at, gap, gaps[k])
         gaps[1 - k] = np.where(score < at, np.abs(ends[1 - k] - y), gaps[1 - k])
     u = coordinates_of_gaps(y, [np.maximum(gap, _LEAST_GAP) for gap in gaps], *ends)
-    new_low, new_high = ends[:, :, 0]
-    return read_curve(
-        np.maximum.accumulate(u, axis=1), new_low, new_high, basis=curve.basis
-    )
+    u = np.maximum.accumulate(u, axis=1)
+    return read_curve(u, *ends[:, :, 0], basis=curve.basis)
 
 
 def _bounds_that_count(

@@ -90,11 +90,10 @@ def _append_curves(laws: Sequence[Law]) -> Curve | None:
         curve = law.curve
         if curve is None:
             curve = curves[0].take(np.zeros(len(law), dtype=np.intp))
-        if basis is None:
-            parts.append(rebound(curve, curve.low, curve.high))
-        else:
-            parts.append(refine(curve, basis))
-    return append_curves(parts)
+        parts.append(curve)
+    if basis is None:
+        return append_curves([rebound(one, one.low, one.high) for one in parts])
+    return append_curves([refine(one, basis) for one in parts])
 
 
 def _joint_basis(curves: Sequence[Curve]) -> Basis | None:
@@ -284,8 +283,7 @@ def _pool_rows(
     u, below, above, rate = (np.take_along_axis(part, order, axis=1) for part in found)
     z = below
     if kind == "linear":
-        z = scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0))
-        z = clip_scores(z)
+        z = clip_scores(scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0)))
         with np.errstate(over="ignore"):
             rate = rate * np.exp(0.5 * z**2)
     return invert_rows(np.maximum.accumulate(z, axis=1), u, rate, basis.greville)

@@ -176,9 +176,7 @@ class Law:
     @cached_property
     def _beyond(self) -> Float64Array:
         """Masses of all atoms, of those after the first and so on, (n, A + 1)."""
-        return np.flip(
-            np.cumsum(np.pad(np.flip(self.masses, 1), ((0, 0), (1, 0))), 1), 1
-        )
+        return np.pad(np.cumsum(self.masses[:, ::-1], 1)[:, ::-1], ((0, 0), (0, 1)))
 
     @cached_property
     def _values(self) -> tuple[Float64Array, Float64Array, NDArray[np.bool_]]:

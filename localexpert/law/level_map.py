@@ -204,11 +204,10 @@ def _beside_atoms(
     follows the level of the curve.
     """
     values = np.broadcast_to(law.atoms, law.masses.shape)
-    sides = [
+    start, end = (
         levels.forward(scores_of(*law._inner_levels(values, left=left)))[0]
         for left in (True, False)
-    ]
-    start, end = sides
+    )
     low = np.where(end < 0.0, ndtr(end) - ndtr(start), ndtr(-start) - ndtr(-end))
     masses = np.clip(low, 0.0, 1.0)
     upto = np.pad(np.cumsum(masses, axis=1), ((0, 0), (1, 0)))

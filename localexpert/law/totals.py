@@ -623,6 +623,5 @@ def _stretch(curve: Curve, mean: Float64Array, variance: Float64Array) -> Curve:
     # A normal curve may be moved and stretched by this share of its deviation.
     near = (most <= 3.0 * _MOST_STRETCH * narrowest)[:, None]
     c = curve.coefficients + np.where(near, moved, 0.0)
-    return replace(
-        curve, coefficients=c, slopes=np.where(near, factor, 1.0) * curve.slopes
-    )
+    slopes = np.where(near, factor, 1.0) * curve.slopes
+    return replace(curve, coefficients=c, slopes=slopes)

@@ -434,9 +434,7 @@ def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
     sides = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
     free = ~(sides[0] | sides[1])
     # Coordinates of one bound are logarithms, those of two a share.
-    step = np.where(sides[0], np.log(factor), 0.0) - np.where(
-        sides[1], np.log(factor), 0.0
-    )
+    step = np.log(factor) * (sides[0].astype(float) - sides[1])
     c = np.where(free, shift + factor * curve.coefficients, curve.coefficients + step)
     slopes = np.where(free, factor, 1.0) * curve.slopes
     known = None

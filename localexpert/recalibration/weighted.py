@@ -195,9 +195,8 @@ class WeightedConformal:
         new = weight[:, None]
         step_weights = np.pad(self.ends_ - self.before_, 1)
         between = np.append(self.before_, self.total_) - np.append(0.0, self.ends_)
-        edge = np.tile(
-            np.maximum(step_weights[:-1], step_weights[1:]), (len(weight), 1)
-        )
+        edge = np.maximum(step_weights[:-1], step_weights[1:])
+        edge = np.tile(edge, (len(weight), 1))
         # At either end the neighbour is the new row itself.
         edge[:, [0, -1]] = np.maximum(edge[:, [0, -1]], new)
         mass = (between + 0.5 * (edge + new)).max(axis=1)
@@ -391,9 +390,8 @@ def shift_weights(
     odds, overlap = n / m / mean, min(mean, 1.0)
     weight = _ratio(p, odds, limit)
     scale = 1.0 / float(weight.mean())
-    return ShiftWeights(
-        scale * weight, reader, inputs, fitted, scale * odds, scale * limit, overlap
-    )
+    weight, odds, limit = scale * weight, scale * odds, scale * limit
+    return ShiftWeights(weight, reader, inputs, fitted, odds, limit, overlap)
 
 
 def _read(

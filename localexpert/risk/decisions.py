@@ -247,11 +247,9 @@ def best_action(
     check_flag(keep_table, "keep_table")
     grid = _check_actions(actions, len(dist))
     table = expected_losses(dist, loss, grid, breaks)
-    chosen = np.argmin(table, axis=1)
-    rows = np.arange(len(dist))
-    return BestAction(
-        grid[rows, chosen], table[rows, chosen], chosen, table if keep_table else None
-    )
+    chosen, kept = np.argmin(table, axis=1), table if keep_table else None
+    action = grid[np.arange(len(dist)), chosen]
+    return BestAction(action, table.min(axis=1), chosen, kept)
 
 
 def _check_actions(actions: ArrayLike, n: int) -> Float64Array:
@@ -342,9 +340,7 @@ def cost_decision(probabilities: ArrayLike, costs: ArrayLike) -> CostDecision:
     """
     matrix = _check_matrix(costs)
     expected = _class_probabilities(probabilities, matrix.shape[1]) @ matrix.T
-    decision = np.argmin(expected, axis=1)
-    least = np.take_along_axis(expected, decision[:, None], axis=1)[:, 0]
-    return CostDecision(decision, least)
+    return CostDecision(np.argmin(expected, axis=1), expected.min(axis=1))
 
 
 def decision_threshold(costs: ArrayLike) -> float:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 
 from localexpert import PredictiveDistribution, concatenate, pool
 
@@ -42,35 +42,27 @@ class Truth:
     values: Floats = field(default_factory=lambda: np.empty(0))
     masses: Floats = field(default_factory=lambda: np.empty(0))
 
-    def _sum(self, name, y):
-        total = np.zeros(np.shape(y))
-        for weight, law in self.parts:
-            total = total + weight * getattr(law, name)(y)
-        return total
-
     def cdf(self, y):
-        below = np.asarray(y)[..., None] >= self.values
-        return self._sum("cdf", y) + below @ self.masses
+        upto = np.asarray(y)[..., None] >= self.values
+        smooth = [weight * law.cdf(y) for weight, law in self.parts]
+        return sum(smooth, upto @ self.masses)
 
-    def sf(self, y):
-        above = np.asarray(y)[..., None] < self.values
-        return self._sum("sf", y) + above @ self.masses
+    @cached_property
+    def nodes(self):
+        """Increasing values and their probabilities, of which sums are integrals."""
+        y = np.concatenate([*(_read_off(law) for _, law in self.parts), self.values])
+        shares = [weight * SHARES for weight, _ in self.parts]
+        order = np.argsort(y)
+        return y[order], np.concatenate([*shares, self.masses])[order]
 
     def logpdf(self, y):
         """Return the log density of the smooth part."""
-        if len(self.parts) == 1:
-            weight, law = self.parts[0]
-            return np.asarray(np.log(weight) + law.logpdf(y))
-        return np.log(self._sum("pdf", y))
+        parts = [np.log(weight) + law.logpdf(y) for weight, law in self.parts]
+        return logsumexp(parts, axis=0)
 
     def ppf(self, q):
         """Return the least y with P(Y <= y) >= q."""
         levels = np.asarray(q, dtype=np.float64)
-        if len(self.parts) == 1 and len(self.values) == 0:
-            return np.asarray(self.parts[0][1].ppf(levels))
-        if not self.parts:
-            place = np.searchsorted(np.cumsum(self.masses), levels)
-            return self.values[np.minimum(place, len(self.values) - 1)]
         ends = [law.ppf(levels) for _, law in self.parts]
         ends += [np.full(levels.shape, value) for value in self.values]
         low, high = np.min(ends, axis=0), np.max(ends, axis=0)
@@ -84,67 +76,44 @@ class Truth:
         return np.asarray(high)
 
     def expect(self, func):
-        """Return E func(Y), a sum over normal scores of each part."""
-        total = float(func(self.values) @ self.masses)
-        for weight, law in self.parts:
-            total += weight * float(func(_read_off(law)) @ SHARES)
-        return total
+        """Return E func(Y)."""
+        y, shares = self.nodes
+        return func(y) @ shares
 
     def mean(self):
-        smooth = sum(weight * float(law.mean()) for weight, law in self.parts)
-        return smooth + float(self.values @ self.masses)
+        return self.expect(lambda y: y)
 
     def std(self):
-        square = float(self.values**2 @ self.masses)
-        for weight, law in self.parts:
-            square += weight * float(law.var() + law.mean() ** 2)
-        return float(np.sqrt(square - self.mean() ** 2))
+        mean = self.mean()
+        return np.sqrt(self.expect(lambda y: (y - mean) ** 2))
 
     def entropy(self):
         """Return the expected log score; values count as cells of width 1."""
         if not self.parts:
-            held = self.masses[self.masses > 0.0]
-            return float(-held @ np.log(held))
+            return stats.entropy(self.masses)
         if len(self.parts) == 1:
-            return float(self.parts[0][1].entropy())
+            return self.parts[0][1].entropy()
         return self.expect(lambda y: -self.logpdf(y))
 
     def losses(self, y):
-        """Return CRPS, E max(y - Y, 0) and E max(Y - y, 0), by trapezoids under F."""
-        # Values with probability of their own come twice: before and after the jump.
-        smooth = [_read_off(law) for _, law in self.parts]
-        x = np.sort(np.concatenate([*smooth, self.values, self.values, y]))
-        second = np.append(False, np.diff(x) == 0.0)
-        jump = (x[:, None] == self.values) @ self.masses
-        f = self.cdf(x) - np.where(second, 0.0, jump)
-        s = self.sf(x) + np.where(second, 0.0, jump)
-        steps = np.diff(x)
-        place = np.searchsorted(x, y)
-
-        def upto(g):
-            areas = 0.5 * steps * (g[1:] + g[:-1])
-            return np.asarray(np.append(0.0, np.cumsum(areas))[place])
-
-        def beyond(g):
-            areas = 0.5 * steps * (g[1:] + g[:-1])
-            return np.asarray(np.append(np.cumsum(areas[::-1])[::-1], 0.0)[place])
-
-        return upto(f**2) + beyond(s**2), upto(f), beyond(s)
+        """Return E abs(Y - y) - E abs(Y - Y') / 2 and the two parts of E abs(Y - y)."""
+        x, shares = self.nodes
+        below = np.maximum(y[:, None] - x, 0.0) @ shares
+        above = np.maximum(x - y[:, None], 0.0) @ shares
+        middle = np.cumsum(shares) - 0.5 * shares
+        half_distance = (2.0 * middle - 1.0) * x @ shares
+        return np.stack([below + above - half_distance, below, above])
 
     def shortest(self, coverage):
         """Return the shortest interval that holds the coverage."""
-        if not self.parts:
-            upto = np.cumsum(self.masses)
-            first = upto - self.masses + coverage
-            last = np.searchsorted(upto, first - 1e-12)
-            fits = np.flatnonzero(last < len(upto))
-            widths = self.values[last[fits]] - self.values[fits]
-            best = fits[np.argmin(widths)]
-            return float(self.values[best]), float(self.values[last[best]])
         lower = np.linspace(0.0, 1.0 - coverage, 2001)
-        lows, highs = self.ppf(lower), self.ppf(lower + coverage)
-        best = int(np.argmin(highs - lows))
-        return float(lows[best]), float(highs[best])
+        if not self.parts:
+            before = np.cumsum(self.masses) - self.masses
+            lower = before[before <= 1.0 - coverage]
+        # On the inner side of a jump, whatever rounding says.
+        lows, highs = self.ppf(lower + 1e-12), self.ppf(lower + coverage - 1e-12)
+        best = np.argmin(highs - lows)
+        return lows[best], highs[best]
 
 
 @cache
@@ -176,7 +145,7 @@ USUAL = Bars()
 # Of draws and histograms, which say what they are of only so well.
 LOOSE = Bars(2e-3, 0.12, 2e-3, 1e-2, 2e-2, 1e-2, 2e-3, 1e-2)
 # A narrow law in a wide one: the log score at its worst quantile, not in the mean.
-NARROW = replace(USUAL, quantile=8e-3, cdf=5e-3, log=1e-2)
+NARROW_BARS = replace(USUAL, quantile=8e-3, cdf=5e-3, log=1e-2)
 
 
 @dataclass(frozen=True)
@@ -210,12 +179,18 @@ class Case:
         """Return answers of the rows, which come last."""
         return np.stack([np.asarray(ask(row), dtype=float) for row in self.rows], -1)
 
+    def at(self, ask, y):
+        """Return answers of the rows at values of their own, y (..., n)."""
+        pairs = zip(self.rows, np.moveaxis(y, -1, 0), strict=True)
+        return np.stack([ask(row, own) for row, own in pairs], -1)
+
     def std(self):
         return self.of_rows(Truth.std)
 
 
 LOC = np.array([-1.0, 0.5, 20.0])
 SCALE = np.array([0.3, 1.0, 5.0])
+NEAR, NARROW = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.5, 0.6])
 LEVELS = np.arange(1, 100) / 100
 
 
@@ -266,9 +241,7 @@ def _few_draws():
     found = [np.unique(row, return_counts=True) for row in DRAWS]
     rows = tuple(Truth((), values, counts / 37) for values, counts in found)
 
-    def make():
-        return PredictiveDistribution.from_samples(DRAWS, kind="discrete")
-
+    make = partial(PredictiveDistribution.from_samples, DRAWS, kind="discrete")
     return Case(make, rows, Bars(*[1e-12] * 8))
 
 
@@ -279,34 +252,37 @@ def _poisson():
     return Case(lambda: from_scipy(stats.poisson(means)), rows, Bars(*[1e-9] * 8))
 
 
+def _rounded(frozen, values, low=-np.inf):
+    """Return the case of values (V,), each of all of a curve within a half of it."""
+    smooth = from_scipy(frozen)
+    arrays = smooth.to_arrays() | {"moments": None, "step": 1.0, "offset": values[0]}
+    upto = smooth.cdf_at(values + 0.5)
+    # The least value has all that is below.
+    rows = tuple(Truth((), values, np.diff(row, prepend=0.0)) for row in upto)
+    make = partial(PredictiveDistribution.from_arrays, ends=(low, np.inf), **arrays)
+    return Case(make, rows, Bars(*[1e-6] * 8))
+
+
 def _bins():
     # A tenth of the least deviation wide.
-    edges = np.linspace(-8.0, 8.0, 321)
-    loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 1.2])
-    laws = [stats.norm(a, b) for a, b in zip(loc, scale, strict=True)]
+    edges = np.linspace(-8.0, 8.0, 534)
+    laws = [stats.norm(a, b) for a, b in zip(NEAR, NARROW, strict=True)]
     shares = np.array([np.diff(law.cdf(edges)) for law in laws])
-    shares /= shares.sum(axis=1, keepdims=True)
     rows = tuple(_alone(law) for law in laws)
     return Case(lambda: PredictiveDistribution.from_bins(edges, shares), rows, LOOSE)
 
 
 def _rain():
     rows = [Truth(((0.7, law),), np.zeros(1), np.array([0.3])) for law in NORMALS]
-
-    def make():
-        dry = PredictiveDistribution.from_samples(np.zeros((3, 1)), kind="discrete")
-        return pool([dry, _normal()], [0.3, 0.7])
-
-    return Case(make, tuple(rows))
+    dry = PredictiveDistribution.from_samples(np.zeros((3, 1)), kind="discrete")
+    return Case(lambda: pool([dry, _normal()], [0.3, 0.7]), tuple(rows))
 
 
 def _exp():
-    loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.5, 0.6])
-    pairs = zip(loc, scale, strict=True)
+    pairs = zip(NEAR, NARROW, strict=True)
     rows = tuple(_alone(stats.lognorm(b, scale=np.exp(a))) for a, b in pairs)
-    return Case(
-        lambda: from_scipy(stats.norm(loc, scale)).transform(np.exp, np.log), rows
-    )
+    logs = from_scipy(stats.norm(NEAR, NARROW))
+    return Case(lambda: logs.transform(np.exp, np.log), rows)
 
 
 def _parts():
@@ -330,12 +306,14 @@ CASES = {
     "many draws": Case(_many_draws, NORMAL_ROWS, LOOSE),
     "bins": _bins(),
     "two peaks": _mixture(3.0, 1.0, USUAL),
-    "narrow in wide": _mixture(0.0, 0.1, NARROW),
+    "narrow in wide": _mixture(0.0, 0.1, NARROW_BARS),
     "exp": _exp(),
     "concatenated": _parts(),
     "rain": _rain(),
     "poisson": _poisson(),
     "few draws": _few_draws(),
+    "lattice": _rounded(stats.gumbel_r(LOC, SCALE), np.arange(-40.0, 160.0) + 0.1),
+    "counts": _rounded(stats.gamma(2.0, scale=SCALE), np.arange(150.0), 0.0),
 }
 
 

@@ -29,10 +29,6 @@ OUTCOMES = ndtr(SCORES)
 every = pytest.mark.parametrize("name", CASES)
 
 
-def _outcomes(case):
-    return case.of_rows(lambda row: row.ppf(OUTCOMES))
-
-
 def _within(got, want, bar, case):
     """Check values that are to be so many standard deviations apart at most."""
     assert got.shape == want.shape
@@ -40,23 +36,13 @@ def _within(got, want, bar, case):
 
 
 @every
-def test_crps(name):
+def test_crps_and_partial_means(name):
     case, dist = CASES[name], forecast_of(name)
-    y = _outcomes(case)
-    want = np.stack([row.losses(y[:, i])[0] for i, row in enumerate(case.rows)], -1)
-    assert_allclose(dist.crps(y), want, rtol=case.bars.crps)
-
-
-@every
-def test_partial_means(name):
-    case, dist = CASES[name], forecast_of(name)
-    y = _outcomes(case)
-    losses = [row.losses(y[:, i]) for i, row in enumerate(case.rows)]
+    y = case.of_rows(lambda row: row.ppf(OUTCOMES))
+    crps, *want = case.at(Truth.losses, y)
+    assert_allclose(dist.crps(y), crps, rtol=case.bars.crps)
     below, above = dist.partial_means(y)
-    want_below = np.stack([each[1] for each in losses], -1)
-    want_above = np.stack([each[2] for each in losses], -1)
-    _within(below, want_below, case.bars.partial, case)
-    _within(above, want_above, case.bars.partial, case)
+    _within(np.stack([below, above]), np.stack(want), case.bars.partial, case)
     # Their difference is y less the mean.
     _within(below - above, y - dist.mean(), 1e-6, case)
 
@@ -66,7 +52,7 @@ def test_log_score(name):
     case, dist = CASES[name], forecast_of(name)
     levels = np.array([0.001, 0.01, *np.linspace(0.05, 0.95, 19), 0.99, 0.999])
     y = case.of_rows(lambda row: row.ppf(levels))
-    want = np.stack([row.logpdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
+    want = case.at(Truth.logpdf, y)
     held = y != 0.0 if name == "rain" else np.full(y.shape, True)
     assert_allclose(dist.logpdf(y)[held], want[held], rtol=0.0, atol=case.bars.log)
     assert_allclose(dist.log_score(y), -dist.logpdf(y), rtol=1e-12)
@@ -77,7 +63,7 @@ def test_log_score(name):
 def test_density_near_and_at_the_end(name):
     case, dist = CASES[name], forecast_of(name)
     y = case.of_rows(lambda row: row.ppf([0.001, 0.0]))
-    want = np.stack([row.logpdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
+    want = case.at(Truth.logpdf, y)
     assert_allclose(dist.logpdf(y[0]), want[0], rtol=0.0, atol=0.02)
     # On the inner side: by rounding the end itself may lie outside.
     inner = y[1] + 1e-6 * case.std()
@@ -101,14 +87,17 @@ def test_quantiles(name):
 def test_cdf_and_pmf(name):
     case, dist = CASES[name], forecast_of(name)
     grid = case.of_rows(lambda row: row.ppf([0.02, 0.3, 0.6, 0.98])) + 0.01
-    want = np.stack([row.cdf(grid[:, i]) for i, row in enumerate(case.rows)], -1)
-    assert_allclose(dist.cdf(grid), want, rtol=0.0, atol=case.bars.cdf)
+    assert_allclose(
+        dist.cdf(grid), case.at(Truth.cdf, grid), rtol=0.0, atol=case.bars.cdf
+    )
     assert_allclose(dist.cdf_at(grid[:, 1])[1], dist.cdf(grid)[:, 1], rtol=1e-12)
     low, high = dist.quantiles([0.001, 0.999]).T
     y = low + (high - low) * np.linspace(-0.5, 1.5, 101)[:, None]
     assert_allclose(dist.cdf(y) + dist.sf(y), 1.0, rtol=0.0, atol=1e-12)
     assert (np.diff(dist.cdf(y), axis=0) >= -1e-15).all()
-    assert dist.cdf([[-np.inf], [np.inf]]).tolist() == [[0.0] * 3, [1.0] * 3]
+    ends = [[-np.inf], [np.inf]]
+    assert dist.cdf(ends).tolist() == dist.sf(ends)[::-1].tolist() == [[0] * 3, [1] * 3]
+    assert_array_equal(dist.pmf(ends), 0.0)
     for i, row in enumerate(case.rows):
         at = np.append(row.values, row.ppf(0.61) + 0.25)
         pmf = dist[i].pmf(at[:, None])[:, 0]
@@ -165,6 +154,7 @@ def test_lattices_in_tenths_have_their_ends_and_atoms(atoms):
         masses = np.diff(dist.cdf_at(values), axis=1, prepend=0.0)
         assert_allclose([dist.pmf(one) for one in y], masses.T, atol=1e-12)
         assert_allclose(masses.sum(axis=1), 1.0)
+        assert_allclose(dist.pdf(values[:, None]), masses.T / 0.1)
         for k, low in enumerate(y):
             want = masses[:, k] / masses[:, k:].sum(axis=1)
             assert_allclose(dist.given(lower=low).pmf(low), want, atol=1e-9)
@@ -186,15 +176,19 @@ def test_pit_is_uniform(name):
 def test_draws(name):
     case, dist = CASES[name], forecast_of(name)
     draws = dist.rvs(4000, random_state=0)
-    assert draws.shape == (4000, 3)
+    assert (draws.shape, dist.rvs().shape) == ((4000, 3), (1, 3))
     assert_array_equal(draws, dist.rvs(4000, np.random.default_rng(0)))
     errors = np.abs(draws.mean(axis=0) - case.of_rows(Truth.mean))
     assert (errors < 5.0 * case.std() / np.sqrt(4000)).all()
     y = case.of_rows(lambda row: row.ppf([0.1, 0.5, 0.9]))
-    want = np.stack([row.cdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
-    shares = (draws <= y[:, None]).mean(axis=1)
+    want, shares = case.at(Truth.cdf, y), (draws <= y[:, None]).mean(axis=1)
     # Beside the noise of draws, as far off as the CDF may be.
     assert_allclose(shares, want, rtol=0.0, atol=0.03 + case.bars.cdf)
+    # Rows are independent, and levels drawn by the same seed are no trap.
+    assert np.abs(np.corrcoef(draws.T) - np.eye(3)).max() < 0.08
+    pit = dist.pit(draws, random_state=0)
+    assert_array_equal(pit, dist.pit(draws, random_state=0))
+    assert stats.kstest(pit.ravel(), "uniform").pvalue > 1e-3
 
 
 @every
@@ -203,13 +197,12 @@ def test_expected_shortfall(name, tail):
     case, dist = CASES[name], forecast_of(name)
     up = tail == "upper"
     at = case.of_rows(lambda row: row.ppf(0.95 if up else 0.05))
-    losses = [row.losses(at[i : i + 1]) for i, row in enumerate(case.rows)]
-    beyond = np.array([each[2 if up else 1][0] for each in losses]) / 0.05
-    want = at + beyond if up else at - beyond
-    got = dist.expected_shortfall(0.95, "upper" if up else "lower")
+    _, below, above = case.at(Truth.losses, at[None])[:, 0] / 0.05
+    want = at + above if up else at - below
+    got = dist.expected_shortfall(0.95, tail)
     # To be off by its 1 / 0.05 times is as good as the partial mean behind it.
     _within(got, want, 20.0 * case.bars.partial, case)
-    risk = dist.value_at_risk(0.95, "upper" if up else "lower")
+    risk = dist.value_at_risk(0.95, tail)
     _within(risk, at, case.bars.quantile, case)
 
 
@@ -225,17 +218,12 @@ def test_shortest_interval(name):
         _within(got, want, 1e-2, case)
 
 
-def test_the_shortest_interval_may_reach_either_end():
-    share = np.linspace(0.0, 1.0, 402)[1:-1]
-    root, ends = np.sqrt(share), (0.0, 1.0)
-    rising = PredictiveDistribution.from_quantiles(root[None], share, bounds=ends)
+def test_the_shortest_interval_may_reach_the_upper_end():
+    rising = PredictiveDistribution.from_scipy(stats.triang([1.0]))
     assert_allclose(rising.hdi(0.75), [[0.5, 1.0]], atol=5e-3)
-    values = 1.0 - root[None, ::-1]
-    falling = PredictiveDistribution.from_quantiles(values, share, bounds=ends)
-    assert_allclose(falling.hdi(0.75), [[0.0, 0.5]], atol=5e-3)
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, "poisson"])
+@pytest.mark.parametrize("name", [*SMOOTH, "poisson", "lattice", "counts"])
 def test_entropy(name):
     case, dist = CASES[name], forecast_of(name)
     want = case.of_rows(Truth.entropy)

@@ -10,13 +10,14 @@ from scipy import stats
 
 from calibration import CalibrationWarning
 from localexpert import PredictiveDistribution, concatenate
-from tests.localexpert.distribution.contract_cases import CASES, forecast_of
-from tests.localexpert.law.kinds import KINDS
+from tests.localexpert.distribution.contract_cases import forecast_of
 
 from_quantiles = PredictiveDistribution.from_quantiles
 from_samples = PredictiveDistribution.from_samples
 from_bins = PredictiveDistribution.from_bins
 from_scipy = PredictiveDistribution.from_scipy
+from_arrays = PredictiveDistribution.from_arrays
+CURVES = forecast_of("norm").coefficients
 THREE = [0.1, 0.5, 0.9]
 
 
@@ -155,6 +156,12 @@ def by_hand(loc, scale):
     return frozen
 
 
+def arrays(**given):
+    return from_arrays(**{"coefficients": CURVES, **given})
+
+
+FALLS = np.array(CURVES)
+FALLS[1, 40] = FALLS[1, 39] - 0.5
 TWO, MANY = [[1.0, 2.0]], np.arange(32_000.0).reshape(3200, 10)
 HALVES = stats.rv_discrete(values=([0, 0.5, 1], [0.2, 0.5, 0.3]))()
 
@@ -186,31 +193,25 @@ HALVES = stats.rv_discrete(values=([0, 0.5, 1], [0.2, 0.5, 0.3]))()
         (lambda: from_scipy(stats.poisson([1, 1e9])), "must take at most 10000 values"),
         (lambda: from_scipy(HALVES), r"in steps of 1, .* got 0\.5 of the .* in row 0"),
         (lambda: from_scipy(stats.poisson([1, 4], [0, 0.5])), "got 0 of the .* row 1"),
+        (lambda: arrays(coefficients=FALLS), "must not fall along a row, .* column 39"),
+        (lambda: arrays(coefficients=CURVES[:, 1:]), "`coefficients` must have shape"),
+        (lambda: arrays(bounds=(1.0, 0.0)), "low end below the high one"),
+        (lambda: arrays(bounds=[0.0]), r"must have shape \(2,\) or \(3, 2"),
+        (lambda: arrays(slopes=[[1, 0]] * 3), "must be positive, got 0"),
+        (lambda: arrays(atoms=[0], masses=[[0.5]]), "as long as"),
+        (lambda: from_arrays(atoms=[0, 1], masses=[[1.0]]), "`masses` must have"),
+        (lambda: from_arrays(atoms=[0], masses=[[0.9]]), "`masses` must sum to 1 in"),
+        (lambda: from_arrays(atoms=[1, 0], masses=[[0.5, 0.5]]), "must increase stric"),
+        (
+            lambda: from_arrays(atoms=[0], masses=[[1.0]], widths=[0.0]),
+            "`widths` must be positive",
+        ),
+        (from_arrays, "`atoms` must be given where there are"),
     ],
 )
 def test_refusals(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
-
-
-from_arrays = PredictiveDistribution.from_arrays
-CURVES = forecast_of("norm").coefficients
-FALLS = np.array(CURVES)
-FALLS[1, 40] = FALLS[1, 39] - 0.5
-
-
-@pytest.mark.parametrize("name", [*CASES, *KINDS])
-def test_all_kinds_come_back_to_the_bit(name):
-    dist = PredictiveDistribution(KINDS[name]) if name in KINDS else forecast_of(name)
-    again = from_arrays(**dist.to_arrays())
-    y = dist.quantiles([0.01, 0.3, 0.9]).T
-    for method in ("cdf", "logpdf", "crps", "pmf"):
-        assert_array_equal(getattr(again, method)(y), getattr(dist, method)(y))
-    for method in ("mean", "std", "kurtosis", "entropy"):
-        assert_array_equal(getattr(again, method)(), getattr(dist, method)())
-    assert len(dist.masses) == len(dist.coefficients) == 3
-    assert dist.masses.shape[1] == len(dist.atoms)
-    assert repr(again) == repr(dist)
 
 
 def test_curves_need_coefficients_alone():
@@ -241,28 +242,3 @@ def test_equal_knots_are_one_basis_however_many_others_there_were():
     joined = concatenate([first, from_quantiles(quantiles, levels)])
     assert_allclose(joined.quantiles(levels), quantiles[[0, 0]], atol=1e-9)
     assert_array_equal(joined.coefficients[0], first.coefficients[0])
-
-
-ONE = {"atoms": [0], "masses": [[1.0]]}
-FALLING = {"coefficients": None, "atoms": [1, 0], "masses": [[0.5, 0.5]]}
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"coefficients": FALLS}, "must not fall along a row, .* in row 1, column 39"),
-        ({"coefficients": CURVES[:, 1:]}, "`coefficients` must have shape"),
-        ({"bounds": (1.0, 0.0)}, "low end below the high one"),
-        ({"bounds": [0.0]}, r"must have shape \(2,\) or \(3, 2"),
-        ({"slopes": [[1, 0]] * 3}, "must be positive, got 0"),
-        ({"atoms": [0], "masses": [[0.5]]}, "as long as"),
-        (ONE | {"coefficients": None, "atoms": [0, 1]}, "`masses` must have"),
-        (ONE | {"coefficients": None, "masses": [[0.9]]}, "`masses` must sum to 1 in"),
-        (FALLING, "`atoms` must increase strictly"),
-        (ONE | {"coefficients": None, "widths": [0.0]}, "`widths` must be positive"),
-        ({"coefficients": None}, "`atoms` must be given where there are"),
-    ],
-)
-def test_what_is_refused(arrays, message):
-    with pytest.raises(ValueError, match=message):
-        from_arrays(**{"coefficients": CURVES, **arrays})

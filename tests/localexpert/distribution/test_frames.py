@@ -1,4 +1,4 @@
-"""Distributions of functions, joined ones, data frames, and what notebooks show."""
+"""Data frames, and what notebooks show."""
 
 import re
 from dataclasses import replace
@@ -37,24 +37,6 @@ def test_frames_hold_what_methods_say():
     assert_array_equal(told, np.column_stack([*want.values()]))
     assert NORMAL[:0].to_frame(exceed=1).shape == (0, 3)
     assert len(Questions.of([0.1, 0.1 + 1e-15]).answers(NORMAL)) == 4
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: NORMAL.transform(lambda y: y[0], np.log), "an array of the shape it"),
-        (lambda: NORMAL.transform(float, np.log), "`func` must take an array and retu"),
-        (lambda: NORMAL.to_frame(quantiles=[1.5]), r"`quantiles` must .* 1\], got 1"),
-        (lambda: NORMAL.to_frame(interval=1.0), r"`interval` must lie in .*, got 1"),
-        (lambda: NORMAL.to_frame(risk=[0.9, 95]), r"`risk` must lie in .*, got 95"),
-        (lambda: NORMAL.to_frame(index=[1]), "`index` must have .* each of the 5 "),
-        (lambda: concatenate(NORMAL), "`dists` must be a list of Predictive"),
-        (lambda: concatenate([NORMAL, np.zeros(3)]), "got ndarray at position 1"),
-    ],
-)
-def test_refusals(call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        call()
 
 
 SMOOTH = normal([0.0, 10.0], [1.0, 3.0])

@@ -31,6 +31,7 @@ KINDS = {
     "lattice": replace(_SMOOTH.law, known=None, step=0.5, offset=0.1),
     "counts": replace(_GAMMA.law, known=None, step=1.0, ends=(0.0, np.inf)),
 }
+FORECASTS = {name: PredictiveDistribution(law) for name, law in KINDS.items()}
 SMOOTH = ("smooth", "bounded", "share", "two peaks")
 LATTICES = ("lattice", "counts")
 every = pytest.mark.parametrize("name", KINDS)

@@ -14,7 +14,7 @@ from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, clip, map_levels
 from localexpert.law.steps import merge_near_values, near_runs
 from tests.forecasts import beside, normal
-from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, places_of
+from tests.localexpert.law.kinds import LEVELS
 
 FREE = np.full(200, np.inf)
 BENT = LevelMap.through(
@@ -80,33 +80,6 @@ def test_rows_that_are_read_plainly_keep_their_order(step, rng):
     assert (high.cdf(y) <= low.cdf(y) + 1e-12).all()
     assert (high.sf(y) >= low.sf(y) - 1e-12).all()
     assert (low.moments()[:, 0] <= high.moments()[:, 0] + 1e-9 * sd[:, 0]).all()
-
-
-@pytest.mark.parametrize("name", LATTICES)
-def test_a_lattice_is_sums_over_its_values(name):
-    law = KINDS[name]
-    assert law.curve is not None
-    values = law.offset + np.arange(-300.0, 300.0) * law.step
-    values = values[values >= law.ends[0]]
-    at, half = np.tile(values, (3, 1)), 0.5 * law.step
-    upto = Law.smooth(law.curve).cdf(at + half)
-    # The least value has all that is below.
-    want = np.diff(upto, prepend=0.0)
-    masses = law.cdf(at) - law.cdf_left(at)
-    assert_allclose(masses, want, rtol=1e-9, atol=1e-15)
-    assert_allclose(masses.sum(axis=1), 1.0, rtol=1e-9)
-    assert_allclose(law.pdf(at) * law.step, want, rtol=1e-6, atol=1e-12)
-    mean = masses @ values
-    variance = (masses * (values - mean[:, None]) ** 2).sum(axis=1)
-    assert_allclose(law.moments()[:, :2], np.column_stack([mean, variance]), rtol=1e-6)
-    gaps, y = np.abs(values[:, None] - values), places_of(law)
-    spread = 0.5 * np.einsum("ij,jk,ik->i", masses, gaps, masses)
-    distance = (np.abs(y[:, :, None] - values) * masses[:, None]).sum(axis=2)
-    assert_allclose(law.crps(y), distance - spread[:, None], rtol=1e-6)
-    # Between its values nothing happens, and quantiles are values.
-    assert_allclose(law.cdf(at + 0.6 * half), law.cdf(at), rtol=1e-12)
-    place = (law.ppf(LEVELS) - law.offset) / law.step
-    assert_allclose(place, np.rint(place), atol=1e-9)
 
 
 def test_a_lattice_of_many_steps_is_as_dense_as_its_curve():

@@ -100,17 +100,14 @@ def test_out_of_fold_maps_have_not_seen_their_rows(rng):
     n = 400
     folds = make_folds(n, 4, random_state=0)
     scores = 0.6 * rng.normal(size=n)
-    test = folds[2][1]
+    rest, test = folds[2]
     other = scores.copy()
     other[test] = 0.6 * rng.normal(size=len(test)) + 0.1
-    maps = [
-        PitRecalibration((30.0,)).fit(same_law(n), z, folds=folds)
+    first, second = (
+        PitRecalibration((30.0,)).fit(same_law(n), z, folds=folds).oof_map_.values
         for z in (scores, other)
-    ]
-    assert [one.strength_ for one in maps] == [30.0, 30.0]
-    first, second = (one.oof_map_.values for one in maps)
+    )
     assert_array_equal(first[test], second[test])
-    rest = folds[2][0]
     assert (np.abs(first[rest] - second[rest]).max(axis=1) > 1e-4).all()
 
 
@@ -236,42 +233,12 @@ def test_rows_without_weight_do_not_make_forecasts_too_narrow(rng):
 
 def test_labels_of_totals_stay(rng):
     total = normal(np.zeros(4)).total(groups=["u", "u", "v", "v"])
+    y = rng.normal(size=300)
+    one_group = GroupedRecalibration(random_state=0).fit(said(300), y, None)
+    assert_array_equal(one_group.apply(total, None).labels, ["u", "v"])
     for kind in (PitRecalibration, ConformalRecalibration):
-        learned = kind(random_state=0).fit(said(300), rng.normal(size=300))
-        assert_array_equal(learned.apply(total).labels, ["u", "v"])
-    grouped = GroupedRecalibration(random_state=0)
-    grouped.fit(said(300), rng.normal(size=300), None)
-    assert_array_equal(grouped.apply(total, None).labels, ["u", "v"])
-
-
-def fit(recalibration, law=30, y=30, weight=None):
-    law = same_law(law) if isinstance(law, int) else law
-    return recalibration.fit(law, np.zeros(y), weight)
-
-
-FEW = np.repeat([0.0, 1.0], [100, 20])
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "message"),
-    [
-        (fit, (ConformalRecalibration(), 19, 19), "at least 20 calibration rows"),
-        (fit, (ConformalRecalibration(), 30, 30, [0] * 20 + [1] * 10), "rows, got 10"),
-        (fit, (ConformalRecalibration(), 30, 30, [0.1] * 30), "rows, got 3"),
-        (fit, (ConformalRecalibration(16),), "`largest_gap` must be at most half the"),
-        (fit, (ConformalRecalibration("best"),), '`largest_gap` must be "auto" or an'),
-        (fit, (PitRecalibration((-1.0,)),), "`strengths` must"),
-        (fit, (PitRecalibration(30.0),), "`strengths` must be a list of numbers, got"),
-        (fit, (PitRecalibration(), 1, 1), "`y` must have at least two rows, got 1"),
-        (fit, (PitRecalibration(), 30, 5), "`y` must be as long as law, got 5"),
-        (fit, (PitRecalibration(), [1.0]), "`law` must be a Law or a Predictive"),
-        (set_aside, (np.ones(1000), 5, np.zeros(1000), 0), "`groups` must be of sizes"),
-        (set_aside, (FEW, 5, None, 0), "`y` must have at least 100 rows with weight"),
-    ],
-)
-def test_refusals(call, given, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        call(*given)
+        learned = kind(random_state=0).fit(said(300), y)
+        assert_array_equal(learned.apply(total).labels, ["u", "v"], kind.__name__)
 
 
 SPREADS = np.array([0.5, 1.0, 2.0, 4.0])
@@ -282,19 +249,24 @@ def said(n):
     return normal(np.zeros(n), 1.5)
 
 
-def test_each_group_is_a_recalibration_of_its_own_rows(rng):
-    group = rng.integers(4, size=500)
-    y = SPREADS[group] * rng.normal(size=500)
-    found = GroupedRecalibration(random_state=0).fit(said(500), y, group)
-    new = rng.integers(4, size=60)
-    got = found.apply(said(60), new).quantiles([0.1, 0.5, 0.95])
-    for one in range(4):
-        own = ConformalRecalibration(random_state=0).fit(
-            said(int((group == one).sum())), y[group == one]
-        )
-        want = own.apply(said(1)).quantiles([0.1, 0.5, 0.95])
-        rows = got[new == one]
-        assert_allclose(rows, np.repeat(want, len(rows), axis=0))
+@too_narrow
+@pytest.mark.parametrize("kind", [ConformalRecalibration, WeightedConformal])
+def test_each_group_is_a_recalibration_of_its_own_rows(rng, kind):
+    group, new = rng.integers(4, size=800), rng.integers(4, size=60)
+    y = SPREADS[group] * rng.normal(size=800)
+    # Weights of the rows that are learned, and of the new ones, where there are any.
+    weights = [rng.uniform(0.5, 2.0, size=n) for n in (800, 60)]
+    known, own = weights if kind is WeightedConformal else (None, None)
+    found = GroupedRecalibration(random_state=0).fit(said(800), y, group, known)
+    got = found.apply(said(60), new, own).quantiles([0.1, 0.5, 0.95])
+    for k in range(4):
+        part, rows = group == k, new == k
+        learned, asked = ((), ()) if known is None else ([known[part]], [own[rows]])
+        alone = kind(random_state=0).fit(said(part.sum()), y[part], *learned)
+        want = alone.apply(said(rows.sum()), *asked).quantiles([0.1, 0.5, 0.95])
+        assert_allclose(got[rows], want)
+        if known is not None:
+            assert_allclose(found.bound(new, own)[rows], alone.bound(*asked))
 
 
 def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
@@ -315,43 +287,42 @@ def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
     assert len(by_day.apply(said(0), days[:0])) == 0
 
 
-def test_weights_within_groups_are_those_of_each_alone(rng):
-    group, weight = rng.integers(2, size=400), rng.uniform(0.5, 2.0, size=400)
-    y = SPREADS[group] * rng.normal(size=400)
-    found = GroupedRecalibration(random_state=0).fit(said(400), y, group, weight)
-    new, own = np.array([0, 1, 0]), np.array([0.5, 2.0, 1.0])
-    got = found.apply(said(3), new, own).quantiles([0.1, 0.95])
-    for k in range(2):
-        part = group == k
-        alone = WeightedConformal(random_state=0)
-        alone.fit(said(int(part.sum())), y[part], weight[part])
-        rows = new == k
-        want = alone.apply(said(int(rows.sum())), own[rows]).quantiles([0.1, 0.95])
-        assert_allclose(got[rows], want)
-        assert_allclose(found.bound(new, own)[rows], alone.bound(own[rows]))
-    with pytest.raises(ValueError, match="`weight` must be given as it was in `fit`"):
-        found.apply(said(3), new)
-    with pytest.raises(ValueError, match="`weight` must be as long as"):
-        GroupedRecalibration().fit(said(400), y, group, weight[:3])
-    again = GroupedRecalibration(PitRecalibration())
-    with pytest.raises(ValueError, match="`recalibrate` must be one of"):
-        again.fit(said(400), y, group, weight)
+def fitted(recalibrate="conformal", groups=("a", "b") * 50, weight=None):
+    made = GroupedRecalibration(recalibrate, random_state=0)
+    return made.fit(said(100), np.zeros(100), groups, weight)
 
 
-def fitted(recalibrate="conformal", groups=()):
-    groups = np.repeat(["a", "b"], 50) if len(groups) == 0 else groups
-    return GroupedRecalibration(recalibrate).fit(said(100), np.zeros(100), groups)
+def fit(recalibration, law=30, y=30, weight=None):
+    law = same_law(law) if isinstance(law, int) else law
+    return recalibration.fit(law, np.zeros(y), weight)
 
 
-TABLE = pd.DataFrame({"a": [1.0]})
+TABLE, ONES = pd.DataFrame({"a": [1.0]}), np.ones(1000)
+FEW = np.repeat([0.0, 1.0], [100, 20])
+CONFORMAL, PIT = ConformalRecalibration, PitRecalibration
 
 
-@pytest.mark.filterwarnings("ignore:.* are much too narrow:Warning")
+@too_narrow
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: fit(CONFORMAL(), 19, 19), "at least 20 calibration rows"),
+        (lambda: fit(CONFORMAL(), weight=[0] * 20 + [1] * 10), "rows, got 10"),
+        (lambda: fit(CONFORMAL(), weight=[0.1] * 30), "rows, got 3"),
+        (lambda: fit(CONFORMAL(16)), "`largest_gap` must be at most half the"),
+        (lambda: fit(CONFORMAL("best")), '`largest_gap` must be "auto" or an'),
+        (lambda: fit(PIT((-1.0,))), "`strengths` must"),
+        (lambda: fit(PIT(30.0)), "`strengths` must be a list of numbers, got"),
+        (lambda: fit(PIT(), 1, 1), "`y` must have at least two rows, got 1"),
+        (lambda: fit(PIT(), 30, 5), "`y` must be as long as law, got 5"),
+        (lambda: fit(PIT(), [1.0]), "`law` must be a Law or a Predictive"),
+        (lambda: set_aside(ONES, 5, 0 * ONES, 0), "`groups` must be of sizes"),
+        (lambda: set_aside(FEW, 5, None, 0), "must have at least 100 rows with weight"),
         (lambda: fitted(groups=["a"] * 90 + ["b"] * 10), "at least 20 .* 10 of 'b'"),
         (lambda: fitted("none"), "`recalibrate` must be"),
+        (lambda: fitted(PIT(), weight=ONES[:100]), "`recalibrate` must be one of"),
+        (lambda: fitted(weight=ONES[:3]), "`weight` must be as long as"),
+        (lambda: fitted(weight=ONES[:100]).apply(said(1), ["a"]), "given as it was"),
         (lambda: fitted(groups=["a"] * 50), "groups"),
         (lambda: fitted(groups=[{}] * 100), "`groups` must be labels"),
         (
@@ -363,6 +334,6 @@ TABLE = pd.DataFrame({"a": [1.0]})
         (lambda: read_groups(TABLE, []), "`by` must name at least one column"),
     ],
 )
-def test_refusals_of_groups(call, message):
+def test_refusals(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()

@@ -1,7 +1,6 @@
 """Decisions of least loss or cost, and profits of policies, against brute force."""
 
-import os
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.naive_bayes import GaussianNB
 
-from calibration import CalibratedClassifier, IsotonicCalibrator
 from localexpert import PredictiveDistribution
 from localexpert.risk import (
     best_action,
@@ -24,10 +20,8 @@ from localexpert.risk import (
     realised_cost,
 )
 from tests.forecasts import normal, of_values
-from tests.localexpert.law.kinds import KINDS
+from tests.localexpert.law.kinds import FORECASTS, every
 
-FORECASTS = {name: PredictiveDistribution(law) for name, law in KINDS.items()}
-every = pytest.mark.parametrize("name", FORECASTS)
 # Beside the action, losses may bend here: a deductible, and a cap.
 BREAKS = np.array([0.5, 2.5])
 LOSSES = {
@@ -161,33 +155,6 @@ def test_actions_are_shared_or_each_rows_own_and_the_first_of_equals_wins():
     assert best_action(coin, LOSSES["absolute"], [1.0, 0.0]).chosen == [0]
 
 
-@pytest.mark.parametrize(
-    ("call", "given", "message"),
-    [
-        (newsvendor, {"underage": 0.0}, "`underage` must be positive, got 0 in row 0"),
-        (newsvendor, {"overage": [1, 1, -2]}, "`overage` must be positive, got -2 in"),
-        (newsvendor, {"overage": [1, 2]}, "`overage` must broadcast against the 3"),
-        (best_action, {"actions": 1.0}, r"`actions` must have shape .* got shape \(\)"),
-        (best_action, {"actions": np.ones((2, 2))}, r"have shape \(A,\) or \(3, A\)"),
-        (best_action, {"actions": [0.0, np.inf]}, "`actions` must be finite, got inf"),
-        (expected_loss, {"loss": lambda *of: of[1]}, "`loss` must return an array of"),
-        (expected_loss, {"loss": lambda *of: len(of)}, "`loss` must return an array"),
-        (expected_loss, {"loss": lambda *of: of[0] + np.nan}, r"nan for y = .*n = 1\."),
-        (expected_loss, {"action": np.ones((2, 3))}, r"a number or have shape \(3,\)"),
-        (newsvendor, {"dist": normal([0.0]), "overage": [1, 2]}, r"shape \(1,\), got"),
-        (expected_loss, {"breaks": [[1.0], [2.0]]}, r"`breaks` must have shape \(3, a"),
-    ],
-)
-def test_refusals(call, given, message):
-    right = {
-        newsvendor: {"underage": 1.0, "overage": 1.0},
-        best_action: {"loss": LOSSES["pinball"], "actions": [0.0]},
-        expected_loss: {"loss": LOSSES["pinball"], "action": 1.0},
-    }
-    with pytest.raises(ValueError, match=message):
-        call(**{"dist": FORECASTS["smooth"], **right[call], **given})
-
-
 # Give a loan (0) or refuse it (1) to one who repays (0) or defaults (1); the two
 # tables of Pakdaman Naeini's thesis (2016), table 1.
 LOAN = np.array([[0.0, 5.0], [1.0, 0.0]])
@@ -229,36 +196,6 @@ def test_realised_cost_is_the_mean_of_what_was_paid(rng):
     assert realised_cost(decision, came, costs) == pytest.approx(np.mean(paid))
     weighted = realised_cost(decision, came, costs, sample_weight=weight)
     assert weighted == pytest.approx(np.average(paid, weights=weight))
-
-
-def german_loans():
-    """A thousand loans; class 1 defaulted."""
-    path = Path(os.environ.get("LOCALEXPERT_DATA", ""), "binary/german_numer.csv.gz")
-    if not path.is_file():
-        pytest.skip("LOCALEXPERT_DATA does not name the folder with binary/")
-    rows = np.loadtxt(path, delimiter=",", skiprows=1)
-    return rows[:, :-1], rows[:, -1].astype(int)
-
-
-@pytest.mark.parametrize("costs", [LOAN, REFINED], ids=["original", "refined"])
-def test_calibration_lowers_the_cost_of_german_loans(costs):
-    """Out of fold, against naive Bayes as it is and against one answer for all.
-
-    What naive Bayes promises is half of what it then costs at most.
-    """
-    X, y = german_loans()
-    calibrated = CalibratedClassifier(GaussianNB(), IsotonicCalibrator(), cv=5)
-    folds = StratifiedKFold(10, shuffle=True, random_state=0)
-    paid, promised = [], []
-    for model in (GaussianNB(), calibrated):
-        p = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
-        ours = cost_decision(p, costs)
-        paid.append(realised_cost(ours.decision, y, costs))
-        promised.append(ours.expected_cost.mean())
-    alike = [realised_cost(np.full(len(y), d), y, costs) for d in (0, 1)]
-    assert paid[1] < paid[0] < min(alike)
-    assert paid[0] > 2.0 * promised[0]
-    assert abs(paid[1] - promised[1]) < 0.25 * (paid[0] - promised[0])
 
 
 @pytest.fixture
@@ -316,38 +253,49 @@ def test_amounts_may_be_forecasts_and_what_is_worth_the_cost_is_not_sent():
     assert nobody.interval == (0.0, 0.0)
 
 
-DECIDE, PAY = cost_decision, realised_cost
-
-
-def charge(cost):
-    return send(0.1, 1.0, [0.0] * 3, cost=cost)
+DECIDE, PAY, SMOOTH = cost_decision, realised_cost, FORECASTS["smooth"]
+ORDER = partial(newsvendor, dist=SMOOTH, underage=1.0, overage=1.0)
+CHOOSE = partial(best_action, SMOOTH, LOSSES["pinball"])
+LOSE = partial(expected_loss, SMOOTH, loss=LOSSES["pinball"], action=1.0)
 
 
 @pytest.mark.parametrize(
-    ("call", "given", "message"),
+    ("call", "message"),
     [
-        (DECIDE, ([0.5], [[1.0], [0.0]]), r"`costs` must have a row per .*\(2, 1\)"),
-        (DECIDE, ([0.5], [[0.0, np.nan], [1, 0]]), "`costs` must be finite, got nan"),
-        (DECIDE, ([1.5], LOAN), r"`probabilities` must lie in \[0, 1\], got 1.5"),
-        (DECIDE, ([[0.5, 0.6]], LOAN), "must sum to 1 in every row, got 1.1"),
-        (DECIDE, ([[0.5, 0.2, 0.3]], LOAN), r"must have shape \(any, 2\)"),
-        (DECIDE, ([0.5], np.eye(3)), r"must have shape \(n, 3\) for 3 classes"),
-        (decision_threshold, ([[1.0, 5.0], [1.0, 0.0]],), "`costs` must be higher for"),
-        (decision_threshold, ([[0.0, 1.0], [1.0, 1.0]],), "`costs` must be higher for"),
-        (PAY, ([0, 2], [0, 1], LOAN), r"`decision` must hold whole .* to 1, got 2"),
-        (PAY, ([0, 1], [0, -1], LOAN), r"`y_true` must hold whole numbers .* got -1"),
-        (PAY, ([0, 0.5], [0, 1], LOAN), "got 0.5 at position 1"),
-        (PAY, ([0, 1], [0], LOAN), "`y_true` must be as long as decision, got 1 and 2"),
-        (send, (1.5, 1.0, [0.0]), r"`probability` must lie in \[0, 1\], got 1.5"),
-        (send, ([0.1, 0.2], 1.0, [0] * 3), "`probability` must broadcast .* 3 rows"),
-        (send, (0.1, 1.0, 1.0), r"`received` must have shape \(any,\)"),
-        (send, (0.1, normal([0.0] * 5), [0, 1]), "`amount` must have a row .* got 5"),
-        (charge, ([0, 0, -2],), r"`cost` must not be negative, got -2 in row 2\."),
+        (lambda: ORDER(underage=0.0), "`underage` must be positive, got 0 in row 0"),
+        (lambda: ORDER(overage=[1, 1, -2]), "`overage` must be positive, got -2 in"),
+        (lambda: ORDER(overage=[1, 2]), "`overage` must broadcast against the 3"),
+        (lambda: ORDER(dist=normal([0.0]), overage=[1, 2]), r"shape \(1,\), got"),
+        (lambda: CHOOSE(1.0), r"`actions` must have shape .* got shape \(\)"),
+        (lambda: CHOOSE(np.ones((2, 2))), r"have shape \(A,\) or \(3, A\)"),
+        (lambda: CHOOSE([0.0, np.inf]), "`actions` must be finite, got inf"),
+        (lambda: LOSE(loss=lambda *of: of[1]), "`loss` must return an array of"),
+        (lambda: LOSE(loss=lambda *of: len(of)), "`loss` must return an array"),
+        (lambda: LOSE(loss=lambda *of: of[0] + np.nan), r"nan for y = .*n = 1\."),
+        (lambda: LOSE(action=np.ones((2, 3))), r"a number or have shape \(3,\)"),
+        (lambda: LOSE(breaks=[[1.0], [2.0]]), r"`breaks` must have shape \(3, a"),
+        (lambda: DECIDE([0.5], [[1.0], [0.0]]), r"must have a row per .*\(2, 1\)"),
+        (lambda: DECIDE([0.5], [[0.0, np.nan], [1, 0]]), "`costs` must be finite, got"),
+        (lambda: DECIDE([1.5], LOAN), r"`probabilities` must lie in \[0, 1\], got 1.5"),
+        (lambda: DECIDE([[0.5, 0.6]], LOAN), "must sum to 1 in every row, got 1.1"),
+        (lambda: DECIDE([[0.5, 0.2, 0.3]], LOAN), r"must have shape \(any, 2\)"),
+        (lambda: DECIDE([0.5], np.eye(3)), r"must have shape \(n, 3\) for 3 classes"),
+        (lambda: decision_threshold([[1.0, 5.0], [1.0, 0.0]]), "`costs` must be high"),
+        (lambda: decision_threshold([[0.0, 1.0], [1.0, 1.0]]), "`costs` must be high"),
+        (lambda: PAY([0, 2], [0, 1], LOAN), r"`decision` must hold whole .* 1, got 2"),
+        (lambda: PAY([0, 1], [0, -1], LOAN), r"`y_true` must hold whole numbers .* -1"),
+        (lambda: PAY([0, 0.5], [0, 1], LOAN), "got 0.5 at position 1"),
+        (lambda: PAY([0, 1], [0], LOAN), "`y_true` must be as long as .* got 1 and 2"),
+        (lambda: send(1.5, 1.0, [0.0]), r"`probability` must lie in \[0, 1\], got 1.5"),
+        (lambda: send([0.1, 0.2], 1.0, [0] * 3), "`probability` must .* the 3 rows"),
+        (lambda: send(0.1, 1.0, 1.0), r"`received` must have shape \(any,\)"),
+        (lambda: send(0.1, normal([0.0] * 5), [0, 1]), "`amount` must have .* got 5"),
+        (lambda: send(0.1, 1, [0] * 3, cost=[0, 0, -2]), "negative, got -2 in row 2"),
     ],
 )
-def test_refusals_of_costs(call, given, message):
+def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
-        call(*given)
+        call()
 
 
 def test_bounded_losses_have_an_expectation_where_the_mean_has_none():
