@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -86,8 +87,10 @@ class CentreStack:
         Out-of-fold centre of every row that is judged.
     origin_, unit_ : float
         The families of "stack" learn (y - origin) / unit.
+    blends_ : dict of str to ndarray of shape (n_folds, 1)
+        Weight of each family in each fold's blend. Not negative, with sum 1.
     weights_ : dict of str to float
-        Not negative, with sum 1.
+        The means of these over the folds.
     ambiguity_ : float
         Variance of the folds' models around their mean. The squared error of the mean
         is less than that of the out-of-fold centre by this amount. 0 if folds leave
@@ -150,25 +153,30 @@ class CentreStack:
         return self
 
     def _choose_blend(self, sample: Sample) -> None:
-        """Weight the families.
+        """Weight the families, in each fold by the rows of the others.
 
-        The out-of-fold centre of a row has weights from the rows of other folds. With
-        the weights of all rows, errors would look smaller than those of new rows: by a
-        tenth for 100 rows and ten families.
+        With the weights of all rows, errors out of fold would look smaller than those
+        of new rows: by a tenth for 100 rows and ten families. All rows only choose
+        which families are kept.
         """
         judged = sample.judged
-        answers = np.array([f.oof_[judged] for f in self.fitted_.values()])
         y, w = sample.y[judged], sample.weight[judged]
-        weights = _blend(answers, y, w)
+        answers = np.array([family.oof_[judged] for family in self.fitted_.values()])
+        overall = _blend(answers, y, w)
+        names = np.array(list(self.fitted_))[overall > 0.0].tolist()
+        answers, overall = answers[overall > 0.0], overall[overall > 0.0]
+        blends = np.tile(overall, (len(sample.folds), 1))
         numbers = number_folds(sample.folds, len(sample))[judged]
         self.oof_ = np.empty(len(y))
-        for number in np.unique(numbers):
+        for number, weights in enumerate(blends):
             own = numbers == number
             rest = ~own & (w > 0.0)
-            used = _blend(answers[:, rest], y[rest], w[rest]) if rest.any() else weights
-            self.oof_[own] = self.origin_ + self.unit_ * (used @ answers[:, own])
-        named = zip(self.fitted_, weights.tolist(), strict=True)
-        self.weights_ = {name: weight for name, weight in named if weight > 0.0}
+            if rest.any():
+                weights[:] = _blend(answers[:, rest], y[rest], w[rest])
+            self.oof_[own] = self.origin_ + self.unit_ * (weights @ answers[:, own])
+        columns = zip(names, blends.T[:, :, None], strict=True)
+        self.blends_ = {name: column for name, column in columns if column.any()}
+        self.weights_ = {name: float(b.mean()) for name, b in self.blends_.items()}
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
@@ -181,7 +189,7 @@ class CentreStack:
                 name: family.predict_each(self._view(table, family))
                 for name, family in self.fitted_.items()
             }
-        return self.origin_ + self.unit_ * _join(each, self.weights_)
+        return self.origin_ + self.unit_ * _join(each, self.blends_)
 
     def _view(self, table: Table, family: Family) -> Any:
         """Return the rows as a family reads them."""
@@ -276,7 +284,7 @@ class CentreStack:
         self.report_[name] = self.unit_ * float(rmse)
 
 
-def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:
+def _join(answers: dict[str, Float64Array], weights: Mapping[str, Any]) -> Float64Array:
     # Not np.sum of a list: a forest has one row, the others one per fold.
     joined = np.zeros(1)
     for name, weight in weights.items():

@@ -125,8 +125,13 @@ def test_weights_are_means_of_those_by_squares_and_of_robust_ones(rng):
         held = {n: x for n, x in means.items() if x >= 0.05}
         return {n: x / sum(held.values()) for n, x in held.items()}
 
-    assert fitted.weights_ == pytest.approx(shares(np.arange(600)))
-    # The centre of a row has the weights of the other folds' rows.
-    for train, test in sample.folds:
-        blend = sum(x * oof[name][test] for name, x in shares(train).items())
+    each = [CentreStack(r).fit(sample).predict_each(sample.table) for r in regressors]
+    found = [shares(train) for train, _ in sample.folds]
+    means = {n: np.mean([weights[n] for weights in found]) for n in oof}
+    assert fitted.weights_ == pytest.approx(means)
+    for k, (_, test) in enumerate(sample.folds):
+        # A fold's weights come from the rows of the others, also for new rows.
+        blend = sum(x * oof[name][test] for name, x in found[k].items())
         np.testing.assert_allclose(fitted.oof_[test], blend)
+        blend = sum(x * y[k] for x, y in zip(found[k].values(), each, strict=True))
+        np.testing.assert_allclose(fitted.predict_each(sample.table)[k], blend)
