@@ -367,7 +367,7 @@ class ForecastMonitor(DriftMonitor):
         y : array-like of shape (n,)
             Outcomes.
         sample_weight : array-like of shape (n,), optional
-            Numbers of repetitions.
+            How often each row counts.
         seen : SeenRows, optional
             What `seen_rows(model, X, y)` says of the batch: of rows that the model has
             learned from there is a warning.
@@ -396,7 +396,7 @@ class ForecastMonitor(DriftMonitor):
         y : array-like of shape (n,)
             Outcomes.
         sample_weight : array-like of shape (n,), optional
-            Numbers of repetitions.
+            How often each row counts.
         seen : SeenRows, optional
             What `seen_rows(model, X, y)` says of the batch: of rows that the model has
             learned from there is a warning.

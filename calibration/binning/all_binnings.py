@@ -154,8 +154,8 @@ class AllBinnings:
         position = self.cells.position
         # A gap may be cut even if it is too small for a float. log 0 would forbid it.
         gaps = np.maximum(rate * np.diff(position), np.finfo(np.float64).tiny)
-        # The first cell opens a bin without a cut. -expm1 keeps the digits of small
-        # gaps.
+        # The first cell opens a bin, and needs no cut for that. -expm1 keeps the digits
+        # of small gaps.
         cut = np.concatenate([[0.0], np.log(-np.expm1(-gaps))])
         return cut + rate * position, -rate * position
 

@@ -15,8 +15,8 @@ from calibration.typing import Float64Array
 ERRORS = 1.25
 # Information that holds the line to the log-odds themselves: at first, and at least.
 _FIRST, _LEAST = 25.0, 1.0
-# A row may be off by this many tolerances, because a fit errs in its slope too. But it
-# never errs so much that sure forecasts may mean nothing.
+# A row may be off by this many tolerances, because the slope of a fit has an error too.
+# But that error is never so large that forecasts near 0 or 1 could say nothing.
 _WIDER, _MOST_SLOPE = 2.0, 0.8
 # Shares of a line's wealth: on the learned line, and on forecasts that say nothing.
 _LINE_SHARES = (0.9, 0.1)

@@ -172,7 +172,7 @@ class CalibrationMonitor(DriftMonitor):
         y : array-like of shape (n,)
             Outcomes coded 0 and 1.
         sample_weight : array-like of shape (n,), optional
-            Numbers of repetitions.
+            How often each row counts.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class CalibrationMonitor(DriftMonitor):
         y : array-like of shape (n,)
             Outcomes coded 0 and 1.
         sample_weight : array-like of shape (n,), optional
-            Numbers of repetitions.
+            How often each row counts.
 
         Returns
         -------

@@ -125,7 +125,7 @@ def expected_calibration_error(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     n_bins : int
         Number of bins.
     binning : {"frequency", "width", "rank"}
@@ -137,11 +137,11 @@ def expected_calibration_error(
         forecasts, both sides have the event rate of all of them.
     view : {"micro", "classwise", "top_label", "confidence"}
         Which sets of forecasts (n, k) are binned. Each set has its own bins. "micro":
-        one set holds all n k forecasts, each with whether its class happened.
-        "classwise": each column is a set, and the error is the mean of theirs.
-        "confidence": one set holds the greatest forecast of each row, with whether it
-        was right. "top_label": likewise, but the rows of each forecast label are a set,
-        and the error is the mean over rows.
+        one set holds all n * k forecasts. The event of each is that its class happened.
+        "classwise": each column is a set. The error is the mean of the columns' errors.
+        "confidence": one set holds the greatest forecast of each row. The event is that
+        this forecast was right. "top_label": the same forecasts are grouped by the
+        label that they name. Each group is a set, and the error is the mean over rows.
     classes : array-like of shape (k,), optional
         The labels for which the columns stand.
 
@@ -203,7 +203,7 @@ def maximum_calibration_error(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     n_bins : int
         Number of bins.
     binning : {"frequency", "width", "rank"}
@@ -303,7 +303,7 @@ def cumulative_calibration_test(
     y_prob : array-like of shape (n,)
         Forecast probabilities of class 1.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
 
     Returns
     -------

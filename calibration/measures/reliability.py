@@ -32,8 +32,9 @@ RandomState: TypeAlias = int | np.random.Generator | None
 # Labels are resampled on at most this many cells. A block of the isotonic regression of
 # n rows holds about n^(2/3) rows, so for any n the band stays what it is.
 _BAND_CELLS = 4096
-# Beyond these bounds, scipy's quantiles of a beta distribution are nan. With more rows
-# the band would be narrower by less than 1e-8. With rarer events it ends at 0 as well.
+# Beyond these bounds, scipy returns nan for quantiles of a beta distribution. With more
+# rows the band would be narrower by less than 1e-8. With rarer events the band is the
+# same up to rounding: both ends are 0.
 _MOST_SIZE = 1e16
 _LEAST_COUNT = float(np.finfo(np.float64).tiny)
 
@@ -113,7 +114,7 @@ def reliability_curve(
     y_prob : array-like of shape (n,)
         Forecast probabilities of class 1.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     n_bins : int
         Number of bins. "isotonic" does not use it.
     binning : {"frequency", "width", "isotonic"}
@@ -344,7 +345,7 @@ def brier_decomposition(
     y_prob : array-like of shape (n,)
         Forecast probabilities of class 1.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     n_bins : int, optional
         Number of bins of about equal weight. Ties are never split. By default each
         distinct forecast is a bin.
@@ -423,7 +424,7 @@ def corp_decomposition(
     y_prob : array-like of shape (n,)
         Forecast probabilities of class 1.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     score : callable
         A proper score `score(y_true, y_prob, *, sample_weight)` such as `brier_score`,
         `log_loss` or `spherical_score`. Bind further arguments with

@@ -37,7 +37,7 @@ def brier_score(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     classes : array-like of shape (k,), optional
         The labels for which the columns stand.
 
@@ -88,7 +88,7 @@ def log_loss(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     classes : array-like of shape (k,), optional
         The labels for which the columns stand.
     clip : float
@@ -149,7 +149,7 @@ def spherical_score(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     classes : array-like of shape (k,), optional
         The labels for which the columns stand.
 
@@ -215,7 +215,7 @@ def auc_score(
     y_prob : array-like of shape (n,) or (n, k)
         Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     classes : array-like of shape (k,), optional
         The labels for which the columns stand.
 
@@ -333,7 +333,7 @@ def proper_score(
         The score is then a sum of cost-weighted errors of the decisions "1 when
         q >= cost". So a forecast equal to a cost decides for class 1.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
 
     Returns
     -------

@@ -158,11 +158,11 @@ class ClassScores:
     labels : ndarray of shape (n,)
         Column numbers.
     weight : ndarray of shape (n,)
-        Positive numbers of repetitions.
+        How often each row counts. Every number is positive.
     side : ndarray of shape (n, s), optional
-        Numbers that are known beside the scores. Some calibrators ask for them.
+        Other numbers that are known of each row. Some calibrators ask for them.
     names : list of str
-        Names of the columns of scores. The list is empty if they have none.
+        Names of the columns of scores. The list is empty if the columns have no names.
     """
 
     scores: Float64Array
@@ -299,7 +299,7 @@ class RowLosses:
     losses : ndarray of shape (n,)
         Loss of each row.
     weight : ndarray of shape (n,)
-        Numbers of repetitions.
+        How often each row counts.
     """
 
     losses: Float64Array

@@ -150,7 +150,7 @@ def compare_calibrators(
         the scale allows them. For scores (n, k): temperature, vector, matrix, isotonic,
         shallow nets and auto.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
     n_folds : int
         Number of folds. Every row is scored by calibrators fitted on the other folds.
     random_state : int or None

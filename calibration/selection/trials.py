@@ -174,8 +174,8 @@ class Cells(NamedTuple):
     ) -> list[tuple[Cells, Cells]]:
         """Return (rest, fold) pairs whose rest can be learned from.
 
-        A fit on the other folds is a fit on the difference to a fold, so nothing is
-        sorted again. A rest of one score teaches nothing but a constant.
+        The rest is all cells minus those of the fold, so nothing is sorted again. If
+        all rows of a rest have the same score, only a constant can be learned from it.
         """
         cells = self.summary.condense(_TRIAL_ROWS)
         pairs = deal_by_rank(cells, n_folds, random_state)

@@ -163,7 +163,7 @@ def kaplan_meier(
         Targets as `fit` takes them, known or right-censored; `censored` makes them from
         times and events.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
 
     Returns
     -------

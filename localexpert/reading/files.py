@@ -124,9 +124,10 @@ def is_parquet(path: str) -> bool:
 
 
 def find_tables(paths: Sequence[str]) -> list[str]:
-    """Return files, and of each folder its Parquet files in the order of their names.
+    """Return the files. A folder stands for its Parquet files, in the order of names.
 
-    Names that begin with a dot or underscore are left out: engines write such marks.
+    Names that begin with a dot or an underscore are left out, because engines give such
+    names to files that hold no rows.
     """
     found: list[str] = []
     for path in paths:

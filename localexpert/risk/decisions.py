@@ -398,7 +398,7 @@ def realised_cost(
     costs : array-like of shape (d, k)
         As for `cost_decision`.
     sample_weight : array-like of shape (n,), optional
-        Numbers of repetitions.
+        How often each row counts.
 
     Returns
     -------
