@@ -494,7 +494,7 @@ def check_verbose(value: Any) -> int:
 
 
 def check_n_jobs(value: Any) -> None:
-    """Refuse all but a number of jobs: None, or an integer other than 0."""
+    """Check a number of jobs: it is None, or an integer other than 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral | None):
         refuse("n_jobs", "be an integer or None", f"{value!r}", TypeError)
     if value == 0:
@@ -502,7 +502,7 @@ def check_n_jobs(value: Any) -> None:
 
 
 def check_optional_seed(value: Any) -> None:
-    """Refuse all but a seed: None, or an integer from 0 on."""
+    """Check a seed: it is None, or an integer from 0 on."""
     if value is not None:
         check_integer(value, "random_state", 0)
 
