@@ -1,4 +1,6 @@
-"""Blends of forecasts: least squares on the simplex, by their conditions."""
+"""Blends of forecasts: least squares on the simplex, against brute force."""
+
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -6,6 +8,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert.data.blend import robust_weights, simplex_least_squares
 from tests.simplex import least_on_simplex
+
+
+def on_supports(gram):
+    """The least value over all supports, each solved by its Lagrange conditions."""
+    m, best = len(gram), np.inf
+    for size in range(1, m + 1):
+        for support in combinations(range(m), size):
+            inner = gram[np.ix_(support, support)]
+            system = np.block([[inner, np.ones((size, 1))], [np.ones(size), 0.0]])
+            w = np.linalg.lstsq(system, np.eye(size + 1)[-1], rcond=None)[0][:size]
+            # Rounding at a vertex of the simplex is no reason to pass it over.
+            if w.min() >= -1e-9:
+                w = np.maximum(w, 0.0) / np.maximum(w, 0.0).sum()
+                best = min(best, float(w @ inner @ w))
+    return best
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 7])
@@ -22,6 +39,7 @@ def test_no_other_weights_are_better(rng, m, n):
             # The conditions of Kuhn and Tucker, which are sufficient here.
             slopes = gram @ w
             assert slopes.min() >= w @ slopes - 1e-12 * np.abs(gram).max()
+            assert w @ gram @ w == pytest.approx(on_supports(gram), abs=1e-12 * n)
             for unit in (2.0**-500, 2.0**500):
                 assert_array_equal(simplex_least_squares(unit * gram), w)
 

@@ -40,6 +40,16 @@ def test_forecasts_are_sharp_and_cover_what_they_say():
     assert out_of_fold == pytest.approx(0.9, abs=0.05)
 
 
+def test_report_says_what_was_chosen(data):
+    model = LocalExpertRegressor(random_state=0).fit(*data)
+    choices = model.report_.summary()
+    assert choices["target"] == "continuous"
+    assert sum(choices["frame"]["weights"].values()) == pytest.approx(1.0)
+    assert sum(choices["experts"]["weights"].values()) == pytest.approx(1.0)
+    assert len(model.expert_report_.auc) == len(model.thresholds_) == 25
+    assert model.oof_probabilities_.shape == (600, 25)
+
+
 def test_groups_do_not_leak_through_forests(rng):
     """Copies of a row share a group: out of bag its own copy would predict it."""
     X = np.repeat(rng.uniform(size=(80, 2)), 5, axis=0)
